@@ -2,9 +2,10 @@
 
     python tools/build_wheels.py FOLDER
 
-The folder then holds exactly one wheel of each distribution for this interpreter. Wheels that another interpreter built
-stay, so that several Python versions can share the folder. There is no build isolation: the interpreter that runs this
-must have dependency group `wheels` (`tox run -e wheels` has it), which is what makes the second build fast.
+The folder then holds exactly one wheel of each distribution for this interpreter. Wheels that
+another interpreter built stay, so that several Python versions can share the folder. There is no
+build isolation: the interpreter that runs this must have dependency group `wheels`
+(`tox run -e wheels` has it), which is what makes the second build fast.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lay out the C++ of the plugins with clang-format.
 
-    python tools/format_cpp.py            rewrite the files that need it
-    python tools/format_cpp.py --check    only say which need it
+python tools/format_cpp.py            rewrite the files that need it
+python tools/format_cpp.py --check    only say which need it
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""No file grows unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LIMIT = 500
+FOLDERS = ("core", "plugins", "tests", "tools", "bench", "examples")
+SUFFIXES = {".py", ".pyi", ".cpp", ".h"}
+SKIPPED_PARTS = {"build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", "node_modules"}
+
+EXCEPTIONS: dict[str, str] = {
+    # path relative to the checkout: why one file is right
+}
+
+
+def written_by_people(root: Path) -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in (root / folder).rglob("*"):
+            parts = set(path.relative_to(root).parts)
+            generated = "_pb2" in path.name
+            if path.suffix in SUFFIXES and not generated and not parts & SKIPPED_PARTS:
+                yield path
+
+
+def too_long(root: Path, limit: int = LIMIT) -> dict[str, int]:
+    counts = {
+        path.relative_to(root).as_posix(): path.read_text("utf-8").count("\n")
+        for path in written_by_people(root)
+    }
+    return {name: count for name, count in counts.items() if count > limit}
+
+
+def test_no_file_is_over_the_limit(root: Path) -> None:
+    """Split a long file by idea, or list it with the reason why it is one."""
+    assert {name: n for name, n in too_long(root).items() if name not in EXCEPTIONS} == {}
+
+
+def test_no_exception_is_stale(root: Path) -> None:
+    """An exception that is no longer needed hides the next one that is not."""
+    assert EXCEPTIONS.keys() - too_long(root).keys() == set()
+
+
+@pytest.mark.parametrize(("lines", "found"), [(500, []), (501, ["core/long.py"])])
+def test_the_limit_is_exact(tmp_path: Path, lines: int, found: list[str]) -> None:
+    """500 lines pass, 501 do not; generated code is not counted."""
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core/long.py").write_text("x = 1\n" * lines, "utf-8")
+    (tmp_path / "core/plan_pb2.py").write_text("x = 1\n" * 900, "utf-8")
+    assert list(too_long(tmp_path)) == found
