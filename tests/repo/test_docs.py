@@ -1,0 +1,155 @@
+"""What the documentation shows, works: its Python runs, its commands exist, its links lead somewhere.
+
+Every ```` ```python ```` block of README.md and docs/*.md runs, in order, one namespace for each
+file, in an empty folder: as a doctest where it has `>>>`, else as a program. A block that cannot run
+here says so in its opening line: ```` ```python no-run: why ````. Of ```` ```console ```` blocks the
+`headrace` and `tox` commands are checked for existence: subcommand, options, labels, environments.
+"""
+
+from __future__ import annotations
+
+import configparser
+import doctest
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "changelog.d/README.md"]
+FENCE = re.compile(r"^```(\S*)[ ]*(.*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    note: str
+    text: str
+    line: int
+
+
+def blocks(page: Path, *languages: str) -> Iterator[Block]:
+    text = page.read_text("utf-8")
+    for match in FENCE.finditer(text):
+        language, note, body = match.groups()
+        if language in languages:
+            yield Block(language, note, body, text.count("\n", 0, match.start()) + 1)
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def run_doctest(block: Block, page: str, namespace: dict[str, object]) -> None:
+    examples = doctest.DocTestParser().get_doctest(block.text, namespace, page, page, block.line)
+    examples.globs = namespace  # shared: a later block sees the names of an earlier one
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(examples, out=output.append, clear_globs=False)
+    assert runner.failures == 0, "".join(output)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader who copies the blocks of a page from top to bottom gets what the page says."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page, "python"):
+        if block.note.startswith("no-run:"):
+            assert block.note.removeprefix("no-run:").strip(), f"{name(page)}:{block.line}: say why"
+        elif ">>>" in block.text:
+            run_doctest(block, name(page), namespace)
+        else:
+            padding = "\n" * block.line  # so that a traceback shows the line of the page
+            exec(compile(padding + block.text, name(page), "exec", dont_inherit=True), namespace)
+
+
+def shown_commands(program: str) -> list[tuple[str, list[str]]]:
+    """(where, words) of every command line of `program` in the console blocks of all pages."""
+    found = []
+    for page in PAGES:
+        for block in blocks(page, "console", "sh", "bash"):
+            for offset, line in enumerate(block.text.replace("\\\n", "  ").splitlines(), 1):
+                command = line.removeprefix("$ ") if block.language == "console" else line
+                if block.language == "console" and not line.startswith("$ "):
+                    continue  # output
+                for part in re.split(r"&&|\|\||;|(?<!\|)\|(?!\|)", command):
+                    words = shlex.split(part, comments=True)
+                    if words[:1] == [program]:
+                        found.append((f"{name(page)}:{block.line + offset}", words[1:]))
+    return found
+
+
+def test_headrace_commands_exist() -> None:
+    """Every subcommand and option that a page shows is one that the command has."""
+    import click
+
+    from headrace import cli
+
+    for where, words in shown_commands("headrace"):
+        command: click.Command = cli.main
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            assert words[0] in command.commands, f"{where}: headrace has no command {words[0]!r}"
+            command, words = command.commands[words[0]], words[1:]
+        options = {option for parameter in command.params for option in parameter.opts}
+        used = {word.partition("=")[0] for word in words if word.startswith("-")}
+        assert used - options - {"--help", "--version"} == set(), where
+
+
+def test_tox_commands_exist() -> None:
+    """Every label and environment that a page shows is in tox.ini."""
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", "utf-8")
+    labels = {line.split(" = ")[0] for line in tox["tox"]["labels"].strip().splitlines()}
+    sections = " ".join(tox.sections())
+    shown = shown_commands("tox")
+    assert shown
+    for where, words in shown:
+        for option, value in zip(words, words[1:], strict=False):
+            if option == "-m":
+                assert value in labels, f"{where}: tox.ini has no label {value!r}"
+            if option == "-e":
+                for environment in value.split(","):
+                    last_factor = environment.split("-")[-1]
+                    assert re.search(rf"\b{last_factor}\b", sections), f"{where}: {environment}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Files and headings of this repository; addresses elsewhere are not tried."""
+    broken = []
+    for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [(">>> 1 + 1\n2\n", True), (">>> 1 + 1\n3\n", False), (">>> 1 / 0\n", False)],
+)
+def test_a_wrong_example_is_found(text: str, passes: bool) -> None:
+    """And the closing fence is not taken for expected output."""
+    block = Block("python", "", text, 1)
+    if passes:
+        run_doctest(block, "page", {})
+    else:
+        with pytest.raises(AssertionError):
+            run_doctest(block, "page", {})
