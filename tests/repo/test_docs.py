@@ -1,15 +1,16 @@
-"""What the documentation shows, works: its Python runs, its commands exist, its links lead somewhere.
+"""What the documentation shows, works: its Python runs, its commands and its links exist.
 
-Every ```` ```python ```` block of README.md and docs/*.md runs, in order, one namespace for each
-file, in an empty folder: as a doctest where it has `>>>`, else as a program. A block that cannot run
-here says so in its opening line: ```` ```python no-run: why ````. Of ```` ```console ```` blocks the
-`headrace` and `tox` commands are checked for existence: subcommand, options, labels, environments.
+Every `python` block of README.md and docs/*.md runs, in order, one namespace for each file, in an
+empty folder: as a doctest where it has `>>>`, else as a program. A block that cannot run here says
+so in its opening line, after the language: `no-run: why`. Of `console` blocks the `headrace` and
+`tox` commands are checked for existence: subcommand, options, labels, environments.
 """
 
 from __future__ import annotations
 
 import configparser
 import doctest
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ def test_tox_commands_exist() -> None:
     shown = shown_commands("tox")
     assert shown
     for where, words in shown:
-        for option, value in zip(words, words[1:], strict=False):
+        for option, value in itertools.pairwise(words):
             if option == "-m":
                 assert value in labels, f"{where}: tox.ini has no label {value!r}"
             if option == "-e":
