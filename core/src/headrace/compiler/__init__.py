@@ -1,0 +1,1 @@
+"""From a job graph to a plan."""

@@ -1,0 +1,49 @@
+"""The contract with a backend: records that hooks return, and the objects behind them.
+
+Start with ``entries.py`` (what a plugin registers), then ``context.py``, ``allocator.py`` and
+``kernel.py`` (what it implements). Base classes carry the defaults: a device that runs in order
+and returns when the work is done overrides nothing but its kernels. Nothing here knows a device,
+a graph or a plan. Plugins import this package, ``headrace.hookspecs``, the value modules
+(``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like, ``headrace.numpy_ops``.
+"""
+
+from headrace.device.allocator import Allocator, Buffer, HostAllocator, HostBuffer
+from headrace.device.context import DeviceContext, Event
+from headrace.device.device import Device
+from headrace.device.entries import (
+    API_VERSION,
+    AllocatorEntry,
+    DeviceContextEntry,
+    DeviceEntry,
+    KernelEntry,
+    StreamIndexEntry,
+)
+from headrace.device.kernel import Kernel, Launch
+from headrace.device.match import any_call, dtypes
+from headrace.device.stream_index import StreamIndexGenerator
+from headrace.memory_case import MemoryKind
+from headrace.op_call import Attrs, OpCall
+
+__all__ = [
+    "API_VERSION",
+    "Allocator",
+    "AllocatorEntry",
+    "Attrs",
+    "Buffer",
+    "Device",
+    "DeviceContext",
+    "DeviceContextEntry",
+    "DeviceEntry",
+    "Event",
+    "HostAllocator",
+    "HostBuffer",
+    "Kernel",
+    "KernelEntry",
+    "Launch",
+    "MemoryKind",
+    "OpCall",
+    "StreamIndexEntry",
+    "StreamIndexGenerator",
+    "any_call",
+    "dtypes",
+]

@@ -1,0 +1,92 @@
+"""Memory: what a plugin's allocator gives, and the host memory that core provides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.device.device import Device
+from headrace.errors import OutOfMemoryError
+from headrace.tensor_spec import Array, TensorSpec
+
+
+class Buffer:
+    """A range of device memory. Core never looks inside; it slices and passes it on.
+
+    Subclass it, or use it as it is when an address says everything.
+
+    Attributes:
+        address: where the range begins, in the plugin's own terms.
+        nbytes: length in bytes; may be 0.
+        owner: whatever must stay alive as long as the range is used.
+    """
+
+    __slots__ = ("address", "nbytes", "owner")
+
+    def __init__(self, address: int, nbytes: int, owner: object = None) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.owner = owner
+
+    def view(self, offset: int, nbytes: int) -> Buffer:
+        """The part from ``offset`` on; shares memory with this buffer, and is not freed itself."""
+        return Buffer(self.address + offset, nbytes, self.owner)
+
+
+class HostBuffer(Buffer):
+    """Memory that the host reads and writes: a view of a numpy byte array."""
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: Array, owner: object = None) -> None:
+        """Wrap ``memory``: uint8[nbytes], contiguous and writable."""
+        super().__init__(memory.ctypes.data, memory.nbytes, owner)
+        self.memory = memory
+
+    def view(self, offset: int, nbytes: int) -> HostBuffer:
+        """The part from ``offset`` on; shares memory with this buffer."""
+        return HostBuffer(self.memory[offset : offset + nbytes], self.owner)
+
+    def array(self, spec: TensorSpec) -> Array:
+        """The first ``spec.nbytes`` bytes as an array; shares memory with this buffer."""
+        return self.memory[: spec.nbytes].view(spec.dtype.numpy).reshape(spec.shape)
+
+
+class Allocator:
+    """Gives memory of one device. Called while sessions open and close, never while jobs run.
+
+    Core asks for a few large chunks and slices them itself, so an allocator needs no pool. May be
+    called from any thread, one call at a time for each device.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return at least ``nbytes`` bytes aligned as the ``AllocatorEntry`` says.
+
+        Raises:
+            OutOfMemoryError: there is not enough; says what was asked and what is in use.
+        """
+        raise NotImplementedError
+
+    def free(self, buffer: Buffer) -> None:
+        """Take back what ``allocate`` returned. No work that uses it is queued any more."""
+
+
+class HostAllocator(Allocator):
+    """Pageable host memory; for devices whose kernels read host memory, and for core itself."""
+
+    ALIGNMENT_BYTES = 64  # a cache line, and the widest vector register
+
+    def allocate(self, nbytes: int) -> HostBuffer:
+        """Return ``nbytes`` bytes of host memory; its content is whatever was there.
+
+        Raises:
+            OutOfMemoryError: the host has not enough.
+        """
+        try:
+            raw = np.empty(nbytes + self.ALIGNMENT_BYTES, np.uint8)
+        except MemoryError:
+            raise OutOfMemoryError(f"the host cannot give {nbytes} bytes") from None
+        start = -raw.ctypes.data % self.ALIGNMENT_BYTES
+        return HostBuffer(raw[start : start + nbytes])

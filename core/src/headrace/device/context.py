@@ -1,0 +1,94 @@
+"""``DeviceContext``: one stream of one device; what kernels launch on and copies go through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.device.allocator import Buffer, HostBuffer
+from headrace.device.device import Device
+from headrace.device.kernel import Launch
+
+
+class Event:
+    """A point in a stream's work. The default is a point that has been reached."""
+
+    def synchronize(self) -> None:
+        """Block until the work recorded before the event is done.
+
+        Raises:
+            Exception: what that work raised.
+        """
+
+
+class DeviceContext:
+    """One in-order stream of work on one device.
+
+    The defaults describe a device that works in host memory and returns from every call when the
+    work is done (``host_synchronous``). A device with real streams overrides the copies,
+    ``synchronize``, ``record_event`` and ``wait_event``; work is done in the order in which it was
+    enqueued. One thread at a time uses a context; several contexts of a device are used at once.
+    Source and destination of a copy have equal ``nbytes`` and stay alive until it is done.
+    """
+
+    host_synchronous: bool = True
+    """Every launch and copy returns after its work is done. Then plans run on one thread."""
+
+    def __init__(self, device: Device, stream_index: int) -> None:
+        self.device = device
+        self.stream_index = stream_index
+
+    def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
+        """Enqueue a copy from host memory to this device."""
+        self._host(destination).memory[:] = source.memory
+
+    def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
+        """Enqueue a copy from this device to host memory."""
+        destination.memory[:] = self._host(source).memory
+
+    def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
+        """Enqueue a copy within this device."""
+        self._host(destination).memory[:] = self._host(source).memory
+
+    def synchronize(self) -> None:
+        """Block until everything enqueued so far is done.
+
+        Raises:
+            Exception: the first error that enqueued work raised since the last call.
+        """
+
+    def record_event(self) -> Event:
+        """Mark this point of the stream."""
+        return Event()
+
+    def wait_event(self, event: Event) -> None:
+        """Let work enqueued from now on wait for ``event``, which another context recorded."""
+        event.synchronize()
+
+    def capture(self, launches: Sequence[Launch]) -> Launch:
+        """Bind a fixed sequence of launches into one call.
+
+        The default calls them one after another; override it where the device can replay a
+        sequence natively. The result is called many times, by one thread at a time.
+        """
+        if len(launches) == 1:
+            return launches[0]
+        fixed = tuple(launches)
+
+        def run() -> None:
+            for launch in fixed:
+                launch()
+
+        return run
+
+    def close(self) -> None:
+        """Release the stream. Called once, after ``synchronize``."""
+
+    def _host(self, buffer: Buffer) -> HostBuffer:
+        if not isinstance(buffer, HostBuffer):
+            raise NotImplementedError(
+                f"{type(self).__name__} keeps the default copies, which need host memory; its "
+                f"allocator gives {type(buffer).__name__}. Override copy_h2d, copy_d2h, copy_d2d"
+            )
+        return buffer
+
+

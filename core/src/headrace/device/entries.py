@@ -1,0 +1,96 @@
+"""The records that hooks return. Frozen; core gathers them once and builds tables from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.device.allocator import Allocator
+from headrace.device.context import DeviceContext
+from headrace.device.device import Device
+from headrace.device.kernel import Kernel
+from headrace.device.match import Match, any_call
+from headrace.device.stream_index import StreamIndexGenerator
+from headrace.memory_case import MemoryKind
+from headrace.op_call import OpCall
+
+API_VERSION = (1, 0)
+"""Major and minor of this contract. Minor rises when something optional is added."""
+
+
+def _one() -> int:
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """A device type.
+
+    Attributes:
+        tag: the word users write: equal to the entry point's name.
+        count: how many devices there are; may load the driver; 0 means no hardware.
+        open: opens the device of an index below ``count``.
+        capabilities: what it can do beyond the core contract, as conformance tags.
+        api_version: the contract that the plugin was written for, (major, minor).
+        versions: driver and library versions to show, by name.
+    """
+
+    tag: str
+    count: Callable[[], int] = _one
+    open: Callable[[int], Device] = Device
+    capabilities: frozenset[str] = frozenset()
+    api_version: tuple[int, int] = API_VERSION
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorEntry:
+    """How to get memory of a device.
+
+    Attributes:
+        tag: the device tag.
+        memory_kind: ``MemoryKind.DEVICE``, or ``MemoryKind.HOST`` when kernels work in host memory
+            (then nothing is copied between the host and the device).
+        alignment_bytes: what ``allocate`` guarantees, a power of two.
+        create: makes the allocator of an opened device.
+    """
+
+    tag: str
+    memory_kind: MemoryKind
+    alignment_bytes: int
+    create: Callable[[Device], Allocator]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEntry:
+    """A kernel.
+
+    Attributes:
+        tag: the device tag.
+        op: name of the op.
+        create: makes the kernel for one call; must not touch the device.
+        match: which calls it takes.
+        priority: of several that match, the highest is taken; equal ones are an error.
+    """
+
+    tag: str
+    op: str
+    create: Callable[[OpCall], Kernel]
+    match: Match = any_call
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceContextEntry:
+    """How to make a stream: ``create(device, stream_index)``."""
+
+    tag: str
+    create: Callable[[Device, int], DeviceContext] = DeviceContext
+
+
+@dataclass(frozen=True, slots=True)
+class StreamIndexEntry:
+    """How to number the streams of a device: ``create(device_index)``."""
+
+    tag: str
+    create: Callable[[int], StreamIndexGenerator] = StreamIndexGenerator

@@ -1,0 +1,48 @@
+"""Predicates over an ``OpCall`` that say which calls a kernel takes, and print themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.dtypes import dtype_of
+from headrace.op_call import OpCall
+
+Match = Callable[[OpCall], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _AnyCall:
+    def __call__(self, call: OpCall) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "any"
+
+
+any_call: Match = _AnyCall()
+"""Matches every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dtypes:
+    names: tuple[str, ...]
+
+    def __call__(self, call: OpCall) -> bool:
+        return call.input(0).dtype.name in self.names
+
+    def __str__(self) -> str:
+        return " | ".join(self.names)
+
+
+def dtypes(*names: str) -> Match:
+    """Matches calls whose first input has one of these dtypes.
+
+    Raises:
+        DTypeError: a name is no dtype.
+
+    Example:
+        >>> print(dtypes("float32", "float64"))
+        float32 | float64
+    """
+    return _Dtypes(tuple(dtype_of(name).name for name in names))

@@ -1,0 +1,132 @@
+"""Every hook that a backend may implement, and nothing else.
+
+A backend is a module named by an entry point of group ``headrace.backends``; the entry's name is
+the device tag. It implements the hooks below with ``@hookimpl``. Each hook returns an iterable of
+frozen records (a generator will do). Core calls it once, when the backend's tag is first asked
+for, lists the answer, checks it, and builds tables: no hook runs while a job runs.
+
+Hook implementations take no defaults and no keyword-only parameters; the loader refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from headrace.device import (
+        AllocatorEntry,
+        DeviceContextEntry,
+        DeviceEntry,
+        KernelEntry,
+        StreamIndexEntry,
+    )
+
+PROJECT = "headrace"
+"""pluggy's project name and the prefix of every hook."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function of a backend's module as the implementation of the hook of its name."""
+
+REQUIRED_HOOKS = ("headrace_devices", "headrace_allocators", "headrace_kernels")
+"""Hooks without which a backend is refused; the others have defaults."""
+
+
+@hookspec
+def headrace_devices() -> Iterable[DeviceEntry]:
+    """Name the device type that this plugin brings. Required.
+
+    Called once, when the backend is first asked for. ``count`` and ``open`` of the record are
+    called later and may load a driver; the hook itself must not.
+
+    Returns:
+        Exactly one entry, whose tag is the name of the entry point.
+
+    Example:
+        >>> from headrace.device import DeviceEntry
+        >>> @hookimpl
+        ... def headrace_devices():
+        ...     yield DeviceEntry("hello")
+    """
+    return ()
+
+
+@hookspec
+def headrace_allocators() -> Iterable[AllocatorEntry]:
+    """Say how memory of the device is allocated. Required.
+
+    Called once, when the backend is first asked for.
+
+    Returns:
+        One entry for the memory that kernels work in. With ``MemoryKind.HOST`` nothing is copied
+        between the host and the device.
+
+    Example:
+        >>> from headrace.device import AllocatorEntry, HostAllocator, MemoryKind
+        >>> @hookimpl
+        ... def headrace_allocators():
+        ...     yield AllocatorEntry("hello", MemoryKind.HOST, 64, HostAllocator)
+    """
+    return ()
+
+
+@hookspec
+def headrace_kernels() -> Iterable[KernelEntry]:
+    """Offer the kernels that this plugin can create. Required.
+
+    Called once, when the backend is first asked for. ``create`` of an entry is called while a job
+    is compiled and when a session opens its plan, from any thread.
+
+    Returns:
+        One entry for each kernel. Several for one op are told apart by ``match``; of those that
+        match a call, the one with the highest ``priority`` is taken.
+
+    Example:
+        >>> from headrace.device import KernelEntry
+        >>> from headrace.numpy_ops import NumpyKernel
+        >>> @hookimpl
+        ... def headrace_kernels():
+        ...     yield KernelEntry("hello", "add", NumpyKernel)
+    """
+    return ()
+
+
+@hookspec
+def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
+    """Say how a stream of the device is made: copies, waits, events.
+
+    Called once, when the backend is first asked for. Default: ``DeviceContext``, which works in
+    host memory and returns when the work is done.
+
+    Returns:
+        At most one entry.
+
+    Example:
+        >>> from headrace.device import DeviceContext, DeviceContextEntry
+        >>> @hookimpl
+        ... def headrace_device_contexts():
+        ...     yield DeviceContextEntry("hello", DeviceContext)
+    """
+    return ()
+
+
+@hookspec
+def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
+    """Say how the streams of the device are numbered.
+
+    Called once, when the backend is first asked for. Default: compute 0, host to device 1, device
+    to host 2.
+
+    Returns:
+        At most one entry.
+
+    Example:
+        >>> from headrace.device import StreamIndexEntry, StreamIndexGenerator
+        >>> @hookimpl
+        ... def headrace_stream_index_generators():
+        ...     yield StreamIndexEntry("hello", StreamIndexGenerator)
+    """
+    return ()

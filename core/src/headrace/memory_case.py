@@ -1,0 +1,79 @@
+"""``MemoryCase``: which memory a register lives in, and how two wishes for it are merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from headrace.errors import PlanError
+from headrace.ids import DeviceTypes, MemCaseId, MemZoneId
+
+
+class MemoryKind(Enum):
+    """Whether the host can read and write the memory directly."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MemoryCase:
+    """A kind of memory of one device.
+
+    Attributes:
+        tag: device tag that owns the memory; for host memory the tag of the host's device type.
+        device_index: index of that device; for pinned host memory, of the device it is pinned for.
+        kind: ``MemoryKind`` value, ``"host"`` or ``"device"``.
+        pinned_for: tag of the device that host memory is page-locked for; empty when pageable.
+        used_by_network: host memory that a transport registers.
+    """
+
+    tag: str
+    device_index: int = 0
+    kind: str = MemoryKind.DEVICE.value
+    pinned_for: str = ""
+    used_by_network: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.pinned_for or self.used_by_network) and self.kind != MemoryKind.HOST.value:
+            raise PlanError(f"device memory of {self.tag!r} cannot be pinned or used by a network")
+
+    @property
+    def is_host(self) -> bool:
+        """True when the host can read and write this memory."""
+        return self.kind == MemoryKind.HOST.value
+
+    def merge(self, other: MemoryCase) -> MemoryCase:
+        """The memory that satisfies both wishes.
+
+        Raises:
+            PlanError: no memory does: two devices, two kinds, or pinned for two devices.
+        """
+        if (self.tag, self.kind) != (other.tag, other.kind):
+            raise PlanError(f"one register cannot live both in {self} and in {other}")
+        mine, theirs = self._pinning(), other._pinning()
+        if mine and theirs and mine != theirs:
+            raise PlanError(f"one register cannot live both in {self} and in {other}")
+        pinned_for, index = mine or theirs or ("", self.device_index)
+        network = self.used_by_network or other.used_by_network
+        return replace(
+            self, pinned_for=pinned_for, device_index=index, used_by_network=network
+        )
+
+    def _pinning(self) -> tuple[str, int] | None:
+        """(device tag, index) that ties the case to one device; None when any will do."""
+        if self.is_host and not self.pinned_for:
+            return None
+        return self.pinned_for, self.device_index
+
+    def id(self, types: DeviceTypes) -> MemCaseId:
+        """The packed identity under a plan's table of device types."""
+        zone = MemZoneId(types.number(self.tag), self.device_index)
+        pinned = types.number(self.pinned_for) if self.pinned_for else 0
+        return MemCaseId(zone, pinned, self.used_by_network)
+
+    def __str__(self) -> str:
+        text = f"{self.kind} memory of {self.tag}:{self.device_index}"
+        if self.pinned_for:
+            text = f"host memory pinned for {self.pinned_for}:{self.device_index}"
+        return text + (" (network)" if self.used_by_network else "")

@@ -1,0 +1,15 @@
+"""Every op computed in numpy, on host arrays: for constant folding, and for plugins to use.
+
+``FUNCTIONS[op](call, inputs, outputs)`` writes the outputs. The compiler folds constants with
+``evaluate``; a plugin whose memory can be seen as numpy arrays gets a kernel for every op from
+``kernel_entries`` and replaces those that it does better. These functions are code under test: the
+oracle in ``headrace.testing.reference`` is written apart from them and shares nothing.
+
+Start with ``function.py``; one file per family, with the stems of ``headrace.ops``.
+"""
+
+from headrace.numpy_ops.function import NumpyFunction
+from headrace.numpy_ops.kernel import NumpyKernel, kernel_entries
+from headrace.numpy_ops.table import FUNCTIONS, evaluate
+
+__all__ = ["FUNCTIONS", "NumpyFunction", "NumpyKernel", "evaluate", "kernel_entries"]

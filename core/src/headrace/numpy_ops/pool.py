@@ -1,0 +1,9 @@
+"""Windows that slide over space, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.numpy_ops.function import NumpyFunction
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {}

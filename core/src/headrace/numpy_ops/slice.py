@@ -1,0 +1,9 @@
+"""Parts of tensors and tensors from parts, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.numpy_ops.function import NumpyFunction
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {}

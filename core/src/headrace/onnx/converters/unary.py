@@ -1,0 +1,9 @@
+"""ONNX nodes for: elementwise functions of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.onnx.node import Converter
+
+CONVERTERS: Mapping[str, Converter] = {}

@@ -1,0 +1,143 @@
+"""``Node``: one ONNX node while it is imported; everything that a converter sees and may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from headrace.compiler.job_graph import JobGraphBuilder
+from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
+from headrace.ops import Tensor
+from headrace.tensor_spec import Array
+
+REQUIRED: Any = object()
+
+
+class ValueNeeded(HeadraceError):
+    """The model's shapes depend on the value of ``tensor``, which is not known yet.
+
+    Never reaches a user: the importer answers it by importing again with the values of the model
+    inputs that the tensor is computed from, or with an error that names the node.
+    """
+
+    def __init__(self, tensor: Tensor, reason: str) -> None:
+        super().__init__(reason)
+        self.tensor = tensor
+
+
+class Node:
+    """A node, its inputs as tensors of the job under construction, and its attributes.
+
+    Attributes:
+        op_type: ONNX name, for example ``Conv``.
+        opset: version of the operator set that gives the node its meaning.
+        inputs: None for an input left out.
+        output_count: how many outputs are used, counted up to the last that is.
+    """
+
+    def __init__(
+        self,
+        builder: JobGraphBuilder,
+        op_type: str,
+        opset: int,
+        inputs: Sequence[Tensor | None],
+        output_count: int,
+        attrs: Mapping[str, Any],
+        location: str,
+    ) -> None:
+        self.op_type = op_type
+        self.opset = opset
+        self.inputs = tuple(inputs)
+        self.output_count = output_count
+        self.location = location
+        self._builder = builder
+        self._attrs = attrs
+
+    def attr(self, name: str, default: Any = REQUIRED) -> Any:
+        """The attribute as int, float, str, numpy array, or a list of these.
+
+        Raises:
+            InvalidModelError: it is required and absent, or has another type than the default.
+        """
+        value = self._attrs.get(name, default)
+        if value is REQUIRED:
+            self.invalid(f"attribute {name!r} is required and is absent")
+        if default is not REQUIRED and default is not None and type(value) is not type(default):
+            if not isinstance(value, (list, tuple)) or not isinstance(default, (list, tuple)):
+                self.invalid(f"attribute {name!r} should be {type(default).__name__}: {value!r}")
+        return value
+
+    def has_attr(self, name: str) -> bool:
+        """True when the model gives the attribute."""
+        return name in self._attrs
+
+    def input(self, index: int) -> Tensor:
+        """The required input ``index``.
+
+        Raises:
+            InvalidModelError: it is absent.
+        """
+        tensor = self.optional(index)
+        if tensor is None:
+            self.invalid(f"input {index} is required and is absent")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        """The input ``index``, or None when it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def value(self, index: int) -> Array:
+        """The value of the required input ``index``, which must be known at import.
+
+        Raises:
+            ValueNeeded: it is computed from model inputs; the importer handles it.
+            InvalidModelError: the input is absent.
+        """
+        tensor = self.input(index)
+        value = self._builder.value(tensor)
+        if value is None:
+            raise ValueNeeded(tensor, f"{self}: needs the value of input {index} at compile time")
+        return value
+
+    def ints(self, index: int) -> tuple[int, ...] | None:
+        """The value of input ``index`` as integers, or None when it is left out."""
+        if self.optional(index) is None:
+            return None
+        return tuple(int(item) for item in self.value(index).reshape(-1))
+
+    def known(self, tensor: Tensor) -> Array | None:
+        """The value of ``tensor`` when it is known at import, without asking for it."""
+        return self._builder.value(tensor)
+
+    def op(
+        self, op: str, inputs: Sequence[Tensor | None], *, outputs: int = 1, **attrs: object
+    ) -> tuple[Tensor, ...]:
+        """Add a headrace op to the job; returns its outputs.
+
+        Raises:
+            OpError: the op does not take these inputs or attributes; names this node.
+        """
+        return self._builder.op(op, inputs, outputs=outputs, location=self.location, **attrs)
+
+    def one(self, op: str, inputs: Sequence[Tensor | None], **attrs: object) -> Tensor:
+        """``op`` for an op with one output."""
+        return self.op(op, inputs, **attrs)[0]
+
+    def constant(self, value: Array) -> Tensor:
+        """Add a constant to the job."""
+        return self._builder.constant(value)
+
+    def invalid(self, reason: str) -> NoReturn:
+        """Raise InvalidModelError: the model contradicts itself or the ONNX specification."""
+        raise InvalidModelError(f"{self}: {reason}")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise UnsupportedModelError: the node is valid and headrace does not run it."""
+        raise UnsupportedModelError(f"{self}: {reason}")
+
+    def __str__(self) -> str:
+        return f"{self.location} ({self.op_type}-{self.opset})"
+
+
+Converter = Callable[[Node], Tensor | tuple[Tensor, ...]]
+"""Turns a node into headrace ops; returns its used outputs in order."""

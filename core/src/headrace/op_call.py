@@ -1,0 +1,126 @@
+"""``OpCall``: one application of an op, as inference, kernels and messages see it.
+
+It stands below both ``headrace.ops`` (which checks and infers it) and ``headrace.device`` (whose
+kernels are created for it), so that neither needs to know the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from headrace.dtypes import DType
+from headrace.tensor_spec import TensorSpec
+
+AttrValue = (
+    bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+)
+"""What an attribute may hold. Lists are stored as tuples, dtypes as ``DType``."""
+
+
+class Attrs(Mapping[str, AttrValue]):
+    """Attributes by name: immutable, hashable, in sorted order."""
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, AttrValue] | None = None) -> None:
+        self._values = dict(sorted((values or {}).items()))
+        self._hash = hash(tuple(self._values.items()))
+
+    def __getitem__(self, name: str) -> AttrValue:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Attrs) and self._values == other._values
+
+    def __repr__(self) -> str:
+        return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+
+
+@dataclass(frozen=True, slots=True)
+class OpCall:
+    """An op, what it is applied to, and where.
+
+    Attributes:
+        op: name of the op, for example ``conv``.
+        name: name of this node in its job; unique there.
+        inputs: specs in schema order; an absent optional input is None; a variadic input comes
+            last, flattened.
+        outputs: specs in schema order; empty while they are being inferred.
+        attrs: complete: every attribute of the schema has a value.
+        output_count: how many outputs are wanted; only trailing optional ones may be left out.
+        location: where the user wrote it (``model.onnx: node 'conv1'`` or ``job.py:12``).
+    """
+
+    op: str
+    name: str
+    inputs: tuple[TensorSpec | None, ...]
+    outputs: tuple[TensorSpec, ...] = ()
+    attrs: Attrs = field(default_factory=Attrs)
+    output_count: int = 1
+    location: str = ""
+
+    def input(self, index: int) -> TensorSpec:
+        """The spec of a required input."""
+        spec = self.inputs[index]
+        assert spec is not None, f"input {index} of {self} is absent"
+        return spec
+
+    def has_input(self, index: int) -> bool:
+        """True when the optional input ``index`` is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    # Typed access to attributes: the schema has checked the types, so a mismatch is a bug.
+
+    def int_attr(self, name: str) -> int:
+        """The integer attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, int), name
+        return value
+
+    def float_attr(self, name: str) -> float:
+        """The float attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, (float, int)), name
+        return float(value)
+
+    def flag_attr(self, name: str) -> bool:
+        """The boolean attribute ``name``."""
+        return bool(self.attrs[name])
+
+    def str_attr(self, name: str) -> str:
+        """The string attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, str), name
+        return value
+
+    def ints_attr(self, name: str) -> tuple[int, ...]:
+        """The list-of-integers attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, tuple), name
+        return value  # type: ignore[return-value]
+
+    def floats_attr(self, name: str) -> tuple[float, ...]:
+        """The list-of-floats attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, tuple), name
+        return value  # type: ignore[return-value]
+
+    def dtype_attr(self, name: str) -> DType:
+        """The dtype attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, DType), name
+        return value
+
+    def __str__(self) -> str:
+        where = f" ({self.location})" if self.location else ""
+        return f"{self.op} {self.name!r}{where}"

@@ -1,0 +1,7 @@
+"""Activation functions with parameters."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

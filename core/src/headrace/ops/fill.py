@@ -1,0 +1,7 @@
+"""Tensors made from nothing but attributes."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

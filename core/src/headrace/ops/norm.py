@@ -1,0 +1,7 @@
+"""Normalisations."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

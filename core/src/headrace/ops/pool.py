@@ -1,0 +1,7 @@
+"""Windows that slide over space."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

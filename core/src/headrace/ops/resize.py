@@ -1,0 +1,7 @@
+"""Interpolation in space."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

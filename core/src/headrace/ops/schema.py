@@ -1,0 +1,244 @@
+"""What an op is: one declarative class that says what it takes, what it gives, and how to check it.
+
+A family file (``elementwise.py``, ``conv.py``, ...) holds the classes of related ops and lists them
+in ``OPS``. An op class is never instantiated; its methods are static or class methods over an
+``OpCall``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, Protocol
+
+from headrace.dtypes import ALL, DType, dtype_of, storage_only
+from headrace.errors import DTypeError, OpError, ShapeError
+from headrace.op_call import Attrs, AttrValue, OpCall
+from headrace.sbp import Sbp
+from headrace.tensor_spec import Array, TensorSpec
+
+REQUIRED: Any = object()
+"""Default of an attribute that must be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A tensor that an op takes.
+
+    Attributes:
+        name: as users and messages say it.
+        dtypes: the dtypes it may have.
+        group: inputs of one group must have equal dtypes; empty means alone.
+        optional: may be absent (None).
+        variadic: stands last and takes one or more tensors.
+    """
+
+    name: str
+    dtypes: frozenset[DType] = ALL
+    group: str = "T"
+    optional: bool = False
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A tensor that an op gives. Optional ones stand last and are made when asked for."""
+
+    name: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """A typed attribute.
+
+    Attributes:
+        name: as keyword of the user's function and in plans.
+        type: ``bool``, ``int``, ``float``, ``str``, ``dtype``, ``ints``, ``floats`` or ``strs``.
+        default: used when it is not given; ``REQUIRED`` when it must be.
+        choices: for ``str``: the values allowed; empty means any.
+    """
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SbpSignature:
+    """One way to lay an op's inputs and outputs over devices; absent inputs have an entry too."""
+
+    inputs: tuple[Sbp, ...]
+    outputs: tuple[Sbp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of a graph under construction: its name there and its spec."""
+
+    name: str
+    spec: TensorSpec
+
+
+class GraphBuilder(Protocol):
+    """What ``decompose`` (and importers, and tracing) build graphs with."""
+
+    def op(
+        self, op: str, inputs: Sequence[Tensor | None], *, outputs: int = 1, **attrs: object
+    ) -> tuple[Tensor, ...]:
+        """Add an op; returns its ``outputs`` first outputs."""
+
+    def constant(self, value: Array) -> Tensor:
+        """Add a constant tensor."""
+
+
+class Op:
+    """Base of all ops: override the class variables and ``infer``; the rest has defaults."""
+
+    name: ClassVar[str]
+    inputs: ClassVar[tuple[Input, ...]] = ()
+    outputs: ClassVar[tuple[Output, ...]] = (Output("y"),)
+    attrs: ClassVar[tuple[Attr, ...]] = ()
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        """Specs of the ``call.output_count`` first outputs; raises OpError when it cannot be."""
+        raise NotImplementedError(cls.name)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        """Ways to run over several devices, besides all-Broadcast, which is always added."""
+        return ()
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        """(input, output) index pairs that may be the same memory while the op runs."""
+        return ()
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...] | None:
+        """Say the call in simpler ops; None when this op is primitive."""
+        return None
+
+
+def fail(call: OpCall, message: str, kind: type[OpError] = ShapeError) -> NoReturn:
+    """Raise ``kind`` with the op, node and place of ``call`` in front of ``message``."""
+    raise kind(f"{call}: {message}")
+
+
+def make_call(
+    op: type[Op],
+    name: str,
+    inputs: Sequence[TensorSpec | None],
+    attrs: Mapping[str, object],
+    *,
+    outputs: int = 1,
+    location: str = "",
+) -> OpCall:
+    """Check inputs and attributes against the schema, infer outputs, return the complete call.
+
+    Args:
+        op: the op class.
+        name: node name for messages; unique in its job.
+        inputs: specs in schema order; None for an absent optional input; trailing ones may be
+            left out.
+        attrs: given attributes; lists are accepted for tuples, names for dtypes.
+        outputs: how many outputs are wanted.
+        location: where the user wrote it.
+
+    Raises:
+        OpError, ShapeError, DTypeError: the call is not legal; the message names the node, the
+            argument and the values.
+    """
+    call = OpCall(op.name, name, tuple(inputs), (), Attrs(), outputs, location)
+    complete = _complete_inputs(op, call)
+    needed = sum(not output.optional for output in op.outputs)
+    if not needed <= outputs <= len(op.outputs):
+        fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
+    values = _complete_attrs(op, call, attrs)
+    call = OpCall(op.name, name, complete, (), values, outputs, location)
+    specs = tuple(op.infer(call))
+    assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
+    return OpCall(op.name, name, complete, specs, values, outputs, location)
+
+
+def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...]:
+    given = call.inputs
+    variadic = bool(op.inputs) and op.inputs[-1].variadic
+    if len(given) > len(op.inputs) and not variadic:
+        names = ", ".join(i.name for i in op.inputs) or "none"
+        fail(call, f"takes {len(op.inputs)} inputs ({names}); {len(given)} were given", OpError)
+    padded = given + (None,) * (len(op.inputs) - len(given))
+    groups: dict[str, tuple[str, DType]] = {}
+    for index, spec in enumerate(padded):
+        arg = op.inputs[min(index, len(op.inputs) - 1)]
+        if spec is None:
+            if not arg.optional:
+                fail(call, f"input {arg.name!r} is required and was not given", OpError)
+            continue
+        if spec.dtype not in arg.dtypes:
+            allowed = ", ".join(d.name for d in sorted(arg.dtypes) if not storage_only(d))
+            fail(call, f"input {arg.name!r} is {spec}; its dtype may be {allowed}", DTypeError)
+        if arg.group:
+            first, dtype = groups.setdefault(arg.group, (arg.name, spec.dtype))
+            if dtype != spec.dtype:
+                fail(
+                    call,
+                    f"inputs {first!r} and {arg.name!r} must have one dtype; "
+                    f"they are {dtype} and {spec.dtype}",
+                    DTypeError,
+                )
+    return padded
+
+
+def _complete_attrs(op: type[Op], call: OpCall, given: Mapping[str, object]) -> Attrs:
+    known = {attr.name: attr for attr in op.attrs}
+    for name in given:
+        if name not in known:
+            names = ", ".join(known) or "none"
+            fail(call, f"has no attribute {name!r}; attributes are {names}", OpError)
+    values: dict[str, AttrValue] = {}
+    for attr in op.attrs:
+        value = given.get(attr.name, attr.default)
+        if value is REQUIRED:
+            fail(call, f"attribute {attr.name!r} is required and was not given", OpError)
+        values[attr.name] = _attr_value(call, attr, value)
+    return Attrs(values)
+
+
+def _attr_value(call: OpCall, attr: Attr, value: Any) -> AttrValue:
+    try:
+        result = _CONVERTERS[attr.type](value)
+    except (TypeError, ValueError, AttributeError):
+        fail(call, f"attribute {attr.name!r} must be {attr.type}; got {value!r}", OpError)
+    if attr.choices and result not in attr.choices:
+        choices = ", ".join(attr.choices)
+        fail(call, f"attribute {attr.name!r} must be one of {choices}; got {value!r}", OpError)
+    return result
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _bool(value: Any) -> bool:
+    if value not in (0, 1):
+        raise ValueError
+    return bool(value)
+
+
+_CONVERTERS: Mapping[str, Any] = {
+    "bool": _bool,
+    "int": lambda value: value.__index__(),
+    "float": float,
+    "str": _text,
+    "dtype": dtype_of,
+    "ints": lambda value: tuple(item.__index__() for item in value),
+    "floats": lambda value: tuple(float(item) for item in value),
+    "strs": lambda value: tuple(_text(item) for item in value),
+}

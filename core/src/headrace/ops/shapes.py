@@ -1,0 +1,49 @@
+"""Shape rules that several op families share."""
+
+from __future__ import annotations
+
+from headrace.op_call import OpCall
+from headrace.ops.schema import fail
+
+
+def broadcast(call: OpCall, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """numpy's broadcasting of any number of shapes.
+
+    Raises:
+        ShapeError: two dimensions differ and neither is 1.
+    """
+    rank = max(map(len, shapes))
+    result: list[int] = []
+    for axis in range(rank):
+        dims = {shape[axis - rank] for shape in shapes if len(shape) >= rank - axis}
+        wide = dims - {1}
+        if len(wide) > 1:
+            text = " and ".join(map(str, shapes))
+            fail(call, f"shapes {text} do not broadcast")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def normal_axis(call: OpCall, axis: int, rank: int, name: str = "axis") -> int:
+    """Turn an axis in ``-rank..rank-1`` into ``0..rank-1``.
+
+    Raises:
+        ShapeError: it is outside.
+    """
+    if not -rank <= axis < rank:
+        fail(call, f"{name} {axis} is outside a tensor of rank {rank}")
+    return axis % rank
+
+
+def normal_axes(
+    call: OpCall, axes: tuple[int, ...], rank: int, name: str = "axes"
+) -> tuple[int, ...]:
+    """``normal_axis`` for each, in the given order.
+
+    Raises:
+        ShapeError: one is outside, or two are the same axis.
+    """
+    result = tuple(normal_axis(call, axis, rank, name) for axis in axes)
+    if len(set(result)) != len(result):
+        fail(call, f"{name} {axes} name an axis twice (rank {rank})")
+    return result

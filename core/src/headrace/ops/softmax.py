@@ -1,0 +1,7 @@
+"""Normalised exponentials along an axis."""
+
+from __future__ import annotations
+
+from headrace.ops.schema import Op
+
+OPS: tuple[type[Op], ...] = ()

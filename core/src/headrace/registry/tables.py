@@ -1,0 +1,85 @@
+"""``Backend``: what one loaded plugin gave, as tables that compilation and execution look up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from headrace.device import (
+    AllocatorEntry,
+    DeviceContextEntry,
+    DeviceEntry,
+    KernelEntry,
+    MemoryKind,
+    OpCall,
+    StreamIndexEntry,
+)
+from headrace.errors import PluginError
+
+
+class KernelTable:
+    """The kernels of one device by op; immutable."""
+
+    def __init__(self, entries: Iterable[KernelEntry]) -> None:
+        by_op: dict[str, list[KernelEntry]] = {}
+        for entry in entries:
+            by_op.setdefault(entry.op, []).append(entry)
+        self._by_op: Mapping[str, tuple[KernelEntry, ...]] = {
+            op: tuple(sorted(found, key=lambda entry: -entry.priority))
+            for op, found in sorted(by_op.items())
+        }
+
+    def ops(self) -> tuple[str, ...]:
+        """Names of the ops that have a kernel, sorted."""
+        return tuple(self._by_op)
+
+    def entries(self, op: str) -> tuple[KernelEntry, ...]:
+        """The kernels of ``op``, highest priority first; empty when there is none."""
+        return self._by_op.get(op, ())
+
+    def select(self, call: OpCall) -> KernelEntry | None:
+        """The matching kernel of highest priority; None when none matches. Deterministic.
+
+        Raises:
+            PluginError: two that match have the same priority.
+        """
+        matching = [entry for entry in self.entries(call.op) if entry.match(call)]
+        if not matching:
+            return None
+        best = [entry for entry in matching if entry.priority == matching[0].priority]
+        if len(best) > 1:
+            names = " and ".join(f"{entry.create!r} for {entry.match}" for entry in best)
+            raise PluginError(
+                f"{call}: device {best[0].tag!r} offers two kernels of priority "
+                f"{best[0].priority} for it: {names}; give one a higher priority"
+            )
+        return best[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One loaded plugin, checked and complete; hooks that it left out are filled with defaults.
+
+    Attributes:
+        distribution, version: of the installed package.
+        device, allocator, context, streams: its records.
+        kernels: its kernel table.
+    """
+
+    distribution: str
+    version: str
+    device: DeviceEntry
+    allocator: AllocatorEntry
+    context: DeviceContextEntry
+    streams: StreamIndexEntry
+    kernels: KernelTable
+
+    @property
+    def tag(self) -> str:
+        """The device tag."""
+        return self.device.tag
+
+    @property
+    def works_in_host_memory(self) -> bool:
+        """True when nothing has to be copied between the host and this device."""
+        return self.allocator.memory_kind is MemoryKind.HOST

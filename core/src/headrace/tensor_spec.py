@@ -1,0 +1,72 @@
+"""``TensorSpec``: what every layer means by a tensor without its data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.dtypes import DType, dtype_of
+from headrace.errors import ShapeError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Shape and dtype of a tensor. Every dimension is known and at least 0.
+
+    Raises:
+        ShapeError: a dimension is negative or no integer.
+        DTypeError: the dtype is not known.
+
+    Example:
+        >>> print(TensorSpec((2, 3), "float32"))
+        float32[2, 3]
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+    def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
+        try:
+            dims = tuple(d.__index__() for d in shape)
+        except (AttributeError, TypeError):
+            raise ShapeError(f"shape {shape!r} is not a sequence of integers") from None
+        if any(d < 0 for d in dims):
+            raise ShapeError(f"shape {dims} has a negative dimension")
+        object.__setattr__(self, "shape", dims)
+        object.__setattr__(self, "dtype", dtype_of(dtype))
+
+    @staticmethod
+    def of(array: Array) -> TensorSpec:
+        """The spec of a numpy array."""
+        return TensorSpec(array.shape, array.dtype)
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor, contiguous and without padding."""
+        return self.elements * self.dtype.itemsize
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorSpec:
+        """The same dtype with another shape."""
+        return TensorSpec(shape, self.dtype)
+
+    def with_dtype(self, dtype: DType) -> TensorSpec:
+        """The same shape with another dtype."""
+        return TensorSpec(self.shape, dtype)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

@@ -1,0 +1,33 @@
+"""``Case``: one application of one op, to be run on a device and compared with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.tensor_spec import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Inputs and attributes of one op.
+
+    Attributes:
+        id: unique in its family, says what is special (``asymmetric-pads``, not ``case3``).
+        op: op name.
+        inputs: arrays in schema order; None for an absent optional input.
+        attrs: attributes that differ from the defaults.
+        outputs: how many outputs to ask for.
+        rtol, atol: tolerance of floating results; None means the default of their dtype.
+    """
+
+    id: str
+    op: str
+    inputs: tuple[Array | None, ...]
+    attrs: Mapping[str, object] = field(default_factory=dict)
+    outputs: int = 1
+    rtol: float | None = None
+    atol: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.op}-{self.id}"

@@ -1,0 +1,8 @@
+"""Interpolation in space: the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {}

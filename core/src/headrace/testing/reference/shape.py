@@ -1,0 +1,8 @@
+"""The same elements in another shape or order: the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {}
