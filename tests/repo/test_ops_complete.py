@@ -1,0 +1,96 @@
+"""An op is never half there: schema, reference, cases, kernels, in files of the same stem."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+import headrace.testing
+from headrace import numpy_ops, ops
+from headrace.ops import OPS
+from headrace.testing import reference
+from headrace.testing.case import Case
+
+TAGS = ["cpu", "fakedevice"]
+
+NO_KERNEL: dict[tuple[str, str], str] = {
+    # (device tag, op): why this device runs the op without a kernel of its own
+}
+
+
+def families(package: ModuleType, attribute: str) -> dict[str, str]:
+    """Op name -> stem of the file of `package` that lists it in `attribute`."""
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        listed = getattr(import_module(f"{package.__name__}.{module.name}"), attribute, ())
+        for item in listed:
+            found[item if isinstance(item, str) else item.name] = module.name
+    return found
+
+
+def cases() -> Iterator[Case]:
+    """Every case of the conformance suite: whatever its modules list on their top level."""
+    prefix = f"{headrace.testing.__name__}."
+    for module in pkgutil.walk_packages(headrace.testing.__path__, prefix):
+        if module.name.rpartition(".")[2] in ("pytest_plugin", "conftest"):
+            continue
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, (tuple, list)):
+                yield from (item for item in value if isinstance(item, Case))
+
+
+def kernels(tag: str) -> set[str]:
+    """The ops for which the plugin offers a kernel."""
+    plugin = import_module(f"headrace_{tag}.plugin")
+    return {entry.op for entry in plugin.headrace_kernels()}
+
+
+@pytest.fixture(scope="module")
+def case_counts() -> Counter[str]:
+    unique = {id(case): case for case in cases()}
+    return Counter(case.op for case in unique.values())
+
+
+def test_there_are_ops() -> None:
+    assert len(OPS) > 20
+
+
+def test_every_op_has_a_reference_in_the_file_of_its_family() -> None:
+    """And no reference is left of an op that is gone."""
+    assert families(reference, "FUNCTIONS") == families(ops, "OPS")
+
+
+def test_numpy_computations_are_in_the_file_of_the_family() -> None:
+    """Not every op needs one, but where there is one it is found by the op's name."""
+    schemas = families(ops, "OPS")
+    misplaced = {
+        op: stem for op, stem in families(numpy_ops, "FUNCTIONS").items() if schemas.get(op) != stem
+    }
+    assert misplaced == {}
+
+
+def test_every_op_has_a_conformance_case(case_counts: Counter[str]) -> None:
+    assert OPS.keys() - case_counts.keys() == set()
+
+
+def test_every_case_is_of_an_op(case_counts: Counter[str]) -> None:
+    assert case_counts.keys() - OPS.keys() == set()
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_every_op_has_a_kernel(tag: str) -> None:
+    """Or a written reason why not; a reason that no longer holds is removed."""
+    missing = {(tag, op) for op in OPS.keys() - kernels(tag)}
+    reasons = {key for key in NO_KERNEL if key[0] == tag}
+    assert missing == reasons
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_every_kernel_is_of_an_op(tag: str) -> None:
+    """A misspelt op name would otherwise be a kernel that is never chosen."""
+    assert kernels(tag) - OPS.keys() == set()
