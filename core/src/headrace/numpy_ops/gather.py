@@ -2,8 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from headrace.numpy_ops.function import NumpyFunction
+import numpy as np
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {}
+from headrace.errors import OpError
+from headrace.numpy_ops.function import NumpyFunction, given
+from headrace.op_call import OpCall
+from headrace.ops.schema import fail
+from headrace.tensor_spec import Array
+
+
+def _gather(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, indices = given(inputs, 0), given(inputs, 1)
+    axis = call.int_attr("axis") % x.ndim
+    _check(call, indices, x.shape[axis], axis)
+    # The range is checked: with "wrap", unlike "raise", numpy writes to `out` without a buffer.
+    if outputs[0].size:
+        np.take(x, indices, axis=axis, out=outputs[0], mode="wrap")
+
+
+def _gather_elements(
+    call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+) -> None:
+    x, indices = given(inputs, 0), given(inputs, 1)
+    outputs[0][...] = x[_element_index(call, x, indices)]
+
+
+def _gather_nd(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, indices = given(inputs, 0), given(inputs, 1)
+    outputs[0][...] = x[_nd_index(call, x, indices, call.int_attr("batch_dims"))]
+
+
+def _scatter_elements(
+    call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+) -> None:
+    x, indices, updates = given(inputs, 0), given(inputs, 1), given(inputs, 2)
+    index = _element_index(call, x, indices)
+    outputs[0][...] = x
+    _combine(outputs[0], index, updates, call.str_attr("reduction"))
+
+
+def _scatter_nd(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, indices, updates = given(inputs, 0), given(inputs, 1), given(inputs, 2)
+    index = _nd_index(call, x, indices, 0)
+    outputs[0][...] = x
+    _combine(outputs[0], index, updates, call.str_attr("reduction"))
+
+
+_REDUCE = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def _combine(out: Array, index: tuple[Array, ...], updates: Array, reduction: str) -> None:
+    if reduction == "none":
+        out[index] = updates
+    else:
+        # Unlike `out[index] += updates`, `at` counts an element that is named twice twice.
+        _REDUCE[reduction].at(out, index, updates)
+
+
+def _element_index(call: OpCall, x: Array, indices: Array) -> tuple[Array, ...]:
+    """What to index ``x`` with: the own position of each index, but for ``axis`` the index."""
+    axis = call.int_attr("axis") % x.ndim
+    _check(call, indices, x.shape[axis], axis)
+    index = list(np.ogrid[tuple(slice(dim) for dim in indices.shape)])
+    index[axis] = indices
+    return tuple(index)
+
+
+def _nd_index(call: OpCall, x: Array, indices: Array, batch: int) -> tuple[Array, ...]:
+    """What to index ``x`` with: positions of the batch axes, then the columns of ``indices``."""
+    columns = [indices[..., column] for column in range(indices.shape[-1])]
+    for axis, column in enumerate(columns, batch):
+        _check(call, column, x.shape[axis], axis)
+    index = list(np.ogrid[tuple(slice(dim) for dim in indices.shape[:-1])])[:batch]
+    return tuple(index + columns)
+
+
+def _check(call: OpCall, indices: Array, size: int, axis: int) -> None:
+    """Fail unless all ``indices`` are in ``-size..size-1``.
+
+    Raises:
+        OpError: one is outside; names the first.
+    """
+    if indices.size == 0 or (indices.min() >= -size and indices.max() < size):
+        return
+    outside = indices[(indices < -size) | (indices >= size)]
+    fail(call, f"index {outside[0]} is outside axis {axis}, which has {size} elements", OpError)
+
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {
+    "gather": _gather,
+    "gather_elements": _gather_elements,
+    "gather_nd": _gather_nd,
+    "scatter_elements": _scatter_elements,
+    "scatter_nd": _scatter_nd,
+}

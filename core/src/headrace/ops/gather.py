@@ -1,7 +1,157 @@
-"""Elements chosen by index tensors."""
+"""Elements chosen by index tensors.
+
+An index counts from the end when it is negative. One that is outside is an error when the op runs
+(or is folded): it never reads or writes something else.
+"""
 
 from __future__ import annotations
 
-from headrace.ops.schema import Op
+from headrace.dtypes import BOOL, NUMBERS, int32, int64
+from headrace.errors import DTypeError
+from headrace.op_call import OpCall
+from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.ops.shapes import addressable, normal_axis
+from headrace.tensor_spec import TensorSpec
 
-OPS: tuple[type[Op], ...] = ()
+_INDICES = Input("indices", frozenset({int32, int64}), group="")
+
+_REDUCTION = Attr("reduction", "str", "none", ("none", "add", "mul", "min", "max"))
+
+
+class Gather(Op):
+    """Whole slices of ``x`` along ``axis``, which the axes of ``indices`` replace."""
+
+    name = "gather"
+    inputs = (Input("x"), _INDICES)
+    attrs = (Attr("axis", "int", 0),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, indices = call.input(0), call.input(1)
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
+        return (addressable(call, x.with_shape(shape)),)
+
+
+class GatherElements(Op):
+    """``y[i, j, ...] = x[i, indices[i, j, ...], ...]`` with the index in place of ``axis``.
+
+    ``indices`` has the rank of ``x`` and is nowhere longer, except along ``axis``.
+    """
+
+    name = "gather_elements"
+    inputs = (Input("x"), _INDICES)
+    attrs = (Attr("axis", "int", 0),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, indices = call.input(0), call.input(1)
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        _check_elements(call, x, indices, axis)
+        return (x.with_shape(indices.shape),)
+
+
+class GatherNd(Op):
+    """``y[b, i...] = x[b, indices[b, i..., 0], indices[b, i..., 1], ...]``.
+
+    The last axis of ``indices`` holds one index for each of the first axes of ``x`` that come after
+    the ``batch_dims`` common ones; what is left of ``x`` is taken whole.
+    """
+
+    name = "gather_nd"
+    inputs = (Input("x"), _INDICES)
+    attrs = (Attr("batch_dims", "int", 0),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, indices, batch = call.input(0), call.input(1), call.int_attr("batch_dims")
+        if not 0 <= batch < max(indices.rank, 1) or batch > x.rank:
+            fail(call, f"batch_dims {batch} do not fit {x} and indices {indices}")
+        if x.shape[:batch] != indices.shape[:batch]:
+            fail(call, f"the first {batch} dimensions of {x} and indices {indices} differ")
+        depth = index_depth(call, x.rank - batch)
+        shape = indices.shape[:-1] + x.shape[batch + depth :]
+        return (addressable(call, x.with_shape(shape)),)
+
+
+class ScatterElements(Op):
+    """A copy of ``x`` in which ``gather_elements`` would find ``updates`` at ``indices``.
+
+    With a ``reduction`` updates are combined with what is there. Without one, which of several
+    updates of one element stays is the last in row-major order.
+    """
+
+    name = "scatter_elements"
+    inputs = (Input("x"), _INDICES, Input("updates"))
+    attrs = (Attr("axis", "int", 0), _REDUCTION)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, indices, updates = call.input(0), call.input(1), call.input(2)
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        _check_elements(call, x, indices, axis)
+        if updates.shape != indices.shape:
+            fail(call, f"updates {updates} must have the shape of indices {indices}")
+        _check_reduction(call)
+        return (x,)
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+
+class ScatterNd(Op):
+    """A copy of ``x`` in which ``gather_nd`` would find ``updates`` at ``indices``.
+
+    Several updates of one element are treated as ``scatter_elements`` treats them.
+    """
+
+    name = "scatter_nd"
+    inputs = (Input("x"), _INDICES, Input("updates"))
+    attrs = (_REDUCTION,)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, indices, updates = call.input(0), call.input(1), call.input(2)
+        depth = index_depth(call, x.rank)
+        if depth == 0:
+            fail(call, f"indices {indices} hold no index: their last axis is empty")
+        shape = indices.shape[:-1] + x.shape[depth:]
+        if updates.shape != shape:
+            fail(call, f"updates {updates} of {x} at indices {indices} must have shape {shape}")
+        _check_reduction(call)
+        return (x,)
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+
+def index_depth(call: OpCall, axes: int) -> int:
+    """How many of ``axes`` axes the last axis of ``indices`` indexes in a ``gather_nd``.
+
+    Raises:
+        ShapeError: there is no last axis, or it is longer.
+    """
+    indices = call.input(1)
+    if indices.rank == 0 or indices.shape[-1] > axes:
+        fail(call, f"the last axis of indices {indices} must index at most {axes} axes of the data")
+    return indices.shape[-1]
+
+
+def _check_elements(call: OpCall, x: TensorSpec, indices: TensorSpec, axis: int) -> None:
+    fits = indices.rank == x.rank and all(
+        have <= most or at == axis
+        for at, (have, most) in enumerate(zip(indices.shape, x.shape, strict=True))
+    )
+    if not fits:
+        fail(call, f"indices {indices} must fit inside {x} but for axis {axis}")
+
+
+def _check_reduction(call: OpCall) -> None:
+    dtype, reduction = call.input(0).dtype, call.str_attr("reduction")
+    if reduction != "none" and dtype not in NUMBERS | BOOL:
+        fail(call, f"reduction {reduction!r} does not compute in {dtype}", DTypeError)
+
+
+OPS: tuple[type[Op], ...] = (Gather, GatherElements, GatherNd, ScatterElements, ScatterNd)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from headrace.op_call import OpCall
 from headrace.ops.schema import fail
+from headrace.tensor_spec import TensorSpec
 
 
 def broadcast(call: OpCall, *shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -47,3 +50,22 @@ def normal_axes(
     if len(set(result)) != len(result):
         fail(call, f"{name} {axes} name an axis twice (rank {rank})")
     return result
+
+
+ADDRESS_LIMIT_BYTES = 1 << 47
+"""What one process can address on today's machines: no tensor can be larger."""
+
+
+def addressable(call: OpCall, spec: TensorSpec) -> TensorSpec:
+    """Return ``spec``, for ops whose output may be far larger than their inputs.
+
+    Checked while a job is built, so that a dimension that is nonsense is an error with the name of
+    its op and not an allocation that fails later. Sizes of empty tensors count their other axes.
+
+    Raises:
+        ShapeError: no machine can hold such a tensor.
+    """
+    nbytes = math.prod(filter(None, spec.shape)) * spec.dtype.itemsize
+    if nbytes > ADDRESS_LIMIT_BYTES:
+        fail(call, f"the result {spec} would take {nbytes} bytes, more than any machine addresses")
+    return spec

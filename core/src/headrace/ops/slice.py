@@ -2,6 +2,144 @@
 
 from __future__ import annotations
 
-from headrace.ops.schema import Op
+from headrace.op_call import OpCall
+from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.ops.shapes import addressable, normal_axes, normal_axis
+from headrace.tensor_spec import TensorSpec
 
-OPS: tuple[type[Op], ...] = ()
+
+class Slice(Op):
+    """``x[start:end:step]`` along some axes, as numpy cuts: bounds clamp, negative ones count back.
+
+    Attributes:
+        starts, ends: one bound for each axis that is cut.
+        axes: the axes that are cut; empty means the first ones.
+        steps: any integers but 0; empty means 1 for each.
+    """
+
+    name = "slice"
+    inputs = (Input("x"),)
+    attrs = (
+        Attr("starts", "ints"),
+        Attr("ends", "ints"),
+        Attr("axes", "ints", ()),
+        Attr("steps", "ints", ()),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        return (call.input(0).with_shape(tuple(map(len, slice_ranges(call)))),)
+
+
+def slice_ranges(call: OpCall) -> tuple[range, ...]:
+    """The indices that a ``slice`` takes along each axis of ``x``; none of them is negative.
+
+    Raises:
+        ShapeError: the attributes differ in length, or an axis does not exist or is named twice.
+        OpError: a step is 0.
+    """
+    x, starts, ends = call.input(0), call.ints_attr("starts"), call.ints_attr("ends")
+    axes = call.ints_attr("axes") or tuple(range(len(starts)))
+    steps = call.ints_attr("steps") or (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        fail(
+            call,
+            f"starts {starts}, ends {ends}, axes {axes} and steps {steps} must be equally long",
+        )
+    if 0 in steps:
+        fail(call, f"steps {steps} hold a 0")
+    ranges = [range(dim) for dim in x.shape]
+    for axis, *bounds in zip(normal_axes(call, axes, x.rank), starts, ends, steps, strict=True):
+        ranges[axis] = ranges[axis][slice(*bounds)]
+    return tuple(ranges)
+
+
+class Concat(Op):
+    """The inputs one after another along ``axis``; all other dimensions are equal."""
+
+    name = "concat"
+    inputs = (Input("xs", variadic=True),)
+    attrs = (Attr("axis", "int"),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        first = call.input(0)
+        axis = normal_axis(call, call.int_attr("axis"), first.rank)
+        specs = [call.input(index) for index in range(len(call.inputs))]
+        for spec in specs:
+            rest, expected = list(spec.shape), list(first.shape)
+            if (
+                spec.rank != first.rank
+                or rest[:axis] != expected[:axis]
+                or (rest[axis + 1 :] != expected[axis + 1 :])
+            ):
+                fail(call, f"{first} and {spec} differ elsewhere than along axis {axis}")
+        total = sum(spec.shape[axis] for spec in specs)
+        return (first.with_shape((*first.shape[:axis], total, *first.shape[axis + 1 :])),)
+
+
+class Pad(Op):
+    """``x`` with more elements around it; negative amounts take elements away first.
+
+    Inputs:
+        value: one element, used by mode ``constant``; 0 when it is absent.
+
+    Attributes:
+        pads: amounts before each axis, then amounts after each axis.
+        mode: ``constant`` writes ``value``; ``edge`` repeats the border; ``reflect`` mirrors at the
+            border element, which is not repeated; ``wrap`` goes on at the other side. Mirroring
+            and wrapping start over as often as the amount needs.
+    """
+
+    name = "pad"
+    inputs = (Input("x"), Input("value", optional=True))
+    attrs = (
+        Attr("pads", "ints"),
+        Attr("mode", "str", "constant", ("constant", "reflect", "edge", "wrap")),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, mode, amounts = call.input(0), call.str_attr("mode"), pad_amounts(call)
+        if call.has_input(1) and call.input(1).elements != 1:
+            fail(call, f"value must be one element; it is {call.input(1)}")
+        shape: list[int] = []
+        for axis, (dim, (before, after)) in enumerate(zip(x.shape, amounts, strict=True)):
+            shape.append(before + dim + after)
+            kept = dim + min(before, 0) + min(after, 0)
+            if shape[-1] < 0:
+                fail(call, f"pads {(before, after)} take more than axis {axis} of {x} has")
+            if mode != "constant" and kept <= 0 < shape[-1]:
+                fail(call, f"axis {axis} of {x} leaves nothing to pad with in mode {mode!r}")
+        return (addressable(call, x.with_shape(tuple(shape))),)
+
+
+def pad_amounts(call: OpCall) -> tuple[tuple[int, int], ...]:
+    """The amounts (before, after) of a ``pad`` for each axis of ``x``.
+
+    Raises:
+        ShapeError: ``pads`` is not twice as long as ``x`` has axes.
+    """
+    rank, pads = call.input(0).rank, call.ints_attr("pads")
+    if len(pads) != 2 * rank:
+        fail(call, f"pads {pads} must hold two amounts for each of the {rank} axes")
+    return tuple(zip(pads[:rank], pads[rank:], strict=True))
+
+
+class Tile(Op):
+    """``x`` repeated ``repeats[i]`` times along axis ``i``."""
+
+    name = "tile"
+    inputs = (Input("x"),)
+    attrs = (Attr("repeats", "ints"),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, repeats = call.input(0), call.ints_attr("repeats")
+        if len(repeats) != x.rank or any(count < 0 for count in repeats):
+            fail(call, f"repeats {repeats} must hold a count of at least 0 for each axis of {x}")
+        shape = tuple(dim * count for dim, count in zip(x.shape, repeats, strict=True))
+        return (addressable(call, x.with_shape(shape)),)
+
+
+OPS: tuple[type[Op], ...] = (Slice, Concat, Pad, Tile)

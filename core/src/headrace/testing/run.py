@@ -1,0 +1,123 @@
+"""Run one op on a device, and check what it gives against the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.compiler.job_graph import JobGraphBuilder
+from headrace.dtypes import DType
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.op_call import OpCall
+from headrace.ops import get_op, make_call
+from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.case import Case
+from headrace.testing.reference import REFERENCE
+from headrace.testing.tolerances import EXACT, Tolerance, tolerance_of
+
+
+def run_op(device: str, case: Case) -> tuple[Array, ...]:
+    """Run the op of ``case`` on ``device`` (``TAG`` or ``TAG:INDEX``) as a job of one op.
+
+    Every input is an input of the job, so that nothing is folded and the device does the work.
+
+    Raises:
+        HeadraceError: the case is not legal, or the device cannot run it.
+    """
+    builder = JobGraphBuilder(str(case), Placement.of_device(device))
+    feeds = {
+        f"input_{index}": array for index, array in enumerate(case.inputs) if array is not None
+    }
+    tensors = [
+        None if array is None else builder.input(f"input_{index}", TensorSpec.of(array))
+        for index, array in enumerate(case.inputs)
+    ]
+    made = builder.op(case.op, tensors, outputs=case.outputs, location=str(case), **case.attrs)
+    names = [f"output_{index}" for index in range(len(made))]
+    for name, tensor in zip(names, made, strict=True):
+        builder.output(name, tensor)
+    job = CompiledJob(builder.finish())
+    try:
+        results = job.run(feeds)
+    finally:
+        job.close()
+    return tuple(results[name] for name in names)
+
+
+def check_case(device: str, case: Case) -> None:
+    """Run ``case`` on ``device`` and compare shapes, dtypes and values with the oracle.
+
+    Raises:
+        AssertionError: something differs; names the case, the worst element and both values.
+        HeadraceError: the case is not legal, or the device cannot run it.
+    """
+    compare(case, run_op(device, case), f"on {device}")
+
+
+def compare(case: Case, results: tuple[Array, ...], where: str) -> None:
+    """Compare ``results`` of ``case`` with the op's inference and with the oracle.
+
+    Raises:
+        AssertionError: something differs; names the case, the worst element and both values.
+    """
+    call = call_of(case)
+    arrays = case.inputs + (None,) * (len(call.inputs) - len(case.inputs))
+    answer = REFERENCE[case.op](*arrays, **call.attrs)
+    wanted = answer if isinstance(answer, tuple) else (answer,)
+    if len(results) != case.outputs or len(wanted) < case.outputs:
+        raise AssertionError(
+            f"{case} {where}: {len(results)} outputs and {len(wanted)} of the oracle, "
+            f"not {case.outputs}"
+        )
+    for index, (got, want, spec) in enumerate(zip(results, wanted, call.outputs, strict=False)):
+        label = f"{case} {where}: output {index}"
+        for array, source in ((got, "it"), (want, "the oracle")):
+            if array.shape != spec.shape or array.dtype != spec.dtype.numpy:
+                raise AssertionError(
+                    f"{label} should be {spec}; {source} gives {array.dtype}{list(array.shape)}"
+                )
+        _compare_values(label, got, want, _tolerance(case, spec.dtype))
+
+
+def call_of(case: Case) -> OpCall:
+    """The checked call of ``case``, with all attributes and the inferred outputs.
+
+    Raises:
+        OpError: the case is not legal.
+    """
+    specs = [None if array is None else TensorSpec.of(array) for array in case.inputs]
+    return make_call(get_op(case.op), case.op, specs, case.attrs, outputs=case.outputs)
+
+
+def _tolerance(case: Case, dtype: DType) -> Tolerance:
+    default = tolerance_of(dtype)
+    if default == EXACT:  # a case that loosens its floats does not loosen its indices
+        return EXACT
+    return Tolerance(
+        default.rtol if case.rtol is None else case.rtol,
+        default.atol if case.atol is None else case.atol,
+    )
+
+
+def _compare_values(label: str, got: Array, want: Array, tolerance: Tolerance) -> None:
+    """Fail when an element is further away than ``tolerance``; NaN equals NaN, inf equals inf."""
+    if tolerance == EXACT and got.dtype.kind in "biu":
+        bad = got != want
+        excess = bad.astype(np.float64)
+    else:
+        a, b = got.astype(np.float64), want.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # inf - inf
+            excess = np.abs(a - b) - (tolerance.atol + tolerance.rtol * np.abs(b))
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        # A comparison with NaN, or of inf with a number, is neither far nor near: it is wrong.
+        excess = np.where(np.isfinite(excess), excess, np.inf)
+        bad = ~same & (excess > 0)
+    if not bad.any():
+        return
+    worst = np.unravel_index(int(np.argmax(np.where(bad, excess, -np.inf))), got.shape)
+    at = tuple(int(index) for index in worst)
+    raise AssertionError(
+        f"{label}: {int(bad.sum())} of {bad.size} elements differ by more than "
+        f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g}; the worst is {list(at)}: "
+        f"{got[at]!r}, and should be {want[at]!r}"
+    )
