@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.compiler.job_graph import JobGraphBuilder
@@ -32,7 +34,8 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
         None if array is None else builder.input(f"input_{index}", TensorSpec.of(array))
         for index, array in enumerate(case.inputs)
     ]
-    made = builder.op(case.op, tensors, outputs=case.outputs, location=str(case), **case.attrs)
+    attrs: dict[str, Any] = dict(case.attrs)
+    made = builder.op(case.op, tensors, outputs=case.outputs, location=str(case), **attrs)
     names = [f"output_{index}" for index in range(len(made))]
     for name, tensor in zip(names, made, strict=True):
         builder.output(name, tensor)

@@ -4,6 +4,103 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+import numpy as np
 
-CONVERTERS: Mapping[str, Converter] = {}
+from headrace.onnx.axes import normal_axis
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
+
+
+def _gather(node: Node) -> Tensor:
+    return node.one("gather", [node.input(0), node.input(1)], axis=node.attr("axis", 0))
+
+
+def _gather_elements(node: Node) -> Tensor:
+    return node.one("gather_elements", [node.input(0), node.input(1)], axis=node.attr("axis", 0))
+
+
+def _gather_nd(node: Node) -> Tensor:
+    batch_dims = node.attr("batch_dims", 0)
+    return node.one("gather_nd", [node.input(0), node.input(1)], batch_dims=batch_dims)
+
+
+def _scatter_elements(node: Node) -> Tensor:
+    inputs = [node.input(0), node.input(1), node.input(2)]
+    axis = node.attr("axis", 0)
+    return node.one("scatter_elements", inputs, axis=axis, reduction=_reduction(node))
+
+
+def _scatter_nd(node: Node) -> Tensor:
+    inputs = [node.input(0), node.input(1), node.input(2)]
+    return node.one("scatter_nd", inputs, reduction=_reduction(node))
+
+
+def _reduction(node: Node) -> str:
+    reduction: str = node.attr("reduction", "none")
+    if reduction not in ("none", "add", "mul", "min", "max"):
+        node.invalid(f"reduction {reduction!r} is none of none, add, mul, min, max")
+    return reduction
+
+
+def _reverse_sequence(node: Node) -> Tensor:
+    x, lengths = node.input(0), node.ints(1) or ()
+    time, batch = node.attr("time_axis", 0), node.attr("batch_axis", 1)
+    if {time, batch} != {0, 1} or x.spec.rank < 2:
+        node.invalid(
+            f"time_axis {time} and batch_axis {batch} must be the axes 0 and 1 of {x.spec}"
+        )
+    steps, sequences = x.spec.shape[time], x.spec.shape[batch]
+    if len(lengths) != sequences or any(not 0 <= length <= steps for length in lengths):
+        node.invalid(f"sequence_lens {lengths} must be {sequences} lengths of at most {steps}")
+    swap = (1, 0, *range(2, x.spec.rank))
+    by_sequence = x if batch == 0 else node.one("transpose", [x], perm=swap)
+    at = np.arange(steps)
+    ends = np.array(lengths, np.int64).reshape(-1, 1)
+    order = np.where(at < ends, ends - 1 - at, at)[..., np.newaxis]
+    y = node.one("gather_nd", [by_sequence, node.constant(order)], batch_dims=1)
+    return y if batch == 0 else node.one("transpose", [y], perm=swap)
+
+
+def _compress(node: Node) -> Tensor:
+    x, chosen = node.input(0), np.flatnonzero(node.value(1))
+    if node.has_attr("axis"):
+        axis = normal_axis(node, node.attr("axis"), x.spec.rank)
+    else:
+        x, axis = node.one("reshape", [x], shape=(-1,) if x.spec.elements else (0,)), 0
+    return node.one("gather", [x, node.constant(chosen.astype(np.int64))], axis=axis)
+
+
+def _nonzero(node: Node) -> Tensor:
+    # How many there are depends on the values, so it is computed here and not on a device.
+    return node.constant(np.argwhere(node.value(0)).T.astype(np.int64))
+
+
+def _unique(node: Node) -> tuple[Tensor, ...]:
+    # As for NonZero, the shape depends on the values.
+    value = node.value(0)
+    axis = normal_axis(node, node.attr("axis"), value.ndim) if node.has_attr("axis") else None
+    unique, first, inverse, counts = np.unique(
+        value, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    if not node.attr("sorted", 1):
+        order = np.argsort(first, kind="stable")
+        rank = np.argsort(order, kind="stable")
+        unique = np.take(unique, order, axis=axis or 0)
+        first, counts, inverse = first[order], counts[order], rank[inverse]
+    indices = (part.reshape(-1).astype(np.int64) for part in (first, inverse, counts))
+    results = (unique, *indices)
+    return tuple(node.constant(result) for result in results[: node.output_count])
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "Scatter": _scatter_elements,  # deprecated since opset 11
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+    "ReverseSequence": _reverse_sequence,
+    "Compress": _compress,
+    "NonZero": _nonzero,
+    "Unique": _unique,
+}

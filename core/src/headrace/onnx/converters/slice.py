@@ -4,6 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+import numpy as np
 
-CONVERTERS: Mapping[str, Converter] = {}
+from headrace.onnx.axes import normal_axes, normal_axis
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
+
+
+def _slice(node: Node) -> Tensor:
+    if node.opset < 10:
+        attrs = {name: node.attr(name) for name in ("starts", "ends")}
+        attrs["axes"] = node.attr("axes", [])
+    else:
+        attrs = {"starts": node.ints(1), "ends": node.ints(2)}
+        if None in attrs.values():
+            node.invalid("starts and ends are required and one is absent")
+        attrs["axes"], attrs["steps"] = node.ints(3) or (), node.ints(4) or ()
+    return node.one("slice", [node.input(0)], **attrs)
+
+
+def _split(node: Node) -> tuple[Tensor, ...]:
+    x = node.input(0)
+    axis = normal_axis(node, node.attr("axis", 0), x.spec.rank)
+    total = x.spec.shape[axis]
+    sizes = _split_sizes(node, total)
+    if any(size < 0 for size in sizes) or sum(sizes) != total:
+        node.invalid(f"sizes {sizes} do not add up to axis {axis} of {x.spec}")
+    if len(sizes) < node.output_count:
+        node.invalid(f"has {node.output_count} outputs and makes {len(sizes)} parts")
+    parts, start = [], 0
+    for size in sizes[: node.output_count]:
+        part = node.one("slice", [x], starts=(start,), ends=(start + size,), axes=(axis,))
+        parts.append(part)
+        start += size
+    return tuple(parts)
+
+
+def _split_sizes(node: Node, total: int) -> tuple[int, ...]:
+    """Lengths of the parts: given (as attribute before opset 13), or as equal as the opset says."""
+    given = node.ints(1) if node.opset >= 13 else node.attr("split", None)
+    if given is not None:
+        return tuple(given)
+    count: int = node.attr("num_outputs", node.output_count)
+    if count < 1:
+        node.invalid(f"num_outputs {count} is not positive")
+    size = -(-total // count)
+    last = total - size * (count - 1)
+    # From opset 18 on the last part may be shorter; before, parts must be equal.
+    if last != size and node.opset < 18:
+        node.invalid(f"{total} elements do not split into {count} equal parts")
+    if last < 0:
+        node.invalid(f"{total} elements do not split into {count} parts of {size}")
+    return (size,) * (count - 1) + (last,)
+
+
+def _concat(node: Node) -> Tensor:
+    if not node.inputs:
+        node.invalid("has no input")
+    parts = [node.input(index) for index in range(len(node.inputs))]
+    return node.one("concat", parts, axis=node.attr("axis"))
+
+
+def _pad(node: Node) -> Tensor:
+    x, value = node.input(0), node.optional(2)
+    rank = x.spec.rank
+    if node.opset < 11:
+        pads = tuple(node.attr("pads"))
+        value = node.constant(np.array(node.attr("value", 0.0)).astype(x.spec.dtype.numpy))
+    else:
+        pads = node.ints(1) or ()
+    named = node.ints(3) if node.opset >= 18 else None
+    axes = tuple(range(rank)) if named is None else normal_axes(node, named, rank)
+    if len(pads) != 2 * len(axes):
+        node.invalid(f"pads {pads} must hold two amounts for each of {len(axes)} axes")
+    amounts = [0] * (2 * rank)
+    for number, axis in enumerate(axes):
+        amounts[axis], amounts[axis + rank] = pads[number], pads[number + len(axes)]
+    mode = node.attr("mode", "constant")
+    known = ("constant", "reflect", "edge") + (("wrap",) if node.opset >= 19 else ())
+    if mode not in known:
+        node.invalid(f"mode {mode!r} is none of {', '.join(known)}")
+    return node.one("pad", [x, value if mode == "constant" else None], pads=amounts, mode=mode)
+
+
+def _tile(node: Node) -> Tensor:
+    return node.one("tile", [node.input(0)], repeats=node.ints(1) or ())
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "Slice": _slice,
+    "Split": _split,
+    "Concat": _concat,
+    "Pad": _pad,
+    "Tile": _tile,
+}
