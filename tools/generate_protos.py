@@ -49,7 +49,7 @@ def manifest() -> str:
 def generate(root: Path) -> dict[str, str]:
     """Run the compiler with `root` as the import root; return file name -> text."""
     try:
-        from grpc_tools import _proto, protoc
+        from grpc_tools import protoc
     except ImportError:
         raise SystemExit(
             "the compiler is missing; run `tox run -e protos`, "
@@ -58,7 +58,6 @@ def generate(root: Path) -> dict[str, str]:
     arguments = [
         "protoc",
         f"--proto_path={SOURCES}",
-        f"--proto_path={Path(_proto.__file__).parent}",  # google/protobuf/*.proto
         f"--python_out={root}",
         f"--pyi_out={root}",
         *map(str, sources()),

@@ -108,6 +108,14 @@ class RunError(HeadraceError, RuntimeError):
         self.device = device
 
 
+class LaunchError(HeadraceError, RuntimeError):
+    """Launch ``index`` of a captured sequence raised ``__cause__``. The runtime names the op."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"launch {index} of a captured sequence failed")
+        self.index = index
+
+
 class SessionError(HeadraceError, RuntimeError):
     """A session was used in a state that does not allow it: closed, forked, already running."""
 

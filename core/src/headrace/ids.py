@@ -17,8 +17,8 @@ from typing import NewType
 from headrace.errors import PlanError
 
 __all__ = [
-    "HOST_TYPE", "RESERVED_TYPES", "ActorId", "DeviceId", "DeviceTypes", "GlobalMemCaseId",
-    "MemCaseId", "MemZoneId", "RegisterId", "StreamId", "TaskId",
+    "HOST_TAG", "HOST_TYPE", "RESERVED_TYPES", "ActorId", "DeviceId", "DeviceTypes",
+    "GlobalMemCaseId", "MemCaseId", "MemZoneId", "RegisterId", "StreamId", "TaskId",
 ]  # fmt: skip
 
 RESERVED_TYPES: Mapping[str, int] = MappingProxyType(
@@ -28,6 +28,9 @@ RESERVED_TYPES: Mapping[str, int] = MappingProxyType(
 
 HOST_TYPE = RESERVED_TYPES["cpu"]
 """Device type of host memory and of the tasks that core itself runs on the host."""
+
+HOST_TAG = next(tag for tag, number in RESERVED_TYPES.items() if number == HOST_TYPE)
+"""The tag of ``HOST_TYPE``."""
 
 INVALID_TYPE = 0
 FIRST_FREE_TYPE = max(RESERVED_TYPES.values()) + 1
@@ -252,7 +255,7 @@ class DeviceTypes:
         Raises:
             PlanError: more tags than the 5-bit field has numbers for.
         """
-        wanted = sorted(set(tags) | {tag for tag, n in RESERVED_TYPES.items() if n == HOST_TYPE})
+        wanted = sorted({*tags, HOST_TAG})
         free = iter(range(FIRST_FREE_TYPE, 1 << DEVICE_TYPE_BITS))
         numbers: dict[str, int] = {}
         for tag in wanted:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from headrace.errors import PlanError
-from headrace.ids import DeviceTypes, MemCaseId, MemZoneId
+from headrace.ids import HOST_TAG, DeviceTypes, MemCaseId, MemZoneId
 
 
 class MemoryKind(Enum):
@@ -38,6 +38,11 @@ class MemoryCase:
         if (self.pinned_for or self.used_by_network) and self.kind != MemoryKind.HOST.value:
             raise PlanError(f"device memory of {self.tag!r} cannot be pinned or used by a network")
 
+    @staticmethod
+    def host() -> MemoryCase:
+        """Pageable host memory."""
+        return MemoryCase(HOST_TAG, 0, MemoryKind.HOST.value)
+
     @property
     def is_host(self) -> bool:
         """True when the host can read and write this memory."""
@@ -56,9 +61,7 @@ class MemoryCase:
             raise PlanError(f"one register cannot live both in {self} and in {other}")
         pinned_for, index = mine or theirs or ("", self.device_index)
         network = self.used_by_network or other.used_by_network
-        return replace(
-            self, pinned_for=pinned_for, device_index=index, used_by_network=network
-        )
+        return replace(self, pinned_for=pinned_for, device_index=index, used_by_network=network)
 
     def _pinning(self) -> tuple[str, int] | None:
         """(device tag, index) that ties the case to one device; None when any will do."""

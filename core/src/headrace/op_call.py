@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from headrace.dtypes import DType
 from headrace.tensor_spec import TensorSpec
 
-AttrValue = (
-    bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
-)
+AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 """What an attribute may hold. Lists are stored as tuples, dtypes as ``DType``."""
 
 

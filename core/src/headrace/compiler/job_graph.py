@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -155,6 +155,15 @@ class JobGraphBuilder:
             made_names = tuple(t.name for t in made)
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
+
+    def adopt(self, op: JobOp, inputs: Sequence[str | None]) -> tuple[Tensor, ...]:
+        """Add an op of another graph as it is, reading ``inputs``; its names must be free here.
+
+        For passes: the call was checked when it was first added, and is not checked again.
+        """
+        self._op_names.add(op.call.name)
+        self._ops.append(replace(op, inputs=tuple(inputs)))
+        return tuple(map(self._define, op.outputs, op.call.outputs))
 
     def output(self, name: str, tensor: Tensor) -> None:
         """Return ``tensor`` to the caller under ``name``.

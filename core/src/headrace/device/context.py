@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from headrace.device.allocator import Buffer, HostBuffer
 from headrace.device.device import Device
 from headrace.device.kernel import Launch
+from headrace.errors import LaunchError
 
 
 class Event:
@@ -68,15 +69,18 @@ class DeviceContext:
         """Bind a fixed sequence of launches into one call.
 
         The default calls them one after another; override it where the device can replay a
-        sequence natively. The result is called many times, by one thread at a time.
+        sequence natively. The result is called many times, by one thread at a time. It should
+        raise ``LaunchError(index)`` from what launch ``index`` raised, so that the op is named.
         """
-        if len(launches) == 1:
-            return launches[0]
         fixed = tuple(launches)
 
         def run() -> None:
-            for launch in fixed:
-                launch()
+            index = 0
+            try:
+                for index, launch in enumerate(fixed):
+                    launch()
+            except Exception as error:
+                raise LaunchError(index) from error
 
         return run
 
@@ -90,5 +94,3 @@ class DeviceContext:
                 f"allocator gives {type(buffer).__name__}. Override copy_h2d, copy_d2h, copy_d2d"
             )
         return buffer
-
-

@@ -1,0 +1,31 @@
+"""Chains: which tasks are launched together, as one actor.
+
+Tasks of one job on one in-order stream may form a chain as long as no path leaves the chain and
+comes back: otherwise the chain would wait for itself. Each task gets a level, which rises by one on
+every edge that changes stream or job; a chain is the tasks of one (stream, job, level). Every edge
+between two chains then goes from a lower level to a higher one, so chains cannot form a cycle. One
+pass over the edges.
+"""
+
+from __future__ import annotations
+
+from headrace.compiler.task_graph import Stream, TaskGraph
+
+
+def assign_chains(graph: TaskGraph) -> tuple[tuple[int, ...], ...]:
+    """Positions of the tasks of each chain, in launch order; chains ordered by their first task."""
+    producer = {name: i for i, task in enumerate(graph.tasks) for name in task.outputs}
+    level: list[int] = []
+    chains: dict[tuple[Stream, int, int], list[int]] = {}
+    for position, task in enumerate(graph.tasks):
+        here = 0
+        for name in task.inputs:
+            before = None if name is None else producer.get(name)
+            if before is None:
+                continue
+            other = graph.tasks[before]
+            same = (other.stream, other.job) == (task.stream, task.job)
+            here = max(here, level[before] + (not same))
+        level.append(here)
+        chains.setdefault((task.stream, task.job, here), []).append(position)
+    return tuple(map(tuple, chains.values()))

@@ -1,0 +1,24 @@
+"""Remove what no result needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from headrace.compiler.job_graph import JobGraph, JobOp
+
+
+def remove_dead_ops(graph: JobGraph) -> JobGraph:
+    """Remove ops and constants that no result of the job is computed from.
+
+    Before: ops may have no reader. After: every op and constant has one, or is a result. Inputs
+    stay, read or not: the caller feeds them all the same.
+    """
+    needed = {tensor.name for _, tensor in graph.outputs}
+    kept: list[JobOp] = []
+    for op in reversed(graph.ops):
+        if not needed.isdisjoint(op.outputs):
+            kept.append(op)
+            needed.update(name for name in op.inputs if name is not None)
+    constants = {name: value for name, value in graph.constants.items() if name in needed}
+    return replace(graph, ops=tuple(reversed(kept)), constants=MappingProxyType(constants))

@@ -1,0 +1,61 @@
+"""``CompiledJob``: one job graph, compiled and ready to run. Where compiler and runtime meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from headrace import plan as plans
+from headrace.compiler.job_graph import JobGraph
+from headrace.compiler.pipeline import compile_job
+from headrace.plan import Plan
+from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime.executor import Executor
+from headrace.tensor_spec import Array
+
+
+class CompiledJob:
+    """A job on its devices. A context manager; ``close`` gives everything back.
+
+    The runtime is handed a plan that was encoded and decoded, as it would be in another process.
+    """
+
+    def __init__(self, graph: JobGraph, registry: BackendRegistry | None = None) -> None:
+        """Compile ``graph`` and acquire what it needs.
+
+        Args:
+            graph: the job.
+            registry: where devices come from; default: the installed plugins.
+
+        Raises:
+            UnsupportedError: an op or a placement cannot be run.
+            DeviceError: a device cannot be used, or has not enough memory.
+        """
+        registry = registry or default_registry()
+        plan, rewritten = compile_job(graph, registry)
+        self.plan: Plan = plans.decode(plans.encode(plan))
+        self._executor = Executor(self.plan, registry, rewritten.constants)
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once on arrays whose names, shapes and dtypes are those of the job's inputs.
+
+        Raises:
+            RunError: the run stopped; the job stays usable.
+            SessionError: the job was closed.
+        """
+        return self._executor.run(feeds)
+
+    def close(self) -> None:
+        """Stop threads, free memory, release devices. Idempotent."""
+        self._executor.close()
+
+    def __enter__(self) -> CompiledJob:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,52 @@
+"""A plan as text: stable, so that it can be a golden file, and readable, so that people can."""
+
+from __future__ import annotations
+
+from headrace.ids import StreamId
+from headrace.plan.model import Plan, RegisterDesc, TaskDesc
+
+
+def dump(plan: Plan) -> str:
+    """The whole plan, one line a task and a register, ends with a newline."""
+    lines = [f"plan {plan.name!r}"]
+    lines.append("device types: " + ", ".join(f"{t}={n}" for t, n in plan.device_types.items()))
+    lines += [f"job {i} {job.kind.value} {job.name!r}" for i, job in enumerate(plan.jobs)]
+    for number, actor in enumerate(plan.actors):
+        lines.append("")
+        lines.append(f"actor {number} on {stream_name(plan, actor.stream_id)}")
+        lines += [f"  waits for  {plan.registers[r].name}" for r in actor.consumed]
+        lines += [f"  {_task_line(plan, plan.tasks[position])}" for position in actor.tasks]
+        lines += [f"  publishes  {plan.registers[r].name}" for r in actor.produced]
+    for number, chunk in enumerate(plan.chunks):
+        lines.append("")
+        lines.append(f"chunk {number}: {chunk.nbytes} bytes of {chunk.memory}")
+        inside = [r for r in plan.registers if r.chunk == number]
+        for register in sorted(inside, key=lambda r: (r.offset, r.name)):
+            lines.append(f"  {_register_line(register)}")
+    return "\n".join(lines) + "\n"
+
+
+def stream_name(plan: Plan, stream_id: StreamId) -> str:
+    """A stream by the tag of its device: ``cpu:0/s0``."""
+    device = stream_id.device_id
+    tag = plan.device_types.tag(device.device_type)
+    return f"{tag}:{device.device_index}/s{stream_id.stream_index}"
+
+
+def _task_line(plan: Plan, task: TaskDesc) -> str:
+    inputs = ", ".join("-" if r is None else plan.registers[r].name for r in task.inputs)
+    outputs = ", ".join(plan.registers[r].name for r in task.outputs)
+    what = task.kind.value if task.call is None else task.call.op
+    attrs = ""
+    if task.call is not None and task.call.attrs:
+        attrs = " {" + ", ".join(f"{k}={v}" for k, v in task.call.attrs.items()) + "}"
+    workspace = "" if task.workspace is None else f" using {plan.registers[task.workspace].name}"
+    return f"{what}({inputs}){attrs} -> {outputs or 'caller'}{workspace}"
+
+
+def _register_line(register: RegisterDesc) -> str:
+    last = register.offset + register.stride * (register.slots - 1) + register.spec.nbytes
+    text = f"[{register.offset}, {last}) {register.name}: {register.spec}"
+    if register.slots > 1:
+        text += f" x{register.slots}"
+    return text + (" constant" if register.constant is not None else "")

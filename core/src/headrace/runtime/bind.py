@@ -1,0 +1,122 @@
+"""Binding: the tasks of an actor, with their buffers fixed, as one call for each act.
+
+An act uses slot ``number % slots`` of every register, so there are as many bound sequences as the
+least common multiple of the slot counts; usually one. Nothing is looked up when an act is launched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
+from headrace.errors import PlanError
+from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
+from headrace.registry.registry import BackendRegistry
+from headrace.runtime.bus import Call
+from headrace.runtime.resources import FOREIGN, Resources
+
+LaunchAct = Callable[[int], None]
+"""Launches the act of this number."""
+
+
+def bind_actor(
+    plan: Plan,
+    actor: ActorDesc,
+    resources: Resources,
+    registry: BackendRegistry,
+    call_of: Callable[[int], Call],
+) -> LaunchAct:
+    """The launch of one actor.
+
+    Raises:
+        PlanError: a device has no kernel for an op of the plan.
+    """
+    tasks = [plan.tasks[position] for position in actor.tasks]
+    context = resources.contexts[actor.stream_id]
+    used = {r for t in tasks for r in (*t.inputs, *t.outputs) if r is not None}
+    phases = math.lcm(*(plan.registers[r].slots for r in used))
+    bound = []
+    for phase in range(phases):
+        binding = _Binding(plan, resources, registry, context, phase)
+        if tasks[0].kind in FOREIGN:
+            bound.append([binding.foreign(task, call_of) for task in tasks])
+        else:
+            captured = context.capture([binding.launch(task) for task in tasks])
+            bound.append([partial(_without_number, captured)])
+    return _by_phase(bound)
+
+
+def _without_number(launch: Launch, number: int) -> None:
+    launch()
+
+
+def _by_phase(bound: Sequence[Sequence[LaunchAct]]) -> LaunchAct:
+    if len(bound) == 1 and len(bound[0]) == 1:
+        return bound[0][0]
+
+    def launch(number: int) -> None:
+        for step in bound[number % len(bound)]:
+            step(number)
+
+    return launch
+
+
+class _Binding:
+    """Buffers and kernels of one phase."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        resources: Resources,
+        registry: BackendRegistry,
+        context: DeviceContext,
+        phase: int,
+    ) -> None:
+        self._plan = plan
+        self._resources = resources
+        self._registry = registry
+        self._context = context
+        self._phase = phase
+
+    def launch(self, task: TaskDesc) -> Launch:
+        """The launch of a compute or copy task."""
+        if task.kind is TaskKind.COMPUTE:
+            return self._compute(task)
+        (source,), (destination,) = task.inputs, task.outputs
+        assert source is not None
+        copy = self._context.copy_h2d if task.kind is TaskKind.COPY_H2D else self._context.copy_d2h
+        return partial(copy, self._buffer(destination), self._buffer(source))  # type: ignore[arg-type]
+
+    def foreign(self, task: TaskDesc, call_of: Callable[[int], Call]) -> LaunchAct:
+        """The launch of a task that takes from or gives to the caller."""
+        name = task.foreign_name
+        register = task.outputs[0] if task.outputs else task.inputs[0]
+        assert register is not None
+        buffer = self._buffer(register)
+        assert isinstance(buffer, HostBuffer)
+        array = buffer.array(self._plan.registers[register].spec)
+
+        def take(number: int) -> None:
+            array[...] = call_of(number).feeds[name]
+
+        def give(number: int) -> None:
+            call_of(number).results[name] = array.copy()
+
+        return take if task.kind is TaskKind.FOREIGN_INPUT else give
+
+    def _compute(self, task: TaskDesc) -> Launch:
+        assert task.call is not None
+        tag = self._plan.device_types.tag(task.task_id.stream_id.device_id.device_type)
+        entry = self._registry.backend(tag).kernels.select(task.call)
+        if entry is None:
+            raise PlanError(f"{task.call}: device {tag!r} has no kernel for it; compile again")
+        inputs = [None if r is None else self._buffer(r) for r in task.inputs]
+        outputs = [self._buffer(r) for r in task.outputs]
+        workspace = None if task.workspace is None else self._buffer(task.workspace)
+        return entry.create(task.call).bind(self._context, inputs, outputs, workspace)
+
+    def _buffer(self, register: int) -> Buffer:
+        desc = self._plan.registers[register]
+        return self._resources.buffer(desc, self._phase % desc.slots)

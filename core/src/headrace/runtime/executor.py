@@ -1,0 +1,158 @@
+"""``Executor``: a plan on its devices, ready to be called.
+
+When every stream of the plan is host-synchronous, a call runs inline on the caller's thread;
+otherwise each stream has a worker thread. Both engines step the same actors. An error drops the
+engine; the next call makes a new one, over the same buffers and weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
+from headrace.ids import ActorId
+from headrace.plan import Plan
+from headrace.plan.dump import stream_name
+from headrace.registry.registry import BackendRegistry
+from headrace.runtime.bind import bind_actor
+from headrace.runtime.bus import Call, CallTable, new_lock
+from headrace.runtime.engine import Engine
+from headrace.runtime.inline import InlineEngine
+from headrace.runtime.network import Network
+from headrace.runtime.resources import Resources, default_memory_limit
+from headrace.runtime.threaded import ThreadedEngine
+from headrace.tensor_spec import Array
+
+
+class Executor:
+    """Runs one plan, any number of times, from any thread.
+
+    Feeds must have the names, shapes and dtypes of the plan's inputs: callers check before.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        registry: BackendRegistry,
+        constants: Mapping[str, Array],
+        memory_limit: int | None = None,
+    ) -> None:
+        """Acquire all resources and bind all launches.
+
+        Args:
+            plan: a checked plan.
+            registry: where its devices come from.
+            constants: values of the weights that the plan names; read now, not kept.
+            memory_limit: bytes the plan may hold; default ``default_memory_limit()``.
+
+        Raises:
+            ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
+        """
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        self._plan = plan
+        self._network = Network.of(plan)
+        self._lock = new_lock()
+        self._closed = False
+        self._calls = CallTable(len(self._network.sinks))
+        self._resources = Resources(plan, registry, constants, limit)
+        try:
+            self._launches = [
+                bind_actor(plan, actor, self._resources, registry, self._call)
+                for actor in plan.actors
+            ]
+        except BaseException:
+            self._resources.close()
+            raise
+        contexts = self._resources.contexts
+        self._inline = all(context.host_synchronous for context in contexts.values())
+        self._engine: Engine | None = None
+
+    @property
+    def runs_inline(self) -> bool:
+        """True when calls run on the caller's thread."""
+        return self._inline
+
+    def submit(self, feeds: Mapping[str, Array]) -> Call:
+        """Start a call; ``Call.wait`` gives its results. An inline call is over on return.
+
+        Raises:
+            SessionError: the executor is closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
+            if self._engine is None or self._calls.error is not None:
+                self._restart()
+            call = self._calls.begin(feeds)
+            assert self._engine is not None
+            self._engine.begin()
+            return call
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once; returns new arrays by name of the output.
+
+        Raises:
+            RunError: a launch failed; says op, task and device. The executor stays usable.
+        """
+        return self.submit(feeds).wait()
+
+    def close(self) -> None:
+        """Stop the threads and give everything back. Idempotent."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._stop()
+            self._calls.fail(SessionError(f"job {self._plan.name!r} was closed while it ran"))
+            self._launches.clear()
+            self._resources.close()
+
+    def _call(self, number: int) -> Call:
+        return self._calls.get(number)
+
+    def _restart(self) -> None:
+        self._stop()
+        self._resources.settle()
+        self._calls = CallTable(len(self._network.sinks))
+        done, failed = self._calls.sink_done, self._fail
+        if self._inline:
+            self._engine = InlineEngine(self._network, self._launch, done, failed)
+            return
+        contexts = self._resources.contexts
+        names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
+        self._engine = ThreadedEngine(self._network, contexts, names, self._launch, done, failed)
+
+    def _stop(self) -> None:
+        if self._engine is not None:
+            self._engine.stop()
+            self._engine = None
+
+    def _launch(self, actor_id: ActorId, number: int) -> None:
+        self._launches[actor_id](number)
+
+    def _fail(self, error: BaseException, actor_id: ActorId | None) -> None:
+        self._calls.fail(self._described(error, actor_id))
+
+    def _described(self, error: BaseException, actor_id: ActorId | None) -> BaseException:
+        """``error`` as a RunError that says where it happened; its cause is what was raised."""
+        if actor_id is None or not isinstance(error, Exception):
+            return error
+        actor = self._plan.actors[actor_id]
+        tasks = [self._plan.tasks[position] for position in actor.tasks]
+        device = stream_name(self._plan, actor.stream_id)
+        cause: BaseException = error
+        if isinstance(error, LaunchError):
+            cause = error.__cause__ or error
+            tasks = [tasks[error.index]]
+        what = str(tasks[0].call or tasks[0].name)
+        if len(tasks) > 1:  # queued work failed later: all we know is the sequence
+            what = f"one of {len(tasks)} tasks, from {what} to {tasks[-1].call or tasks[-1].name},"
+        text = str(cause) if isinstance(cause, HeadraceError) else repr(cause)
+        described = RunError(
+            f"job {self._plan.name!r}: {what} failed on {device}: {text}",
+            op=tasks[0].call.op if tasks[0].call else "",
+            task=tasks[0].name,
+            device=device,
+        )
+        described.__cause__ = cause
+        return described

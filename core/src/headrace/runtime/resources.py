@@ -1,0 +1,148 @@
+"""Everything a plan holds on devices while it can run: devices, streams, chunks, weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import numpy as np
+
+from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
+from headrace.errors import ResourceLimitError
+from headrace.ids import StreamId
+from headrace.memory_case import MemoryCase
+from headrace.plan import Plan, RegisterDesc, TaskKind
+from headrace.registry.registry import BackendRegistry
+from headrace.runtime.devices import pool_of
+from headrace.tensor_spec import Array
+
+FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT})
+
+
+def default_memory_limit() -> int:
+    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory."""
+    given = os.environ.get("HEADRACE_MEMORY_LIMIT")
+    if given:
+        return int(given)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+
+
+class Resources:
+    """Acquired in the constructor, all or nothing; given back by ``close``.
+
+    Attributes:
+        contexts: one for each stream of the plan.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        registry: BackendRegistry,
+        constants: Mapping[str, Array],
+        memory_limit: int,
+    ) -> None:
+        """Open devices and streams, allocate the chunks, load the weights.
+
+        Raises:
+            ResourceLimitError: the plan needs more than ``memory_limit`` bytes; nothing is opened.
+            OutOfMemoryError: a device has not enough memory.
+            DeviceError: a device cannot be used.
+        """
+        _check_limit(plan, memory_limit)
+        self._plan = plan
+        self._registry = registry
+        self._pool = pool_of(registry)
+        self._devices: dict[tuple[str, int], Device] = {}
+        self._allocated: list[tuple[Allocator, Buffer]] = []
+        self._chunks: list[Buffer] = []
+        self._loaders: dict[tuple[str, int], DeviceContext] = {}
+        self.contexts: dict[StreamId, DeviceContext] = {}
+        try:
+            for actor in plan.actors:
+                if actor.stream_id not in self.contexts:
+                    foreign = plan.tasks[actor.tasks[0]].kind in FOREIGN
+                    self.contexts[actor.stream_id] = self._context(actor.stream_id, foreign)
+            for chunk in plan.chunks:
+                allocator = self._allocator(chunk.memory)
+                buffer = allocator.allocate(chunk.nbytes)
+                self._allocated.append((allocator, buffer))
+                self._chunks.append(buffer.view(0, chunk.nbytes))
+            for register in plan.registers:
+                if register.constant is not None:
+                    self._load(register, constants[register.constant])
+            for loader in self._loaders.values():
+                loader.synchronize()
+        except BaseException:
+            self.close()
+            raise
+
+    def buffer(self, register: RegisterDesc, slot: int = 0) -> Buffer:
+        """The memory of one slot of a register."""
+        offset = register.offset + slot * register.stride
+        return self._chunks[register.chunk].view(offset, register.spec.nbytes)
+
+    def settle(self) -> None:
+        """Wait until no stream has work; what queued work raises was reported when it failed."""
+        for context in (*self.contexts.values(), *self._loaders.values()):
+            with suppress(Exception):
+                context.synchronize()
+
+    def close(self) -> None:
+        """Synchronise and close the streams, free the chunks, release the devices. Idempotent."""
+        self.settle()
+        for context in (*self.contexts.values(), *self._loaders.values()):
+            context.close()
+        self.contexts.clear()
+        self._loaders.clear()
+        self._chunks.clear()
+        while self._allocated:
+            allocator, buffer = self._allocated.pop()
+            allocator.free(buffer)
+        while self._devices:
+            self._pool.release(*self._devices.popitem()[0])
+
+    def _context(self, stream_id: StreamId, foreign: bool) -> DeviceContext:
+        if foreign:  # core's own work on the host, whether or not a plugin brings a host device
+            return DeviceContext(Device(0), stream_id.stream_index)
+        tag = self._plan.device_types.tag(stream_id.device_id.device_type)
+        device = self._device(tag, stream_id.device_id.device_index)
+        return self._registry.backend(tag).context.create(device, stream_id.stream_index)
+
+    def _device(self, tag: str, index: int) -> Device:
+        if (tag, index) not in self._devices:
+            self._devices[tag, index] = self._pool.acquire(tag, index)
+        return self._devices[tag, index]
+
+    def _allocator(self, memory: MemoryCase) -> Allocator:
+        if memory.is_host:
+            return HostAllocator(Device(0))
+        device = self._device(memory.tag, memory.device_index)
+        return self._registry.backend(memory.tag).allocator.create(device)
+
+    def _load(self, register: RegisterDesc, value: Array) -> None:
+        buffer = self.buffer(register)
+        if isinstance(buffer, HostBuffer):
+            buffer.array(register.spec)[...] = value
+            return
+        memory = self._plan.chunks[register.chunk].memory
+        key = (memory.tag, memory.device_index)
+        if key not in self._loaders:
+            backend = self._registry.backend(memory.tag)
+            stream = backend.streams.create(memory.device_index).h2d()
+            self._loaders[key] = backend.context.create(self._device(*key), stream)
+        source = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        self._loaders[key].copy_h2d(buffer, HostBuffer(source, owner=value))
+
+
+def _check_limit(plan: Plan, limit: int) -> None:
+    total = sum(chunk.nbytes for chunk in plan.chunks)
+    if total <= limit:
+        return
+    largest = sorted(plan.registers, key=lambda r: -r.spec.nbytes)[:3]
+    names = ", ".join(f"{r.name} {r.spec} ({r.spec.nbytes:,} bytes)" for r in largest)
+    raise ResourceLimitError(
+        f"job {plan.name!r} needs {total:,} bytes and the limit is {limit:,}; nothing was "
+        f"allocated. Its largest tensors: {names}. Make the inputs smaller, or raise "
+        "HEADRACE_MEMORY_LIMIT"
+    )

@@ -1,0 +1,53 @@
+"""``Runner``: steps the actors of one thread and does what they ask for.
+
+It joins the pure state machine to the world through two functions that it is given: ``launch`` does
+the work of an act, ``post`` delivers an event to an actor, wherever that actor runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from headrace.ids import ActorId, RegisterId
+from headrace.runtime.actor import Actor, Wiring
+from headrace.runtime.commands import Act, Publish, Return
+from headrace.runtime.events import Event, RegisterReady, RegisterReturned
+
+Post = Callable[[ActorId, Event], None]
+Launch = Callable[[ActorId, int], None]
+
+
+class Runner:
+    """The actors of one thread. Used by that thread alone."""
+
+    def __init__(
+        self,
+        wirings: Iterable[Wiring],
+        producers: Mapping[RegisterId, ActorId],
+        launch: Launch,
+        post: Post,
+    ) -> None:
+        self._actors = {wiring.actor_id: Actor.initial(wiring) for wiring in wirings}
+        self._producers = producers
+        self._launch = launch
+        self._post = post
+
+    def deliver(self, actor_id: ActorId, event: Event) -> None:
+        """Step one actor and carry out its commands in order.
+
+        Raises:
+            Exception: what a launch raised; the actors are then out of step and must be dropped.
+        """
+        actor, commands = self._actors[actor_id].on(event)
+        self._actors[actor_id] = actor
+        for command in commands:
+            match command:
+                case Act(number=number):
+                    self._launch(actor_id, number)
+                case Publish(register=register):
+                    ready = RegisterReady(register)
+                    for consumer in actor.wiring.consumers[register]:
+                        self._post(consumer, ready)
+                case Return(register=register):
+                    producer = self._producers[register]
+                    self._post(producer, RegisterReturned(register, actor_id))

@@ -1,0 +1,97 @@
+"""``Worker``: the thread of one stream."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable
+
+from headrace.device import DeviceContext
+from headrace.ids import ActorId
+from headrace.runtime.actor import Wiring
+from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.events import ActDone, Event
+from headrace.runtime.network import Network
+from headrace.runtime.runner import Post, Runner
+
+
+class Worker:
+    """Delivers the events of one stream's actors, launches their acts, and reports them done.
+
+    Launches go out as fast as events come in. When no event is waiting, the stream is synchronised
+    once for all acts launched so far, and these are reported done in the order of their launch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: DeviceContext,
+        wirings: Iterable[Wiring],
+        network: Network,
+        launch: LaunchActor,
+        post: Post,
+        sink_done: SinkDone,
+        failed: Failed,
+    ) -> None:
+        self._context = context
+        self._sinks = network.sinks
+        self._launch_actor = launch
+        self._sink_done = sink_done
+        self._failed = failed
+        self._runner = Runner(wirings, network.producers, self._launch, post)
+        self._inbox: queue.SimpleQueue[tuple[ActorId, Event] | None] = queue.SimpleQueue()
+        self._launched: deque[tuple[ActorId, int]] = deque()
+        self._current: ActorId | None = None
+        # Daemon: a session that was never closed must not keep the interpreter from ending.
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def post(self, actor_id: ActorId, event: Event) -> None:
+        """Hand over an event. Callable from any thread."""
+        self._inbox.put((actor_id, event))
+
+    def ask_to_stop(self) -> None:
+        """Let the thread end once it has done what is in its inbox. Idempotent."""
+        self._inbox.put(None)
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+    def _loop(self) -> None:
+        try:
+            while (message := self._next()) is not None:
+                self._runner.deliver(*message)
+        except BaseException as error:  # whatever ends this thread must reach the caller
+            self._failed(error, self._current)
+
+    def _next(self) -> tuple[ActorId, Event] | None:
+        """The next event; a stream that would idle first finishes the acts it owes."""
+        try:
+            return self._inbox.get_nowait()
+        except queue.Empty:
+            if not self._launched:
+                return self._inbox.get()
+        self._current = self._launched[0][0]
+        self._context.synchronize()
+        first = self._done(*self._launched.popleft())
+        while self._launched:
+            self.post(*self._done(*self._launched.popleft()))
+        return first
+
+    def _launch(self, actor_id: ActorId, number: int) -> None:
+        self._current = actor_id
+        self._launch_actor(actor_id, number)
+        if self._context.host_synchronous:
+            self.post(*self._done(actor_id, number))
+        else:
+            self._launched.append((actor_id, number))
+
+    def _done(self, actor_id: ActorId, number: int) -> tuple[ActorId, Event]:
+        if actor_id in self._sinks:
+            self._sink_done(number)
+        return actor_id, ActDone(number)
