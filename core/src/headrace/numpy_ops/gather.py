@@ -1,4 +1,4 @@
-"""Elements chosen by index tensors, in numpy."""
+"""Elements chosen by index tensors, or by their order, in numpy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from headrace.dtypes import bfloat16, float16
 from headrace.errors import OpError
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
@@ -91,10 +92,26 @@ def _check(call: OpCall, indices: Array, size: int, axis: int) -> None:
     fail(call, f"index {outside[0]} is outside axis {axis}, which has {size} elements", OpError)
 
 
+def _top_k(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, axis, k = given(inputs, 0), call.int_attr("axis"), call.int_attr("k")
+    # 16-bit floats sort as float32, which holds them all and whose NaNs numpy puts last.
+    keys = x.astype(np.float32) if call.outputs[0].dtype in (float16, bfloat16) else x
+    if call.flag_attr("largest"):
+        # Backwards twice: so equal elements keep their order and no key needs a negative.
+        backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
+        order = x.shape[axis] - 1 - np.flip(backwards, axis)
+    else:
+        order = np.argsort(keys, axis=axis, kind="stable")
+    best = np.take(order, np.arange(k), axis=axis)
+    outputs[0][...] = np.take_along_axis(x, best, axis=axis)
+    outputs[1][...] = best
+
+
 FUNCTIONS: Mapping[str, NumpyFunction] = {
     "gather": _gather,
     "gather_elements": _gather_elements,
     "gather_nd": _gather_nd,
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
+    "top_k": _top_k,
 }

@@ -1,4 +1,4 @@
-"""Elements chosen by index tensors.
+"""Elements chosen by index tensors, or by their order.
 
 An index counts from the end when it is negative. One that is outside is an error when the op runs
 (or is folded): it never reads or writes something else.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from headrace.dtypes import BOOL, NUMBERS, int32, int64
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.ops.schema import Attr, Input, Op, Output, fail
 from headrace.ops.shapes import addressable, normal_axis
 from headrace.tensor_spec import TensorSpec
 
@@ -127,6 +127,27 @@ class ScatterNd(Op):
         return ((0, 0),)
 
 
+class TopK(Op):
+    """The ``k`` largest (or smallest) elements along ``axis``, best first, and their indices.
+
+    Of equal elements the one with the lower index comes first. NaN counts as larger than all.
+    """
+
+    name = "top_k"
+    inputs = (Input("x", NUMBERS),)
+    outputs = (Output("values"), Output("indices"))
+    attrs = (Attr("k", "int"), Attr("axis", "int", -1), Attr("largest", "bool", True))
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, k = call.input(0), call.int_attr("k")
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        if not 0 <= k <= x.shape[axis]:
+            fail(call, f"k {k} is outside 0..{x.shape[axis]}, the elements of {x} along {axis}")
+        values = x.with_shape((*x.shape[:axis], k, *x.shape[axis + 1 :]))
+        return values, values.with_dtype(int64)
+
+
 def index_depth(call: OpCall, axes: int) -> int:
     """How many of ``axes`` axes the last axis of ``indices`` indexes in a ``gather_nd``.
 
@@ -154,4 +175,4 @@ def _check_reduction(call: OpCall) -> None:
         fail(call, f"reduction {reduction!r} does not compute in {dtype}", DTypeError)
 
 
-OPS: tuple[type[Op], ...] = (Gather, GatherElements, GatherNd, ScatterElements, ScatterNd)
+OPS: tuple[type[Op], ...] = (Gather, GatherElements, GatherNd, ScatterElements, ScatterNd, TopK)

@@ -1,4 +1,4 @@
-"""ONNX nodes for: elements chosen by index tensors."""
+"""ONNX nodes for: elements chosen by index tensors, or by their order."""
 
 from __future__ import annotations
 
@@ -70,6 +70,16 @@ def _compress(node: Node) -> Tensor:
     return node.one("gather", [x, node.constant(chosen.astype(np.int64))], axis=axis)
 
 
+def _top_k(node: Node) -> tuple[Tensor, ...]:
+    wanted = (node.attr("k"),) if node.opset < 10 else node.ints(1)
+    if wanted is None or len(wanted) != 1:
+        node.invalid(f"K must be one number; it is {wanted}")
+    axis, largest = node.attr("axis", -1), node.attr("largest", 1)
+    # Without `sorted` any order is right, so this one.
+    made = node.op("top_k", [node.input(0)], outputs=2, k=wanted[0], axis=axis, largest=largest)
+    return made[: node.output_count]
+
+
 def _nonzero(node: Node) -> Tensor:
     # How many there are depends on the values, so it is computed here and not on a device.
     return node.constant(np.argwhere(node.value(0)).T.astype(np.int64))
@@ -101,6 +111,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "ScatterND": _scatter_nd,
     "ReverseSequence": _reverse_sequence,
     "Compress": _compress,
+    "TopK": _top_k,
     "NonZero": _nonzero,
     "Unique": _unique,
 }

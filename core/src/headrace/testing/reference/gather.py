@@ -1,4 +1,4 @@
-"""Elements chosen by index tensors: the oracle, one element at a time."""
+"""Elements chosen by index tensors, or by their order: the oracle, one element at a time."""
 
 from __future__ import annotations
 
@@ -84,10 +84,32 @@ def _put(y: Array, at: tuple[int, ...], update: Any, reduction: str) -> None:
         y[at] = have if (have <= new if reduction == "min" else have >= new) else new
 
 
+def _top_k(x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+    axis %= x.ndim
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    for before in np.ndindex(*shape[:axis]):
+        for after in np.ndindex(*shape[axis + 1 :]):
+            line = [x[(*before, at, *after)].item() for at in range(x.shape[axis])]
+            keys = [_order(value, largest) for value in line]
+            best = sorted(range(len(line)), key=keys.__getitem__)
+            for place, at in enumerate(best[:k]):
+                values[(*before, place, *after)] = x[(*before, at, *after)]
+                indices[(*before, place, *after)] = at
+    return values, indices
+
+
+def _order(value: Any, largest: bool) -> tuple[bool, Any]:
+    """A key that sorts best first, NaN as the largest of all."""
+    nan = value != value
+    return nan != largest, 0 if nan else (-value if largest else value)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "gather": _gather,
     "gather_elements": _gather_elements,
     "gather_nd": _gather_nd,
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
+    "top_k": _top_k,
 }
