@@ -26,17 +26,15 @@ def _arange(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Arra
 
 
 def _one_hot(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    indices, (off, on), out = given(inputs, 0), given(inputs, 1), outputs[0]
-    depth = call.int_attr("depth")
-    axis = call.int_attr("axis") % out.ndim
+    indices, values, out = given(inputs, 0), given(inputs, 1), outputs[0]
+    depth, axis = call.int_attr("depth"), call.int_attr("axis") % out.ndim
     # Compare before changing dtypes: unsigned and floating indices may be beyond int64.
-    marked = (indices > -depth - 1) & (indices < depth)
-    positions = np.where(marked, indices, 0).astype(np.int64)
-    positions = np.where(positions < 0, positions + depth, positions)
-    out[...] = off
-    where = list(np.nonzero(marked))
-    where.insert(axis, positions[marked])
-    out[tuple(where)] = on
+    inside = (indices > -depth - 1) & (indices < depth)
+    cut = np.where(inside, indices, 0).astype(np.int64)
+    positions = np.where(inside, np.where(cut < 0, cut + depth, cut), -1)
+    places = np.arange(depth).reshape(depth, *(1,) * (out.ndim - axis - 1))
+    out[...] = values[0]
+    np.copyto(out, values[1:].reshape(()), where=np.expand_dims(positions, axis) == places)
 
 
 FUNCTIONS: Mapping[str, NumpyFunction] = {

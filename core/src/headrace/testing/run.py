@@ -39,11 +39,8 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
     names = [f"output_{index}" for index in range(len(made))]
     for name, tensor in zip(names, made, strict=True):
         builder.output(name, tensor)
-    job = CompiledJob(builder.finish())
-    try:
+    with CompiledJob(builder.finish()) as job:
         results = job.run(feeds)
-    finally:
-        job.close()
     return tuple(results[name] for name in names)
 
 
