@@ -1,0 +1,35 @@
+"""``FunctionConfig``: how a job is compiled. Every field does something."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from headrace.frontend.scope import PlacementScope
+from headrace.ids import HOST_TAG
+from headrace.placement import Placement
+
+DEFAULT_PLACEMENT = Placement.parse(HOST_TAG, "0:0")
+"""Where ops run that no scope places: the first device of the host's tag."""
+
+
+class FunctionConfig:
+    """Settings of a job; give it to ``global_function``.
+
+    Example:
+        >>> from headrace.frontend.scope import placement
+        >>> config = FunctionConfig()
+        >>> config.default_placement_scope(placement("cpu", "0:0"))
+        >>> print(config.placement)
+        cpu 0:0
+    """
+
+    def __init__(self) -> None:
+        self.placement = DEFAULT_PLACEMENT
+
+    def default_placement_scope(self, scope: PlacementScope) -> None:
+        """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""
+        self.placement = scope.placement
+
+    def __getattr__(self, name: str) -> NoReturn:
+        fields = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
+        raise AttributeError(f"FunctionConfig has no field {name!r}; it has {fields}")

@@ -1,0 +1,247 @@
+"""What users call inside a job: one thin function for an op, under the documented system's names.
+
+Ops without a function here are applied by name: ``flow.apply_op("erf", [x])``. All take symbols,
+arrays (which become constants) or numbers; all raise ``OpError`` when the op does not take what it
+is given, with the file and line of the call. Layouts are channels first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.dtypes import dtype_of
+from headrace.errors import OpError
+from headrace.frontend.tracing import Symbol, SymbolLike, apply_op
+
+IntOrPair = int | Sequence[int]
+
+
+def constant(value: float, shape: Sequence[int] = (), dtype: object = "float32") -> Symbol:
+    """A tensor of ``shape`` filled with ``value``."""
+    return apply_op("identity", [np.full(tuple(shape), value, dtype_of(dtype).numpy)])
+
+
+def relu(x: SymbolLike, name: str | None = None) -> Symbol:
+    """``max(x, 0)``."""
+    return apply_op("relu", [x], name=name)
+
+
+def sigmoid(x: SymbolLike, name: str | None = None) -> Symbol:
+    """``1 / (1 + exp(-x))``."""
+    return apply_op("sigmoid", [x], name=name)
+
+
+def tanh(x: SymbolLike, name: str | None = None) -> Symbol:
+    """Hyperbolic tangent."""
+    return apply_op("tanh", [x], name=name)
+
+
+def softmax(x: SymbolLike, axis: int = -1, name: str | None = None) -> Symbol:
+    """``exp(x)`` over its sum along ``axis``."""
+    return apply_op("softmax", [x], axis=axis, name=name)
+
+
+def prelu(x: SymbolLike, alpha: SymbolLike, name: str | None = None) -> Symbol:
+    """``x`` where positive, else ``alpha * x``; ``alpha`` broadcasts to ``x``."""
+    return apply_op("prelu", [x, alpha], name=name)
+
+
+def add(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
+    """``a + b`` with broadcasting."""
+    return apply_op("add", [a, b], name=name)
+
+
+def subtract(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
+    """``a - b`` with broadcasting."""
+    return apply_op("subtract", [a, b], name=name)
+
+
+def multiply(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
+    """``a * b`` with broadcasting."""
+    return apply_op("multiply", [a, b], name=name)
+
+
+def divide(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
+    """``a / b`` with broadcasting; integers divide towards zero."""
+    return apply_op("divide", [a, b], name=name)
+
+
+def add_n(inputs: Sequence[SymbolLike], name: str | None = None) -> Symbol:
+    """The sum of tensors of one shape."""
+    return apply_op("add_n", list(inputs), name=name)
+
+
+def bias_add(x: SymbolLike, bias: SymbolLike, axis: int = 1, name: str | None = None) -> Symbol:
+    """Add a vector along ``axis``."""
+    return apply_op("bias_add", [x, bias], axis=axis, name=name)
+
+
+def matmul(
+    a: SymbolLike,
+    b: SymbolLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    name: str | None = None,
+) -> Symbol:
+    """Matrix product over the last two axes; leading axes broadcast."""
+    return apply_op("matmul", [a, b], transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+
+
+def conv2d(
+    x: SymbolLike,
+    weight: SymbolLike,
+    bias: SymbolLike | None = None,
+    strides: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    dilation_rate: IntOrPair = 1,
+    groups: int = 1,
+    name: str | None = None,
+) -> Symbol:
+    """2-d convolution: x [n, c, h, w], weight [o, c / groups, kh, kw], bias [o]."""
+    return apply_op(
+        "conv",
+        [x, weight, bias],
+        strides=_pair(strides),
+        pads=_pair(padding) * 2,
+        dilations=_pair(dilation_rate),
+        groups=groups,
+        name=name,
+    )
+
+
+def max_pool2d(
+    x: SymbolLike,
+    ksize: IntOrPair,
+    strides: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Symbol:
+    """Largest element of each window of x [n, c, h, w]; padding never wins."""
+    return _pool("max_pool", x, ksize, strides, padding, ceil_mode, name)
+
+
+def avg_pool2d(
+    x: SymbolLike,
+    ksize: IntOrPair,
+    strides: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Symbol:
+    """Mean of each window of x [n, c, h, w]; padding is not counted."""
+    return _pool("avg_pool", x, ksize, strides, padding, ceil_mode, name)
+
+
+def normalization(
+    x: SymbolLike,
+    moving_mean: SymbolLike,
+    moving_variance: SymbolLike,
+    gamma: SymbolLike,
+    beta: SymbolLike,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    name: str | None = None,
+) -> Symbol:
+    """Batch normalisation with given statistics along ``axis``."""
+    inputs = [x, moving_mean, moving_variance, gamma, beta]
+    return apply_op("normalization", inputs, axis=axis, epsilon=epsilon, name=name)
+
+
+def instance_norm_2d(
+    x: SymbolLike, gamma: SymbolLike, beta: SymbolLike, eps: float = 1e-5, name: str | None = None
+) -> Symbol:
+    """Normalise each channel of each image of x [n, c, h, w] over its pixels."""
+    return apply_op("instance_norm", [x, gamma, beta], epsilon=eps, name=name)
+
+
+def reflection_pad2d(x: Symbol, padding: IntOrPair, name: str | None = None) -> Symbol:
+    """Pad x [n, c, h, w] by mirroring at its border, which is not repeated.
+
+    Args:
+        x: what to pad.
+        padding: one number, or (left, right, top, bottom).
+        name: name of the op.
+    """
+    sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+    if len(sides) != 4 or len(x.shape) != 4:
+        raise OpError(
+            f"reflection_pad2d takes x [n, c, h, w] and one padding or (left, right, top, bottom); "
+            f"got x {list(x.shape)} and padding {padding}"
+        )
+    left, right, top, bottom = sides
+    pads = (0, 0, top, left, 0, 0, bottom, right)
+    return apply_op("pad", [x], pads=pads, mode="reflect", name=name)
+
+
+def upsample(
+    x: Symbol, size: IntOrPair, interpolation: str = "nearest", name: str | None = None
+) -> Symbol:
+    """Enlarge x [n, c, h, w] by whole factors (height, width).
+
+    Args:
+        x: what to enlarge.
+        size: one factor, or (height factor, width factor).
+        interpolation: ``nearest`` or ``bilinear`` (pixel centres aligned).
+        name: name of the op.
+    """
+    if interpolation not in ("nearest", "bilinear"):
+        raise OpError(f"upsample interpolates nearest or bilinear; got {interpolation!r}")
+    height, width = _pair(size)
+    n, c, h, w = x.shape
+    return apply_op(
+        "resize",
+        [x],
+        sizes=(n, c, h * height, w * width),
+        mode="nearest" if interpolation == "nearest" else "linear",
+        name=name,
+    )
+
+
+def reshape(x: SymbolLike, shape: Sequence[int], name: str | None = None) -> Symbol:
+    """The same elements in another shape; one dimension may be -1."""
+    return apply_op("reshape", [x], shape=tuple(shape), name=name)
+
+
+def transpose(x: SymbolLike, perm: Sequence[int] = (), name: str | None = None) -> Symbol:
+    """Output axis i is input axis perm[i]; no perm reverses the axes."""
+    return apply_op("transpose", [x], perm=tuple(perm), name=name)
+
+
+def concat(inputs: Sequence[SymbolLike], axis: int, name: str | None = None) -> Symbol:
+    """Tensors one after another along ``axis``."""
+    return apply_op("concat", list(inputs), axis=axis, name=name)
+
+
+def cast(x: SymbolLike, dtype: object, name: str | None = None) -> Symbol:
+    """The same values in another dtype."""
+    return apply_op("cast", [x], dtype=dtype_of(dtype), name=name)
+
+
+def _pool(
+    op: str,
+    x: SymbolLike,
+    ksize: IntOrPair,
+    strides: IntOrPair,
+    padding: IntOrPair,
+    ceil_mode: bool,
+    name: str | None,
+) -> Symbol:
+    return apply_op(
+        op,
+        [x],
+        kernel=_pair(ksize),
+        strides=_pair(strides),
+        pads=_pair(padding) * 2,
+        ceil_mode=ceil_mode,
+        name=name,
+    )
+
+
+def _pair(value: IntOrPair) -> tuple[int, ...]:
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) != 2:
+        raise OpError(f"expected one number or (height, width); got {value}")
+    return pair

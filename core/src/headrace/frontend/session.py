@@ -1,0 +1,145 @@
+"""``Session``: holds jobs, compiles each when it is first called, runs them, gives all back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
+from headrace.errors import JobError, SessionError
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend.config import FunctionConfig
+from headrace.frontend.feeds import as_feed
+from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
+from headrace.frontend.tracing import Symbol, tracing
+from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import TensorSpec
+
+
+class SessionStatus(Enum):
+    """OPEN until the first call, then RUNNING, then CLOSED for good."""
+
+    OPEN = "OPEN"
+    RUNNING = "RUNNING"
+    CLOSED = "CLOSED"
+
+
+@dataclass(slots=True)
+class _Job:
+    function: Callable[..., Any]
+    signature: JobSignature
+    config: FunctionConfig
+    compiled: CompiledJob | None = None
+    result: Tree = None  # what the function returned when it was traced
+
+
+class Session:
+    """Jobs and what they hold on devices. Several may exist; each is independent.
+
+    A job is traced and compiled when it is first called; an error then leaves the session as it
+    was. Use it as a context manager, or call ``close``.
+    """
+
+    def __init__(self, registry: BackendRegistry | None = None) -> None:
+        """Make an open session.
+
+        Args:
+            registry: where devices come from; default: the installed plugins.
+        """
+        self.status = SessionStatus.OPEN
+        self._registry = registry
+        self._jobs: dict[str, _Job] = {}
+
+    def add_job(
+        self, function: Callable[..., Any], config: FunctionConfig | None = None
+    ) -> JobSignature:
+        """Register a job function under its name.
+
+        Raises:
+            JobError: the name is taken, or the annotations are not those of a job.
+            SessionError: the session is closed.
+        """
+        self._check_open()
+        signature = JobSignature.of(function)
+        if signature.name in self._jobs:
+            raise JobError(
+                f"this session already has a job {signature.name!r}; give the function another "
+                "name, or start afresh with headrace.clear_default_session()"
+            )
+        self._jobs[signature.name] = _Job(function, signature, config or FunctionConfig())
+        return signature
+
+    def job_names(self) -> tuple[str, ...]:
+        """Names of the jobs, in the order in which they were added."""
+        return tuple(self._jobs)
+
+    def run(
+        self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call a job: compiles it if this is its first call; returns new arrays.
+
+        Raises:
+            JobError: there is no such job, or its function is not usable.
+            InputError: an argument is missing or has another dtype, rank or shape.
+            RunError: the run stopped; the session stays usable.
+            SessionError: the session is closed.
+        """
+        self._check_open()
+        if name not in self._jobs:
+            raise JobError(f"this session has no job {name!r}; it has {', '.join(self._jobs)}")
+        job = self._jobs[name]
+        values = job.signature.bind(args, kwargs or {})
+        feeds = {
+            leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
+            for leaf, spec in _inputs(job.signature)
+        }
+        if job.compiled is None:
+            graph, job.result = _trace(job)
+            job.compiled = CompiledJob(graph, self._registry)
+            self.status = SessionStatus.RUNNING
+        return rebuild("result", job.result, job.compiled.run(feeds))
+
+    def close(self) -> None:
+        """Give back everything on the devices. Idempotent; the session cannot run any more."""
+        self.status = SessionStatus.CLOSED
+        for job in self._jobs.values():
+            if job.compiled is not None:
+                job.compiled.close()
+                job.compiled = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self.status is SessionStatus.CLOSED:
+            raise SessionError("this session is closed; make a new one")
+
+
+def _inputs(signature: JobSignature) -> list[tuple[str, TensorSpec]]:
+    return [leaf for parameter in signature.parameters for leaf in parameter.leaves()]
+
+
+def _trace(job: _Job) -> tuple[JobGraph, Tree]:
+    """Run the function on symbols; returns the graph and the shape of its result."""
+    builder = JobGraphBuilder(job.signature.name, job.config.placement)
+    symbols = {name: Symbol(builder.input(name, spec)) for name, spec in _inputs(job.signature)}
+    arguments = [rebuild(p.name, p.specs, symbols) for p in job.signature.parameters]
+    with tracing(builder):
+        result = job.function(*arguments)
+    job.signature.check_result(result)
+    for name, leaf in leaves("result", result):
+        if not isinstance(leaf, Symbol):
+            raise JobError(f"job {job.signature.name!r}: {name} is {leaf!r}, which is no tensor")
+        builder.output(name, leaf.tensor)
+    return builder.finish(), result

@@ -1,0 +1,181 @@
+"""Tracing: running a job function once on symbols, to learn its ops."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headrace.compiler.job_graph import JobGraphBuilder
+from headrace.dtypes import DType
+from headrace.errors import JobError
+from headrace.frontend.scope import current_placement
+from headrace.ops import Tensor
+
+_BUILDER: ContextVar[JobGraphBuilder | None] = ContextVar("headrace_job", default=None)
+_PACKAGE = str(Path(__file__).parent)
+
+
+class Symbol:
+    """A tensor inside a job function: it has a shape and a dtype, and no value yet.
+
+    ``+ - * / @`` and unary ``-`` are ops; Python numbers become constants of the other operand's
+    dtype.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dimensions; all known."""
+        return self.tensor.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.tensor.spec.dtype
+
+    def __repr__(self) -> str:
+        return f"<Symbol {self.tensor.name}: {self.tensor.spec}>"
+
+    def __bool__(self) -> bool:
+        raise JobError(
+            f"{self!r} has no value while the job is traced, so Python cannot branch on it"
+        )
+
+    def __iter__(self) -> Iterator[Symbol]:
+        raise JobError(f"{self!r} cannot be iterated while the job is traced")
+
+    __array_ufunc__ = None  # numpy_array + symbol must reach Symbol.__radd__
+
+    def __add__(self, other: SymbolLike) -> Symbol:
+        return apply_op("add", [self, other])
+
+    def __radd__(self, other: SymbolLike) -> Symbol:
+        return apply_op("add", [other, self])
+
+    def __sub__(self, other: SymbolLike) -> Symbol:
+        return apply_op("subtract", [self, other])
+
+    def __rsub__(self, other: SymbolLike) -> Symbol:
+        return apply_op("subtract", [other, self])
+
+    def __mul__(self, other: SymbolLike) -> Symbol:
+        return apply_op("multiply", [self, other])
+
+    def __rmul__(self, other: SymbolLike) -> Symbol:
+        return apply_op("multiply", [other, self])
+
+    def __truediv__(self, other: SymbolLike) -> Symbol:
+        return apply_op("divide", [self, other])
+
+    def __rtruediv__(self, other: SymbolLike) -> Symbol:
+        return apply_op("divide", [other, self])
+
+    def __matmul__(self, other: SymbolLike) -> Symbol:
+        return apply_op("matmul", [self, other])
+
+    def __rmatmul__(self, other: SymbolLike) -> Symbol:
+        return apply_op("matmul", [other, self])
+
+    def __neg__(self) -> Symbol:
+        return apply_op("negative", [self])
+
+
+SymbolLike = Symbol | np.ndarray[Any, np.dtype[Any]] | np.generic | float | int
+"""What an op takes inside a job: a symbol, or a value that becomes a constant."""
+
+
+@contextmanager
+def tracing(builder: JobGraphBuilder) -> Iterator[None]:
+    """Send the ops applied inside the ``with`` block to ``builder``.
+
+    Raises:
+        JobError: a job is being traced already: job functions do not call each other.
+    """
+    if _BUILDER.get() is not None:
+        raise JobError(
+            f"job {builder.name!r} was called while another job is traced; "
+            "factor what they share into a plain function"
+        )
+    token = _BUILDER.set(builder)
+    try:
+        yield
+    finally:
+        _BUILDER.reset(token)
+
+
+def apply_ops(
+    op: str,
+    inputs: Sequence[SymbolLike | None],
+    *,
+    outputs: int = 1,
+    name: str | None = None,
+    **attrs: object,
+) -> tuple[Symbol, ...]:
+    """Apply any op of ``headrace.ops`` inside a job function; returns its outputs.
+
+    Args:
+        op: name of the op.
+        inputs: in schema order; None for an absent optional one. Arrays and numbers are constants;
+            numbers take the dtype of the first symbol.
+        outputs: how many outputs are wanted.
+        name: name of the op in the job; default: made from the op's.
+        attrs: attributes by name.
+
+    Raises:
+        JobError: called outside a job function.
+        OpError: the op does not take these inputs or attributes.
+    """
+    return _apply(op, inputs, outputs, name, attrs)
+
+
+def apply_op(
+    op: str, inputs: Sequence[SymbolLike | None], *, name: str | None = None, **attrs: object
+) -> Symbol:
+    """``apply_ops`` for an op with one output."""
+    return _apply(op, inputs, 1, name, attrs)[0]
+
+
+def _apply(
+    op: str,
+    inputs: Sequence[SymbolLike | None],
+    outputs: int,
+    name: str | None,
+    attrs: Mapping[str, object],
+) -> tuple[Symbol, ...]:
+    builder = _BUILDER.get()
+    if builder is None:
+        raise JobError(
+            f"{op} was applied outside a job; decorate the function with @global_function and "
+            "call that"
+        )
+    dtype = next((item.dtype for item in inputs if isinstance(item, Symbol)), None)
+    tensors = [_tensor(builder, item, dtype) for item in inputs]
+    with builder.placed(current_placement(builder.placement)):
+        made = builder.op(op, tensors, outputs=outputs, name=name, location=_caller(), attrs=attrs)
+    return tuple(map(Symbol, made))
+
+
+def _tensor(
+    builder: JobGraphBuilder, item: SymbolLike | None, dtype: DType | None
+) -> Tensor | None:
+    if item is None or isinstance(item, Symbol):
+        return None if item is None else item.tensor
+    if isinstance(item, (np.ndarray, np.generic)):
+        return builder.constant(np.array(item))
+    return builder.constant(np.array(item, None if dtype is None else dtype.numpy))
+
+
+def _caller() -> str:
+    """``file.py:line`` of the nearest frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
