@@ -17,8 +17,8 @@ from headrace.errors import DTypeError
 
 __all__ = [
     "ALL", "BOOL", "FLOATS", "INTS", "NUMBERS", "SIGNED", "SIGNED_INTS", "UNSIGNED_INTS", "DType",
-    "bfloat16", "bool_", "dtype_of", "float16", "float32", "float64", "from_number", "int8", "int16",
-    "int32", "int64", "storage_only", "uint8", "uint16", "uint32", "uint64",
+    "bfloat16", "bool_", "dtype_of", "float16", "float32", "float64", "from_number", "int8",
+    "int16", "int32", "int64", "storage_only", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 

@@ -40,7 +40,7 @@ class Placement:
             PlacementError: malformed text, a device named twice, last before first, or a hierarchy
                 whose product is not the number of devices.
         """
-        if not isinstance(tag, str) or not _TAG.match(tag):
+        if not _TAG.match(tag):
             raise PlacementError(f"{tag!r} is not a device tag; write for example 'cpu'")
         pairs: list[tuple[int, int]] = []
         for text in [devices] if isinstance(devices, str) else devices:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.memory.place import aligned
+from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph
 from headrace.ids import ActorId, DeviceId, DeviceTypes, RegisterId, StreamId, TaskId
 from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc
@@ -79,8 +79,13 @@ def _actors(
 ) -> Iterator[ActorDesc]:
     maker = {r: task.actor for task in tasks for r in task.outputs}
     reads = [
-        {r for i in chain for r in tasks[i].inputs if r in maker and maker[r] != tasks[i].actor}
-        for chain in chains
+        {
+            register
+            for position in chain
+            for register in tasks[position].inputs
+            if register is not None and maker.get(register, number) != number
+        }
+        for number, chain in enumerate(chains)
     ]
     crossing = set().union(*reads)
     for number, chain in enumerate(chains):
@@ -88,6 +93,6 @@ def _actors(
         yield ActorDesc(
             stream_ids[graph.tasks[chain[0]].stream],
             tuple(chain),
-            tuple(sorted(r for r in reads[number] if r is not None)),
+            tuple(sorted(reads[number])),
             tuple(sorted(produced)),
         )

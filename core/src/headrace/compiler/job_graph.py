@@ -122,16 +122,19 @@ class JobGraphBuilder:
         outputs: int = 1,
         name: str | None = None,
         location: str = "",
-        **attrs: object,
+        attrs: Mapping[str, object] = MappingProxyType({}),
+        **more_attrs: object,
     ) -> tuple[Tensor, ...]:
         """Check, infer and add an op at the current placement; returns its outputs.
+
+        Attributes are given by keyword, or as the mapping ``attrs``.
 
         Raises:
             OpError: the op is unknown, or does not take these inputs or attributes.
             GraphError: ``name`` is taken, or an input is not a tensor of this graph.
         """
         schema = get_op(op)
-        node = name or self._fresh(op)
+        node = name or self._fresh(op, tuple(f"/{output.name}" for output in schema.outputs))
         if node in self._op_names:
             raise GraphError(f"job {self.name!r} has two ops called {node!r}")
         self._op_names.add(node)
@@ -141,7 +144,9 @@ class JobGraphBuilder:
                     f"{op} {node!r} reads {tensor.name!r}, which is no tensor of job {self.name!r}"
                 )
         specs = [None if t is None else t.spec for t in inputs]
-        call = make_call(schema, node, specs, attrs, outputs=outputs, location=location)
+        call = make_call(
+            schema, node, specs, {**attrs, **more_attrs}, outputs=outputs, location=location
+        )
         names: tuple[str | None, ...] = tuple(None if t is None else t.name for t in inputs)
         names += (None,) * (len(call.inputs) - len(names))
         folded = self._fold(call, names)
@@ -192,7 +197,10 @@ class JobGraphBuilder:
             return None
         arrays = [None if name is None else self._constants[name] for name in names]
         made = sum(spec.nbytes for spec in call.outputs)
-        if made > max(FOLD_LIMIT_BYTES, sum(a.nbytes for a in arrays if a is not None)):
+        # A source that is read twice counts once, or concatenations of a constant with itself
+        # would double it without end.
+        sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
+        if made > max(FOLD_LIMIT_BYTES, sources):
             return None
         if call.op not in numpy_ops.FUNCTIONS:
             return None
@@ -204,11 +212,13 @@ class JobGraphBuilder:
         self._tensors[name] = spec
         return Tensor(name, spec)
 
-    def _fresh(self, stem: str) -> str:
-        """A name that no op or tensor has: stem_0, stem_1, ..."""
+    def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
+        """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
         while True:
             number = self._counts.get(stem, 0)
             self._counts[stem] = number + 1
             name = f"{stem}_{number}"
-            if name not in self._op_names and name not in self._tensors:
+            if name not in self._op_names and self._tensors.keys().isdisjoint(
+                (name, *(name + suffix for suffix in suffixes))
+            ):
                 return name

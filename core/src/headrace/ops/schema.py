@@ -7,7 +7,7 @@ in ``OPS``. An op class is never instantiated; its methods are static or class m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -232,7 +232,7 @@ def _bool(value: Any) -> bool:
     return bool(value)
 
 
-_CONVERTERS: Mapping[str, Any] = {
+_CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "bool": _bool,
     "int": lambda value: value.__index__(),
     "float": float,

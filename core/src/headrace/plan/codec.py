@@ -31,7 +31,6 @@ from headrace.proto import plan_pb2 as pb
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
-
 _Kind = TypeVar("_Kind", JobKind, TaskKind)
 
 
@@ -41,7 +40,7 @@ def encode(plan: Plan) -> bytes:
         format_version=FORMAT_VERSION,
         name=plan.name,
         device_types=[pb.DeviceType(tag=t, number=n) for t, n in plan.device_types.items()],
-        jobs=[pb.Job(name=j.name, kind=_enum(pb.JobKind, "JOB_KIND", j.kind)) for j in plan.jobs],
+        jobs=[pb.Job(name=j.name, kind=_job_kind(j.kind)) for j in plan.jobs],
         tasks=[_task_message(task) for task in plan.tasks],
         registers=[_register_message(register) for register in plan.registers],
         actors=[
@@ -81,7 +80,10 @@ def decode(data: bytes) -> Plan:
         return Plan(
             message.name,
             DeviceTypes({item.tag: item.number for item in message.device_types}),
-            tuple(JobDesc(j.name, _kind(JobKind, pb.JobKind, j.kind)) for j in message.jobs),
+            tuple(
+                JobDesc(j.name, _read_kind(JobKind, pb.JobKind.Name(j.kind), "JOB_KIND_"))
+                for j in message.jobs
+            ),
             tuple(_task(task) for task in message.tasks),
             tuple(_register(register) for register in message.registers),
             tuple(
@@ -99,13 +101,15 @@ def decode(data: bytes) -> Plan:
         raise PlanError(f"plan {message.name!r} is corrupt: {error}") from error
 
 
-def _enum(enum: type, prefix: str, kind: JobKind | TaskKind) -> int:
-    return enum.Value(f"{prefix}_{kind.name}")  # type: ignore[attr-defined,no-any-return]
+def _job_kind(kind: JobKind) -> pb.JobKind:
+    return pb.JobKind.Value(f"JOB_KIND_{kind.name}")
 
 
-def _kind(kind: type[_Kind], enum: type, number: int) -> _Kind:
-    name: str = enum.Name(number)  # type: ignore[attr-defined]
-    prefix = "JOB_KIND_" if kind is JobKind else "TASK_KIND_"
+def _task_kind(kind: TaskKind) -> pb.TaskKind:
+    return pb.TaskKind.Value(f"TASK_KIND_{kind.name}")
+
+
+def _read_kind(kind: type[_Kind], name: str, prefix: str) -> _Kind:
     try:
         return kind[name.removeprefix(prefix)]
     except KeyError:
@@ -116,7 +120,7 @@ def _task_message(task: TaskDesc) -> pb.Task:
     message = pb.Task(
         task_id=task.task_id.packed(),
         name=task.name,
-        kind=_enum(pb.TaskKind, "TASK_KIND", task.kind),
+        kind=_task_kind(task.kind),
         job=task.job,
         actor=task.actor,
         inputs=[-1 if register is None else register for register in task.inputs],
@@ -162,7 +166,7 @@ def _task(message: pb.Task) -> TaskDesc:
     return TaskDesc(
         TaskId.unpack(message.task_id),
         message.name,
-        _kind(TaskKind, pb.TaskKind, message.kind),
+        _read_kind(TaskKind, pb.TaskKind.Name(message.kind), "TASK_KIND_"),
         message.job,
         ActorId(message.actor),
         tuple(None if register < 0 else RegisterId(register) for register in message.inputs),

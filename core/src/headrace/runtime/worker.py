@@ -66,7 +66,7 @@ class Worker:
         try:
             while (message := self._next()) is not None:
                 self._runner.deliver(*message)
-        except BaseException as error:  # whatever ends this thread must reach the caller
+        except BaseException as error:  # noqa: BLE001 - what ends this thread must reach the caller
             self._failed(error, self._current)
 
     def _next(self) -> tuple[ActorId, Event] | None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ALIGNMENT_BYTES = 512
-"""Offsets are multiples of this: what the documented system aligns to, and enough for any device."""
+"""Offsets are multiples of this: as the documented system aligns, and enough for any device."""
 
 LARGEST_FIRST_LIMIT = 2000
 

@@ -47,7 +47,7 @@ def lower_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
 
 
 class _Lowering:
-    """The GraphBuilder that a decomposition writes to: lowers each op again until it has a kernel."""
+    """The builder that decompositions write to: lowers each op until the device has a kernel."""
 
     def __init__(self, builder: JobGraphBuilder, backend: Backend, origin: OpCall) -> None:
         self._builder = builder
@@ -66,7 +66,7 @@ class _Lowering:
             tensor is None or self._builder.value(tensor) is not None for tensor in inputs
         ):
             location = self._origin.location or self._origin.name
-            return self._builder.op(op, inputs, outputs=outputs, location=location, **attrs)
+            return self._builder.op(op, inputs, outputs=outputs, location=location, attrs=attrs)
         return self.decompose(call, inputs)
 
     def decompose(self, call: OpCall, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
