@@ -1,1 +1,24 @@
-"""ONNX models as headrace jobs."""
+"""ONNX models as headrace jobs: ``headrace.onnx.load(path, device=TAG).run({name: array})``.
+
+Start with ``model.py`` (what users hold). A file passes through ``read.py`` (is this a model, and
+sound?), ``support.py`` (can we run it?), ``specialise.py`` and ``importer.py`` (a job for these
+shapes), ``jobs.py`` (compiled jobs that are kept). ``node.py`` is what converters see, and
+``converters/`` says each ONNX op in headrace ops. ``backend.py`` is the interface of
+``onnx.backend``.
+
+What must stay true: no file but those inside the model's own folder is read; nothing is allocated
+before its size was checked against ``limits.py``; whatever is wrong with a model is an error that
+names the file, the node and the reason.
+"""
+
+try:
+    import onnx as _onnx  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        "headrace.onnx needs the package onnx: pip install 'headrace[onnx]'"
+    ) from _error
+
+from headrace.onnx.model import Model, load
+from headrace.onnx.signature import TensorInfo
+
+__all__ = ["Model", "TensorInfo", "load"]

@@ -62,9 +62,10 @@ class Node:
         value = self._attrs.get(name, default)
         if value is REQUIRED:
             self.invalid(f"attribute {name!r} is required and is absent")
-        if default is not REQUIRED and default is not None and type(value) is not type(default):
-            if not isinstance(value, (list, tuple)) or not isinstance(default, (list, tuple)):
-                self.invalid(f"attribute {name!r} should be {type(default).__name__}: {value!r}")
+        if default is REQUIRED or default is None or type(value) is type(default):
+            return value
+        if not isinstance(value, (list, tuple)) or not isinstance(default, (list, tuple)):
+            self.invalid(f"attribute {name!r} should be {type(default).__name__}: {value!r}")
         return value
 
     def has_attr(self, name: str) -> bool:
@@ -117,11 +118,11 @@ class Node:
         Raises:
             OpError: the op does not take these inputs or attributes; names this node.
         """
-        return self._builder.op(op, inputs, outputs=outputs, location=self.location, **attrs)
+        return self._builder.op(op, inputs, outputs=outputs, location=self.location, attrs=attrs)
 
     def one(self, op: str, inputs: Sequence[Tensor | None], **attrs: object) -> Tensor:
         """``op`` for an op with one output."""
-        return self.op(op, inputs, **attrs)[0]
+        return self._builder.op(op, inputs, location=self.location, attrs=attrs)[0]
 
     def constant(self, value: Array) -> Tensor:
         """Add a constant to the job."""

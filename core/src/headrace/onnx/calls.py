@@ -1,0 +1,149 @@
+"""Functions of a model, and who calls whom: every op belongs to somebody and every call ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx.defs
+from onnx import FunctionProto, NodeProto, OperatorSetIdProto
+
+from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx import limits
+from headrace.onnx.attributes import graphs
+from headrace.onnx.graphs import check_function
+from headrace.onnx.text import quote, quote_all
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload of a function of a model."""
+
+Functions = Mapping[FunctionKey, FunctionProto]
+
+
+def domain_of(text: str) -> str:
+    """The domain, with the default one always written as ""."""
+    return "" if text == "ai.onnx" else text
+
+
+def function_key(node: NodeProto) -> FunctionKey:
+    """What a node would call, if it calls a function of the model."""
+    return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
+
+
+def opsets_of(imports: Iterable[OperatorSetIdProto], where: str) -> dict[str, int]:
+    """The operator sets that a model or a function is written for, by domain.
+
+    Raises:
+        InvalidModelError: a domain is there in two versions.
+        UnsupportedModelError: the version of the default domain is not known.
+    """
+    opsets: dict[str, int] = {}
+    for entry in imports:
+        domain = domain_of(entry.domain)
+        if opsets.setdefault(domain, entry.version) != entry.version:
+            raise InvalidModelError(f"{where}: imports domain {quote(domain)} in two versions")
+    version = opsets.get("")
+    first, last = limits.OPSETS
+    if version is not None and not first <= version <= last:
+        raise UnsupportedModelError(
+            f"{where}: is written for operator set {version}; headrace knows {first} to {last}"
+        )
+    installed = onnx.defs.onnx_opset_version()
+    if version is not None and version > installed:
+        raise UnsupportedModelError(
+            f"{where}: is written for operator set {version}; onnx {onnx.__version__}, which is "
+            f"installed, knows up to {installed}: pip install --upgrade onnx"
+        )
+    return opsets
+
+
+def collect_functions(protos: Sequence[FunctionProto], name: str) -> Functions:
+    """The functions that a model brings, checked.
+
+    Raises:
+        InvalidModelError: one is there twice, is malformed, or calls itself.
+        UnsupportedModelError: one uses ops of an unknown domain, or calls nest too deep.
+    """
+    functions: dict[FunctionKey, FunctionProto] = {}
+    for function in protos:
+        key = (domain_of(function.domain), function.name, getattr(function, "overload", ""))
+        where = f"{name}: function {quote(function.name)}"
+        if key in functions:
+            raise InvalidModelError(f"{where}: is there twice")
+        check_function(function, where)
+        functions[key] = function
+    for function in protos:
+        where = f"{name}: function {quote(function.name)}"
+        check_domains(function.node, opsets_of(function.opset_import, where), functions, where)
+    _check_calls(functions, name)
+    return functions
+
+
+def check_domains(
+    nodes: Iterable[NodeProto], opsets: Mapping[str, int], functions: Functions, where: str
+) -> None:
+    """Check that every node is a function of the model or of a domain that ONNX declares.
+
+    Raises:
+        InvalidModelError: a domain is used whose version is not given.
+        UnsupportedModelError: ops of other domains; all are named at once.
+    """
+    known = {schema.domain for schema in onnx.defs.get_all_schemas()}
+    strange: dict[str, set[str]] = {}
+    for node in _all_nodes(nodes):
+        domain = domain_of(node.domain)
+        if function_key(node) in functions:
+            continue
+        if domain not in known:
+            strange.setdefault(domain, set()).add(node.op_type)
+        elif domain not in opsets:
+            raise InvalidModelError(
+                f"{where}: {quote(node.op_type)} is of domain {quote(domain)}, whose operator set "
+                "is not imported"
+            )
+    if strange:
+        text = "; ".join(
+            f"{quote(domain)}: {quote_all(sorted(ops))}" for domain, ops in sorted(strange.items())
+        )
+        raise UnsupportedModelError(f"{where}: uses ops that ONNX does not declare, of {text}")
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterable[NodeProto]:
+    """The nodes and those of the graphs in them."""
+    for node in nodes:
+        yield node
+        for graph in graphs(node.attribute):
+            yield from _all_nodes(graph.node)
+
+
+def _check_calls(functions: Functions, name: str) -> None:
+    """Check that calls end and do not nest too deep; depth first, without recursion."""
+    calls = {
+        key: list(map(function_key, _all_nodes(function.node)))
+        for key, function in functions.items()
+    }
+    height: dict[FunctionKey, int] = {}
+    path: dict[FunctionKey, None] = {}  # of the functions that are being looked at, in order
+    stack = list(functions)
+    while stack:
+        key = stack[-1]
+        needs = [called for called in calls[key] if called in functions]
+        if key in height:
+            stack.pop()
+        elif key not in path:
+            path[key] = None
+            circle = [called for called in needs if called in path]
+            if circle:
+                names = [part[1] for part in path]
+                names = [*names[list(path).index(circle[0]) :], circle[0][1]]
+                raise InvalidModelError(
+                    f"{name}: functions call each other in a circle: {quote_all(names)}"
+                )
+            stack += [called for called in needs if called not in height]
+        else:
+            del path[stack.pop()]
+            height[key] = 1 + max((height[called] for called in needs), default=0)
+            if height[key] > limits.DEPTH:
+                raise UnsupportedModelError(
+                    f"{name}: calls nest {height[key]} deep from function {quote(key[1])}; "
+                    f"the limit is {limits.DEPTH}"
+                )

@@ -1,0 +1,105 @@
+"""External data: elements of a tensor that are kept in a file beside the model.
+
+The model names the file, so a hostile model names any file. What is read is a plain file inside
+the model's own folder, reached without links: a symbolic link could leave the folder, and a file
+with several hard links may be somebody else's under another name. Both are refused, and so is
+whatever is no plain file (devices, pipes, folders).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import numpy as np
+from onnx import TensorProto
+
+from headrace.errors import InvalidModelError
+from headrace.onnx.text import quote
+from headrace.tensor_spec import Array
+
+_NUMBER = re.compile(r"[0-9]{1,19}\Z")
+# No blocking on pipes, no following of a link put there after it was checked. 0 where absent.
+_FLAGS = os.O_RDONLY | sum(getattr(os, f"O_{f}", 0) for f in ("BINARY", "NOFOLLOW", "NONBLOCK"))
+
+
+def read(tensor: TensorProto, nbytes: int, where: str, folder: Path | None) -> Array:
+    """Read the ``nbytes`` bytes that ``tensor`` takes; nothing is allocated before they exist.
+
+    Keys other than location, offset and length mean nothing here and are skipped.
+
+    Raises:
+        InvalidModelError: the model has no folder, or the description or the file is not right.
+    """
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if folder is None:
+        raise InvalidModelError(
+            f"{where}: is in the external file {quote(location)}, and a model given as bytes has "
+            "no folder to look in; load it by its path"
+        )
+    path = _path(folder, location, where)
+    offset = _number(entries, "offset", 0, where)
+    length = _number(entries, "length", nbytes, where)
+    if length != nbytes:
+        raise InvalidModelError(f"{where}: takes {nbytes} bytes; its external length is {length}")
+    try:
+        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidModelError(f"{where}: {quote(location)} is no plain file")
+            if status.st_nlink > 1:
+                raise InvalidModelError(
+                    f"{where}: {quote(location)} has {status.st_nlink} hard links and may belong "
+                    "to something else; put a copy in its place"
+                )
+            if offset + length > status.st_size:
+                raise InvalidModelError(
+                    f"{where}: bytes {offset} to {offset + length} are past the end of "
+                    f"{quote(location)}, which has {status.st_size}"
+                )
+            file.seek(offset)
+            data = np.fromfile(file, np.uint8, length)
+    except OSError as error:
+        raise InvalidModelError(
+            f"{where}: external file {quote(location)} cannot be read: {error.strerror or error}"
+        ) from error
+    if len(data) != length:
+        raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
+    return data
+
+
+def _path(folder: Path, location: str, where: str) -> Path:
+    """The file named, when each step to it from the model's folder is a real one."""
+    parts = PureWindowsPath(location).parts  # takes both kinds of separators apart
+    absolute = PurePosixPath(location).is_absolute() or bool(PureWindowsPath(location).anchor)
+    if not parts or absolute or ".." in parts or "\0" in location:
+        raise InvalidModelError(
+            f"{where}: external file {quote(location)} is not a path inside the model's folder"
+        )
+    try:
+        home = folder.resolve(strict=True)
+        wanted = home.joinpath(*PurePosixPath(location).parts)
+        found = wanted.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidModelError(
+            f"{where}: external file {quote(location)} cannot be found: {reason}"
+        ) from error
+    if found != wanted:
+        raise InvalidModelError(
+            f"{where}: external file {quote(location)} is reached through a symbolic link; put a "
+            "copy in the model's folder"
+        )
+    return found
+
+
+def _number(entries: dict[str, str], key: str, default: int, where: str) -> int:
+    text = entries.get(key)
+    if text is None:
+        return default
+    if not _NUMBER.match(text):
+        raise InvalidModelError(f"{where}: external {key} {quote(text)} is not a number of bytes")
+    return int(text)

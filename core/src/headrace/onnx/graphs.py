@@ -1,0 +1,171 @@
+"""The shape of a graph of nodes: names that hold, and an order in which nodes can be imported.
+
+Model files are not trusted to be well formed. Everything here takes time in proportion to the
+size of the graph, however it was made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NoReturn
+
+from onnx import FunctionProto, GraphProto, NodeProto
+
+from headrace.errors import InvalidModelError
+from headrace.onnx.attributes import graphs
+from headrace.onnx.text import place, quote, quote_all
+
+Names = tuple[AbstractSet[str], ...]
+"""Names that hold at some place: one set for each graph around it. Never copied into one."""
+
+
+def reads(node: NodeProto) -> set[str]:
+    """The tensors that ``node`` reads, those that its graphs take from around it included."""
+    names = {name for name in node.input if name}
+    for graph in graphs(node.attribute):
+        names |= captures(graph)
+    return names
+
+
+def captures(graph: GraphProto) -> set[str]:
+    """The tensors that a graph inside a node takes from around it."""
+    own = {value.name for value in graph.input} | set(initializer_names(graph))
+    names = {output.name for output in graph.output}
+    for node in graph.node:
+        own.update(node.output)
+        names |= reads(node)
+    return names - own
+
+
+def initializer_names(graph: GraphProto) -> list[str]:
+    """Names of the constants that a graph brings, dense and sparse, in order."""
+    dense = [tensor.name for tensor in graph.initializer]
+    return dense + [sparse.values.name for sparse in graph.sparse_initializer]
+
+
+def check_graph(graph: GraphProto, where: str, outer: Names = ()) -> None:
+    """Check the names of a graph and of every graph in it.
+
+    Args:
+        graph: the graph.
+        where: file and graph, for messages.
+        outer: names of the tensors around it, which it may read and may hide.
+
+    Raises:
+        InvalidModelError: a name is empty, made twice or never, or nodes form a cycle.
+    """
+    inputs = [value.name for value in graph.input]
+    constants = initializer_names(graph)
+    _once(inputs, "input", where)
+    _once(constants, "initializer", where)
+    known = _check_nodes(graph.node, {*inputs, *constants}, outer, where)
+    _check_made([value.name for value in graph.output], known, where)
+
+
+def check_function(function: FunctionProto, where: str) -> None:
+    """Check the names of a function's body and of every graph in it.
+
+    Raises:
+        InvalidModelError: as ``check_graph``.
+    """
+    inputs = list(function.input)
+    _once(inputs, "input", where)
+    known = _check_nodes(function.node, set(inputs), (), where)
+    _check_made(function.output, known, where)
+
+
+def order(nodes: Sequence[NodeProto], wanted: Iterable[str], where: str) -> list[NodeProto]:
+    """The nodes that ``wanted`` is computed with, each after those that it reads from.
+
+    Files need not list nodes in order; where they do, the order is kept.
+
+    Raises:
+        InvalidModelError: nodes read from each other in a circle.
+    """
+    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needs: dict[int, list[int]] = {}
+    pending = sorted({maker[name] for name in wanted if name in maker})
+    while pending:
+        index = pending.pop()
+        if index not in needs:
+            needs[index] = sorted({maker[name] for name in reads(nodes[index]) if name in maker})
+            pending += needs[index]
+    return [nodes[index] for index in _sorted(needs, nodes, where)]
+
+
+def _sorted(needs: dict[int, list[int]], nodes: Sequence[NodeProto], where: str) -> list[int]:
+    """Depth first, in file order, without recursion."""
+    done: dict[int, bool] = {}  # False while the nodes that it needs are being placed
+    result: list[int] = []
+    for root in sorted(needs):
+        stack = [root]
+        while stack:
+            index = stack[-1]
+            if index not in done:
+                done[index] = False
+                waiting = [need for need in needs[index] if not done.get(need, False)]
+                circle = [need for need in waiting if need in done]
+                if circle:
+                    # What is being placed was met in the order of the way down.
+                    path = [i for i, finished in done.items() if not finished]
+                    _fail_cycle([*path[path.index(circle[0]) :], circle[0]], nodes, where)
+                stack += reversed(waiting)
+            else:
+                stack.pop()
+                if not done[index]:
+                    done[index] = True
+                    result.append(index)
+    return result
+
+
+def _fail_cycle(circle: list[int], nodes: Sequence[NodeProto], where: str) -> NoReturn:
+    names = [next(name for name in nodes[index].output if name) for index in circle]
+    raise InvalidModelError(
+        f"{where}: tensors are computed from each other in a circle: {quote_all(names)}"
+    )
+
+
+def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, where: str) -> Names:
+    """Check the nodes of one graph; returns the names that hold in it."""
+    made: dict[str, NodeProto] = {}
+    for node in nodes:
+        if not node.op_type:
+            raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
+        _once([a.name for a in node.attribute], "attribute", place(where, node))
+        for name in node.output:
+            if not name:
+                continue
+            if name in given or name in made:
+                other = place("", made[name])[2:] if name in made else "an input or initializer"
+                raise InvalidModelError(
+                    f"{place(where, node)}: makes {quote(name)}, which {other} makes already"
+                )
+            made[name] = node
+    known = (*outer, given, made.keys())
+    for node in nodes:
+        for name in node.input:
+            if name and not any(name in names for names in known):
+                raise InvalidModelError(
+                    f"{place(where, node)}: reads {quote(name)}, which nothing makes"
+                )
+        for graph in graphs(node.attribute):
+            check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
+    order(nodes, made, where)
+    return known
+
+
+def _once(names: Sequence[str], what: str, where: str) -> None:
+    if "" in names:
+        raise InvalidModelError(f"{where}: an {what} has no name")
+    if len(set(names)) != len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise InvalidModelError(f"{where}: two {what}s are called {quote_all(twice)}")
+
+
+def _check_made(outputs: Sequence[str], known: Names, where: str) -> None:
+    _once(outputs, "output", where)
+    for name in outputs:
+        if not any(name in names for names in known):
+            raise InvalidModelError(f"{where}: output {quote(name)} is made by nothing")

@@ -1,0 +1,249 @@
+"""The importer: a checked model and what is fed to it, as a job.
+
+A model is imported for given shapes, and for the values of those inputs that decide shapes. Each
+node is imported in one of four ways, in this order: it calls a function of the model, whose body
+takes its place; it is an ``If``, of which the branch taken takes its place; it has a converter; or
+ONNX itself writes the op in simpler ones, and these take its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+
+from headrace.compiler.job_graph import JobGraph
+from headrace.errors import (
+    DTypeError,
+    GraphError,
+    HeadraceError,
+    InvalidModelError,
+    OpError,
+    ResourceLimitError,
+    UnknownOpError,
+    UnsupportedError,
+    UnsupportedModelError,
+)
+from headrace.onnx import attributes, bodies, limits, schemas, tensors
+from headrace.onnx.attributes import Attributes
+from headrace.onnx.builder import BoundedBuilder
+from headrace.onnx.calls import domain_of, function_key, opsets_of
+from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.graphs import order, reads
+from headrace.onnx.node import Node, ValueNeeded
+from headrace.onnx.read import ModelFile
+from headrace.onnx.schemas import Declaration
+from headrace.onnx.scope import Scope
+from headrace.onnx.text import place, quote
+from headrace.ops import Tensor
+from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+
+Given = Sequence[Tensor | None]
+
+
+class Importer:
+    """Imports one model once; used by one thread.
+
+    Attributes:
+        builder: holds the job under construction, also after an import that did not end.
+    """
+
+    def __init__(self, file: ModelFile, placement: Placement) -> None:
+        self.builder = BoundedBuilder(file.name, placement)
+        self._file = file
+        self._nodes = 0
+
+    def run(self, specs: Mapping[str, TensorSpec], known: Mapping[str, Array]) -> JobGraph:
+        """Import the model.
+
+        Args:
+            specs: of every input that is fed.
+            known: values of those whose value becomes a part of the job. Kept: do not write.
+
+        Raises:
+            ValueNeeded: shapes depend on a value that is not known.
+            InvalidModelError, UnsupportedModelError, ResourceLimitError: it cannot be imported.
+        """
+        scope = Scope(self._file.name, self._file.opsets)
+        for name, spec in specs.items():
+            given = self.builder.constant(known[name]) if name in known else None
+            scope.bind(name, given or self.builder.input(name, spec))
+        for name, value in self._file.weights.items():
+            if name not in specs:
+                scope.bind_later(name, partial(self.builder.constant, value))
+        results = self._graph(self._file.graph, scope)
+        for output, tensor in zip(self._file.graph.output, results, strict=True):
+            self._check_output(output.name, output.type.tensor_type.elem_type, tensor)
+            self.builder.output(output.name, tensor)
+        return self.builder.finish()
+
+    def _check_output(self, name: str, declared: int, tensor: Tensor) -> None:
+        where = f"{self._file.name}: output {quote(name)}"
+        if declared and tensors.dtype_from_onnx(declared, where) != tensor.spec.dtype:
+            wanted = tensors.dtype_from_onnx(declared, where)
+            raise InvalidModelError(f"{where}: is declared {wanted} and computed {tensor.spec}")
+
+    def _graph(self, graph: GraphProto, scope: Scope) -> list[Tensor]:
+        for proto in graph.initializer:
+            scope.bind_later(proto.name, partial(self._initializer, proto, scope.where))
+        for sparse in graph.sparse_initializer:
+            scope.bind_later(sparse.values.name, partial(self._sparse, sparse, scope.where))
+        return self._body(graph.node, [output.name for output in graph.output], scope)
+
+    def _initializer(self, proto: TensorProto, where: str) -> Tensor:
+        place = f"{where}: initializer {quote(proto.name)}"
+        return self.builder.constant(tensors.to_array(proto, place, self._file.folder))
+
+    def _sparse(self, sparse: SparseTensorProto, where: str) -> Tensor:
+        place = f"{where}: initializer {quote(sparse.values.name)}"
+        return self.builder.constant(tensors.sparse_to_array(sparse, place, self._file.folder))
+
+    def _body(
+        self, nodes: Sequence[NodeProto], wanted: Sequence[str], scope: Scope
+    ) -> list[Tensor]:
+        """Import what the wanted tensors are computed with; returns these."""
+        if scope.depth > limits.DEPTH:
+            raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
+        ordered = order(nodes, wanted, scope.where)
+        used = set(wanted).union(*map(reads, ordered))
+        for node in ordered:
+            self._nodes += 1
+            if self._nodes > limits.NODES:
+                raise UnsupportedModelError(
+                    f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
+                    "functions written out"
+                )
+            count = max(i for i, name in enumerate(node.output, 1) if name in used)
+            self._node(node, count, scope)
+        results: list[Tensor] = []
+        for name in wanted:
+            tensor = scope.get(name)
+            if tensor is None:
+                raise InvalidModelError(f"{scope.where}: output {quote(name)} has no value")
+            results.append(tensor)
+        return results
+
+    def _node(self, node: NodeProto, count: int, scope: Scope) -> None:
+        where = place(scope.where, node)
+        inputs = [scope.get(name) for name in node.input]
+        given = attributes.resolve(node.attribute, scope.attributes)
+        function = self._file.functions.get(function_key(node))
+        if function is not None:
+            defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+            made = self._call(function, inputs, {**defaults, **given}, count, scope, where)
+        else:
+            made = self._op(node, inputs, given, count, scope, where)
+        if len(made) < count:
+            raise InvalidModelError(f"{where}: gives {len(made)} outputs and {count} are read")
+        for name, tensor in zip(node.output[:count], made, strict=False):
+            if name:
+                scope.bind(name, tensor)
+
+    def _op(
+        self,
+        node: NodeProto,
+        inputs: Given,
+        given: Attributes,
+        count: int,
+        scope: Scope,
+        where: str,
+    ) -> Sequence[Tensor]:
+        """Import a node of an op that ONNX declares."""
+        domain = domain_of(node.domain)
+        opset = scope.opsets[domain]
+        declared = schemas.require(domain, node.op_type, opset, where)
+        schemas.check_form(declared, node, given, where)
+        dtypes = [None if tensor is None else tensor.spec.dtype for tensor in inputs]
+        schemas.check_dtypes(declared, dtypes, where)
+        if not domain and node.op_type == "If":
+            return self._branch(inputs[0], given, scope, where)
+        if not domain and node.op_type in CONVERTERS:
+            values = attributes.values(given, where, self._file.folder)
+            return self._convert(
+                Node(self.builder, node.op_type, opset, inputs, count, values, where)
+            )
+        body = self._onnx_body(declared, node, opset, inputs, given)
+        if body is None:
+            raise UnsupportedModelError(f"{where}: headrace does not run {node.op_type}-{opset}")
+        return self._call(
+            body, inputs, {**bodies.defaults_of(declared), **given}, count, scope, where
+        )
+
+    def _onnx_body(
+        self,
+        declared: Declaration,
+        node: NodeProto,
+        opset: int,
+        inputs: Given,
+        given: Attributes,
+    ) -> FunctionProto | None:
+        call = NodeProto()
+        call.CopyFrom(node)
+        del call.attribute[:]
+        for name, attribute in given.items():
+            call.attribute.add().CopyFrom(attribute)
+            call.attribute[-1].name = name
+        specs = [None if tensor is None else tensor.spec for tensor in inputs]
+        return bodies.body_of(declared, call, opset, specs)
+
+    def _call(
+        self,
+        function: FunctionProto,
+        inputs: Given,
+        given: Attributes,
+        count: int,
+        scope: Scope,
+        where: str,
+    ) -> Sequence[Tensor]:
+        """Put the body of a function in the place of its call."""
+        inside = f"{where}, in function {quote(function.name)}"
+        if len(inputs) > len(function.input) or count > len(function.output):
+            raise InvalidModelError(
+                f"{inside}: takes {len(function.input)} inputs and gives {len(function.output)} "
+                f"outputs; the call has {len(inputs)} and {count}"
+            )
+        opsets = opsets_of(function.opset_import, inside)
+        body = Scope(inside, opsets, attributes=given, depth=scope.depth + 1)
+        for name in function.input:
+            body.bind(name, None)
+        for name, tensor in zip(function.input, inputs, strict=False):
+            body.bind(name, tensor)
+        return self._body(function.node, function.output[:count], body)
+
+    def _branch(
+        self, condition: Tensor | None, given: Attributes, scope: Scope, where: str
+    ) -> Sequence[Tensor]:
+        """Put the branch that is taken in the place of an ``If``."""
+        if condition is None:
+            raise InvalidModelError(f"{where}: has no condition")
+        value = self.builder.value(condition)
+        if value is None:
+            raise ValueNeeded(condition, f"{where}: which branch is taken is decided by its value")
+        if value.size != 1:
+            raise InvalidModelError(f"{where}: the condition is {condition.spec}, not one value")
+        branch = "then_branch" if value.item() else "else_branch"
+        graph = given[branch].g
+        if graph.input:
+            raise InvalidModelError(f"{where}: {branch} has inputs; a branch takes none")
+        return self._graph(graph, scope.inside(where))
+
+    def _convert(self, node: Node) -> Sequence[Tensor]:
+        """Run the node's converter; whatever is wrong is told as an error of the model."""
+        try:
+            made = CONVERTERS[node.op_type](node)
+        except (DTypeError, UnknownOpError, UnsupportedError) as error:
+            raise UnsupportedModelError(f"{node}: {error}") from error
+        except (OpError, GraphError) as error:
+            raise InvalidModelError(f"{node}: {error}") from error
+        except MemoryError as error:
+            raise ResourceLimitError(f"{node}: there is not enough memory: {error}") from error
+        except HeadraceError:
+            raise
+        # A converter may trip over values that no sound model has before it can say so.
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            raise InvalidModelError(
+                f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
+            ) from error
+        return (made,) if isinstance(made, Tensor) else made

@@ -1,0 +1,114 @@
+"""``JobCache``: the compiled jobs of a model, the least recently used dropped first."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from headrace.errors import SessionError
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.onnx.read import ModelFile
+from headrace.onnx.specialise import JobKey, job_key, specialise
+from headrace.placement import Placement
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+
+
+class LeasedJob:
+    """A compiled job that stays open while somebody runs it, also when the cache dropped it.
+
+    Attributes:
+        job: the job.
+        fixed: inputs of the model that are part of the job and are not fed to it.
+    """
+
+    def __init__(self, job: CompiledJob, fixed: tuple[str, ...]) -> None:
+        self.job = job
+        self.fixed = fixed
+        self.users = 0
+        self.dropped = False
+
+
+class JobCache:
+    """Keeps up to ``size`` compiled jobs of a model; may be used from any thread.
+
+    One lock guards the table, also while a job is compiled: threads that need the same job wait
+    for it instead of compiling it twice. It is not held while jobs run.
+    """
+
+    def __init__(
+        self,
+        file: ModelFile,
+        placement: Placement,
+        registry: BackendRegistry | None,
+        size: int,
+    ) -> None:
+        self._file = file
+        self._placement = placement
+        self._registry = registry
+        self._size = size
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
+        self._fixed: tuple[str, ...] = ()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @contextmanager
+    def lease(
+        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
+    ) -> Iterator[LeasedJob]:
+        """The job for what is fed, compiled if need be; it is open inside the ``with`` block.
+
+        Args:
+            specs: of every input that is fed.
+            arrays: their values, as far as they are known.
+
+        Raises:
+            SessionError: the cache was closed.
+            ModelError, DeviceError, UnsupportedError: the job cannot be made.
+        """
+        with self._lock:
+            leased = self._find(specs, arrays)
+            leased.users += 1
+        try:
+            yield leased
+        finally:
+            with self._lock:
+                leased.users -= 1
+                self._close_if_over(leased)
+
+    def close(self) -> None:
+        """Close every job, those that run as soon as they are done. Idempotent."""
+        with self._lock:
+            self._closed = True
+            self._drop_down_to(0)
+
+    def _find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
+        if self._closed:
+            raise SessionError(f"{self._file.name}: the model was closed")
+        key = job_key(specs, arrays, self._fixed)
+        if key not in self._jobs:
+            made = specialise(self._file, self._placement, specs, arrays, self._fixed)
+            # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
+            new = tuple(name for name in made.fixed if name not in self._fixed)
+            self._fixed += new
+            key = job_key(specs, arrays, self._fixed)
+            self._drop_down_to(self._size - 1)
+            self._jobs[key] = LeasedJob(CompiledJob(made.graph, self._registry), made.fixed)
+        self._jobs.move_to_end(key)
+        return self._jobs[key]
+
+    def _drop_down_to(self, size: int) -> None:
+        while len(self._jobs) > size:
+            _, leased = self._jobs.popitem(last=False)
+            leased.dropped = True
+            self._close_if_over(leased)
+
+    @staticmethod
+    def _close_if_over(leased: LeasedJob) -> None:
+        if leased.dropped and not leased.users:
+            leased.job.close()

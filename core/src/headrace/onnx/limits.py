@@ -1,0 +1,37 @@
+"""The bounds that keep a model file, however it was made, from taking the machine.
+
+Each is far above what a useful model needs, and is checked from a header or a count before
+anything of that size is read or allocated.
+"""
+
+from __future__ import annotations
+
+FILE_BYTES = (1 << 31) - 1
+"""Size of a model file, external data apart: protobuf reads no larger message."""
+
+WEIGHT_BYTES = 16 << 30
+"""All initializers together, those in external files included."""
+
+TENSOR_BYTES = 4 << 30
+"""One tensor that a node computes."""
+
+FOLDED_BYTES = 2 << 30
+"""All tensors together that are computed while a model is imported."""
+
+NODES = 1_000_000
+"""Nodes that are imported, after functions are put in place of their calls."""
+
+DEPTH = 64
+"""How deep functions and branches may nest: protobuf's own bound on nested graphs is near it."""
+
+SPECIALISED_BYTES = 16 << 20
+"""One model input whose value becomes part of a job because shapes depend on it."""
+
+IR_VERSIONS = (3, 14)
+"""Versions of the file format, first and last."""
+
+OPSETS = (7, 28)
+"""Versions of the default operator set, first and last."""
+
+JOBS = 16
+"""Compiled jobs that a model keeps; the one unused longest goes first."""

@@ -1,0 +1,150 @@
+"""What ONNX says about an op: its arguments, its attributes, its types. Checked node by node.
+
+``onnx.checker`` is not used: it accepts files that no runtime can run and knows nothing of the
+tensors that a node is given. The declarations that it is made from are the same.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx.defs
+from onnx import AttributeProto, NodeProto
+from onnx.defs import OpSchema
+
+from headrace.dtypes import DType
+from headrace.errors import InvalidModelError
+from headrace.onnx.attributes import Attributes
+from headrace.onnx.text import quote
+
+_VARIADIC = OpSchema.FormalParameterOption.Variadic
+_TYPE_NAMES = {"float32": "float", "float64": "double"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declaration:
+    """How ONNX declares an op in one version of its operator set.
+
+    Attributes:
+        schema: ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out.
+        attributes: type number of each attribute.
+        types: the tensor types that each type parameter allows.
+    """
+
+    schema: Any
+    attributes: Mapping[str, int]
+    types: Mapping[str, frozenset[str]]
+
+
+@functools.cache
+def declaration(domain: str, op: str, opset: int) -> Declaration | None:
+    """The newest declaration of the op that ``opset`` knows; None when there is none."""
+    try:
+        schema: Any = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+    return Declaration(
+        schema,
+        {name: attribute.type.value for name, attribute in schema.attributes.items()},
+        {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
+    )
+
+
+def require(domain: str, op: str, opset: int, where: str) -> Declaration:
+    """The declaration of an op that ONNX must have.
+
+    Raises:
+        InvalidModelError: this version of the operator set has no such op, or no longer.
+    """
+    found = declaration(domain, op, opset)
+    if found is None:
+        close = difflib.get_close_matches(op, _names(domain))
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        of = f" of domain {quote(domain)}" if domain else ""
+        raise InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
+    if found.schema.deprecated:
+        raise InvalidModelError(
+            f"{where}: {op} was taken out of ONNX in operator set {found.schema.since_version}, "
+            f"and the model is written for {opset}"
+        )
+    return found
+
+
+def check_form(declared: Declaration, node: NodeProto, attributes: Attributes, where: str) -> None:
+    """Check numbers of inputs and outputs, and names and types of attributes.
+
+    Raises:
+        InvalidModelError: the node is not what the op's declaration asks for.
+    """
+    schema = declared.schema
+    for what, count, least, most in (
+        ("inputs", len(node.input), schema.min_input, schema.max_input),
+        ("outputs", len(node.output), schema.min_output, schema.max_output),
+    ):
+        if not least <= count <= most:
+            allowed = f"{least}" if least == most else f"{least} to {most}"
+            raise InvalidModelError(
+                f"{where}: {node.op_type} has {allowed} {what}; the node has {count}"
+            )
+    types = declared.attributes
+    for name, attribute in attributes.items():
+        if name not in types:
+            names = ", ".join(types) or "none"
+            raise InvalidModelError(
+                f"{where}: {node.op_type} has no attribute {quote(name)}, only {names}"
+            )
+        if attribute.type != types[name]:
+            raise InvalidModelError(
+                f"{where}: attribute {quote(name)} of {node.op_type} should be of type "
+                f"{_type_name(types[name])}, not {_type_name(attribute.type)}"
+            )
+    for name, wanted in schema.attributes.items():
+        if wanted.required and name not in attributes:
+            raise InvalidModelError(f"{where}: {node.op_type} needs an attribute {name!r}")
+
+
+def check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: str) -> None:
+    """Check the dtypes of a node's inputs; None stands for an input left out.
+
+    Raises:
+        InvalidModelError: the op's declaration does not allow them.
+    """
+    schema = declared.schema
+    bound: dict[str, DType] = {}
+    for index, dtype in enumerate(dtypes):
+        if dtype is None:
+            continue
+        parameter = schema.inputs[min(index, len(schema.inputs) - 1)]
+        kind = parameter.type_str
+        if _tensor_type(dtype) not in declared.types.get(kind, (kind,)):
+            raise InvalidModelError(
+                f"{where}: input {index} ({parameter.name}) of {schema.name} cannot be {dtype}"
+            )
+        mixed = parameter.option == _VARIADIC and not parameter.is_homogeneous
+        if kind in declared.types and not mixed and bound.setdefault(kind, dtype) != dtype:
+            raise InvalidModelError(
+                f"{where}: input {index} ({parameter.name}) of {schema.name} is {dtype}, and an "
+                f"input before it of the same type parameter {kind} is {bound[kind]}"
+            )
+
+
+def _tensor_type(dtype: DType) -> str:
+    name = _TYPE_NAMES.get(dtype.name, dtype.name)
+    return f"tensor({name.replace('float8_', 'float8')})"
+
+
+@functools.cache
+def _names(domain: str) -> tuple[str, ...]:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    return tuple(sorted({schema.name for schema in schemas if schema.domain == domain}))
+
+
+def _type_name(kind: int) -> str:
+    try:
+        return AttributeProto.AttributeType.Name(kind).lower()
+    except ValueError:
+        return str(kind)

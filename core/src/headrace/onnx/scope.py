@@ -1,0 +1,76 @@
+"""``Scope``: the tensors that have a name at some place of a model while it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx import AttributeProto
+
+from headrace.errors import InvalidModelError
+from headrace.onnx.attributes import Attributes
+from headrace.onnx.text import quote
+from headrace.ops import Tensor
+
+
+class Scope:
+    """The names of one graph or function body; a graph inside a node also sees those around it.
+
+    Attributes:
+        where: file and function, for messages.
+        opsets: version of each domain's operator set here.
+        attributes: what attributes of a function's nodes may refer to.
+        depth: how many calls and branches this one is inside of.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        opsets: Mapping[str, int],
+        *,
+        attributes: Mapping[str, AttributeProto] | None = None,
+        outer: Scope | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.where = where
+        self.opsets = opsets
+        self.attributes: Attributes = attributes or {}
+        self.depth = depth
+        self._outer = outer
+        # A constant is made when it is first read: models bring some that nothing reads.
+        self._tensors: dict[str, Tensor | Callable[[], Tensor] | None] = {}
+
+    def bind(self, name: str, tensor: Tensor | None) -> None:
+        """Give a tensor its name; None stands for an input that the caller left out."""
+        self._tensors[name] = tensor
+
+    def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
+        """Name a tensor that ``make`` makes when it is first read."""
+        self._tensors[name] = make
+
+    def get(self, name: str) -> Tensor | None:
+        """The tensor called ``name``; None for "" and for an input left out.
+
+        Raises:
+            InvalidModelError: there is none.
+        """
+        if not name:
+            return None
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope._tensors:
+                found = scope._tensors[name]
+                if callable(found):
+                    found = scope._tensors[name] = found()
+                return found
+            scope = scope._outer
+        raise InvalidModelError(f"{self.where}: {quote(name)} is read before it is made")
+
+    def inside(self, where: str) -> Scope:
+        """A scope for a graph inside a node of this one."""
+        return Scope(
+            where,
+            self.opsets,
+            attributes=self.attributes,
+            outer=self,
+            depth=self.depth + 1,
+        )

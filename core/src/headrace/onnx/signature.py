@@ -1,0 +1,169 @@
+"""What a model takes and gives, and the check of what a caller feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TypeProto, ValueInfoProto
+
+from headrace.dtypes import DType
+from headrace.errors import DTypeError, InputError, InvalidModelError, UnsupportedModelError
+from headrace.onnx.read import ModelFile
+from headrace.onnx.tensors import dtype_from_onnx
+from headrace.onnx.text import quote, quote_all
+from headrace.tensor_spec import Array, TensorSpec
+
+Shape = tuple[int | str | None, ...]
+"""Dimensions that are fixed, that have a name, or that have neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input or output of a model, as the model declares it.
+
+    Attributes:
+        name: as the model says it.
+        dtype: None for an output whose dtype the model does not declare.
+        shape: a number for a fixed dimension, a name for one that may be any, None for one that
+            may be any and has no name; None in place of a shape when not even the rank is given.
+        optional: it has a value in the model that is used when nothing is fed.
+    """
+
+    name: str
+    dtype: DType | None
+    shape: Shape | None
+    optional: bool = False
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.dtype or '?'}[...]"
+        return f"{self.dtype or '?'}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"
+
+
+def inputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+    """What the model takes: its required inputs, then those that it has a value for.
+
+    Old files list all their weights as inputs; these are optional.
+
+    Raises:
+        InvalidModelError: the type of an input is not given.
+        UnsupportedModelError: an input is no tensor, or of a dtype that headrace lacks.
+    """
+    infos = [
+        _info(value, f"{file.name}: input {quote(value.name)}", value.name in file.weights)
+        for value in file.graph.input
+    ]
+    for info in infos:
+        if info.dtype is None:
+            raise InvalidModelError(f"{file.name}: input {quote(info.name)} has no data type")
+    return tuple(sorted(infos, key=lambda info: info.optional))
+
+
+def outputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+    """What the model gives, in its order.
+
+    Raises:
+        UnsupportedModelError: an output is no tensor, or of a dtype that headrace lacks.
+    """
+    return tuple(
+        _info(value, f"{file.name}: output {quote(value.name)}", False)
+        for value in file.graph.output
+    )
+
+
+def check_names(
+    feeds: Mapping[str, object], inputs: tuple[TensorInfo, ...], model: str
+) -> dict[str, TensorInfo]:
+    """Check the names of what is fed; returns the inputs that are, in their order.
+
+    Raises:
+        InputError: a name is missing or unknown.
+    """
+    if not isinstance(feeds, Mapping):
+        raise InputError(
+            f"{model}: inputs are given as a mapping of names to arrays, "
+            f"not as {type(feeds).__name__}"
+        )
+    known = {info.name: info for info in inputs}
+    missing = [info.name for info in inputs if not info.optional and info.name not in feeds]
+    extra = [name for name in feeds if name not in known]
+    if missing or extra:
+        required = [info.name for info in inputs if not info.optional]
+        parts = [f"no input is called {quote_all(map(str, extra))}"] if extra else []
+        parts += [f"{quote_all(missing)} not given"] if missing else []
+        raise InputError(
+            f"{model}: {'; '.join(parts)}; the model's inputs are {quote_all(required) or 'none'}"
+        )
+    return {name: info for name, info in known.items() if name in feeds}
+
+
+def check_spec(spec: TensorSpec, info: TensorInfo, model: str) -> None:
+    """Check the dtype and shape of what is fed to an input.
+
+    Raises:
+        InputError: the model declares another dtype, rank or dimension.
+    """
+    where = f"{model}: input {quote(info.name)}"
+    if spec.dtype != info.dtype:
+        raise InputError(
+            f"{where}: is {spec} and the model takes {info}; if no value is lost by it, give "
+            f"array.astype({str(info.dtype)!r})"
+        )
+    if info.shape is not None:
+        fits = len(info.shape) == spec.rank and all(
+            not isinstance(wanted, int) or wanted == dim
+            for wanted, dim in zip(info.shape, spec.shape, strict=True)
+        )
+        if not fits:
+            raise InputError(f"{where}: is {spec} and the model takes {info}")
+
+
+def check_array(value: object, info: TensorInfo, model: str) -> Array:
+    """Check what is fed to an input; returns it in the machine's byte order, row by row.
+
+    Raises:
+        InputError: it is no array, or does not fit. Nothing is converted that could change a
+            value: a list has no dtype, and a masked array would lose its mask.
+    """
+    where = f"{model}: input {quote(info.name)}"
+    if isinstance(value, np.ma.MaskedArray) or not isinstance(value, (np.ndarray, np.generic)):
+        raise InputError(
+            f"{where}: is a {type(value).__name__}; give a numpy array, for example "
+            f"np.asarray(value, {str(info.dtype)!r})"
+        )
+    array = np.asarray(value)
+    try:
+        spec = TensorSpec.of(array)
+    except DTypeError as error:
+        raise InputError(f"{where}: {error}") from None
+    check_spec(spec, info, model)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return np.ascontiguousarray(native).reshape(spec.shape)
+
+
+def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
+    kind = value.type.WhichOneof("value")
+    if kind is None:
+        return TensorInfo(value.name, None, None, optional)
+    if kind != "tensor_type":
+        raise UnsupportedModelError(
+            f"{where}: is a {kind.removesuffix('_type')}; headrace has tensors only"
+        )
+    tensor = value.type.tensor_type
+    dtype = dtype_from_onnx(tensor.elem_type, where) if tensor.elem_type else None
+    shape = _shape(tensor, where) if tensor.HasField("shape") else None
+    return TensorInfo(value.name, dtype, shape, optional)
+
+
+def _shape(tensor: TypeProto.Tensor, where: str) -> Shape:
+    dims: list[int | str | None] = []
+    for dim in tensor.shape.dim:
+        if not dim.HasField("dim_value"):
+            dims.append(dim.dim_param or None)
+        elif dim.dim_value < -1:
+            raise InvalidModelError(f"{where}: dimension {dim.dim_value} is negative")
+        else:  # some exporters write -1 for a dimension that may be any
+            dims.append(None if dim.dim_value == -1 else dim.dim_value)
+    return tuple(dims)

@@ -1,0 +1,61 @@
+"""What of ONNX headrace runs, asked when a model is loaded and not only when it is first run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onnx import NodeProto
+
+from headrace.errors import UnsupportedModelError
+from headrace.onnx.calls import FunctionKey, domain_of, function_key, opsets_of
+from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.graphs import order
+from headrace.onnx.read import ModelFile
+from headrace.onnx.schemas import Declaration, require
+from headrace.onnx.text import place, quote
+
+
+def check_support(file: ModelFile) -> None:
+    """Check that every node that will be imported is of an op that can be; name all that are not.
+
+    Branches of ``If`` are left out: only the one that is taken has to be supported.
+
+    Raises:
+        InvalidModelError: an op does not exist in the model's operator set.
+        UnsupportedModelError: ops are missing.
+    """
+    missing: dict[str, None] = {}
+    seen: set[FunctionKey] = set()
+    outputs = [output.name for output in file.graph.output]
+    pending = [(file.name, file.graph.node, outputs, file.opsets)]
+    while pending:
+        where, nodes, wanted, opsets = pending.pop()
+        for node in order(nodes, wanted, where):
+            key = function_key(node)
+            if key not in file.functions:
+                missing.update(dict.fromkeys(_missing(node, opsets, where)))
+            elif key not in seen:
+                seen.add(key)
+                function = file.functions[key]
+                inside = f"{file.name}: function {quote(function.name)}"
+                called = opsets_of(function.opset_import, inside)
+                pending.append((inside, function.node, list(function.output), called))
+    if missing:
+        raise UnsupportedModelError(
+            f"{file.name}: headrace does not run {', '.join(sorted(missing))}"
+        )
+
+
+def is_supported(domain: str, op: str, declared: Declaration) -> bool:
+    """True when a node of this op is imported: by a converter, as ``If``, or by ONNX's body."""
+    if not domain and (op in CONVERTERS or op == "If"):
+        return True
+    schema = declared.schema
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _missing(node: NodeProto, opsets: Mapping[str, int], where: str) -> Iterable[str]:
+    domain = domain_of(node.domain)
+    declared = require(domain, node.op_type, opsets[domain], place(where, node))
+    if not is_supported(domain, node.op_type, declared):
+        yield f"{domain and domain + '.'}{node.op_type}-{declared.schema.since_version}"

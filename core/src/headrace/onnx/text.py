@@ -1,0 +1,30 @@
+"""How messages show names that come out of a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnx import NodeProto
+
+_LONGEST = 96
+
+
+def quote(name: str) -> str:
+    """``name`` in quotes, on one line, of bounded length, with nothing in it left invisible."""
+    shown = name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}...{name[-16:]}"
+    return repr(shown)
+
+
+def quote_all(names: Iterable[str], most: int = 8) -> str:
+    """The names in quotes, with commas; the rest of a long list is counted."""
+    listed = list(names)
+    text = ", ".join(quote(name) for name in listed[:most])
+    return text if len(listed) <= most else f"{text} and {len(listed) - most} more"
+
+
+def place(owner: str, node: NodeProto) -> str:
+    """Where ``node`` stands, for messages: its owner and its name, or else what it makes."""
+    if node.name:
+        return f"{owner}: node {quote(node.name)}"
+    made = next((name for name in node.output if name), "nothing")
+    return f"{owner}: node making {quote(made)}"
