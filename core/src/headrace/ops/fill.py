@@ -26,13 +26,16 @@ class Fill(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         value, dtype = call.float_attr("value"), call.dtype_attr("dtype")
+        shape = call.ints_attr("shape")
+        if any(dim < 0 for dim in shape):
+            fail(call, f"shape {shape} has a negative dimension")
         if dtype not in NUMBERS | BOOL:
             fail(call, f"gives numbers and bool, not {dtype}", OpError)
         if not dtype.is_float:
             low, high = _limits(dtype)
             if not (value.is_integer() and low <= int(value) <= high):
                 fail(call, f"value {value!r} is none that {dtype} holds exactly", OpError)
-        return (addressable(call, TensorSpec(call.ints_attr("shape"), dtype)),)
+        return (addressable(call, TensorSpec(shape, dtype)),)
 
 
 def _limits(dtype: DType) -> tuple[int, int]:

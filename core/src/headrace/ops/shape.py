@@ -97,7 +97,7 @@ class Expand(Op):
             have in (1, want)
             for have, want in zip(reversed(x.shape), reversed(shape), strict=False)
         )
-        if not fits:
+        if not fits or any(dim < 0 for dim in shape):
             fail(call, f"{x} does not broadcast to the shape {shape}")
         return (addressable(call, x.with_shape(shape)),)
 

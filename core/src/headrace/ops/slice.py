@@ -32,7 +32,7 @@ class Slice(Op):
 
 
 def slice_ranges(call: OpCall) -> tuple[range, ...]:
-    """The indices that a ``slice`` takes along each axis of ``x``; none of them is negative.
+    """The indices that a ``slice`` takes along each axis of ``x``; ``range(0)`` for none.
 
     Raises:
         ShapeError: the attributes differ in length, or an axis does not exist or is named twice.
@@ -50,7 +50,8 @@ def slice_ranges(call: OpCall) -> tuple[range, ...]:
         fail(call, f"steps {steps} hold a 0")
     ranges = [range(dim) for dim in x.shape]
     for axis, *bounds in zip(normal_axes(call, axes, x.rank), starts, ends, steps, strict=True):
-        ranges[axis] = ranges[axis][slice(*bounds)]
+        # An empty range may begin at -1, which whoever cuts with it would take for the last index.
+        ranges[axis] = ranges[axis][slice(*bounds)] or range(0)
     return tuple(ranges)
 
 

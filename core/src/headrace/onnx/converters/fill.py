@@ -45,12 +45,12 @@ def _constant_of_shape(node: Node) -> Tensor:
 
 def _range(node: Node) -> Tensor:
     start, limit, delta = (_scalar(node, index) for index in range(3))
-    if delta == 0 or not all(map(math.isfinite, (start, limit, delta))):
-        node.invalid(f"start {start}, limit {limit} and delta {delta} give no range")
-    if isinstance(delta, int):
+    if isinstance(delta, int) and delta != 0:
         size = -((start - limit) // delta)
-    else:
+    elif delta != 0 and math.isfinite((limit - start) / delta):
         size = math.ceil((limit - start) / delta)
+    else:
+        node.invalid(f"start {start}, limit {limit} and delta {delta} give no range")
     return node.one("arange", [node.input(0), node.input(2)], size=max(int(size), 0))
 
 

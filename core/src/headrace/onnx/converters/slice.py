@@ -12,24 +12,45 @@ from headrace.ops import Tensor
 
 
 def _slice(node: Node) -> Tensor:
+    x = node.input(0)
     if node.opset < 10:
-        attrs = {name: node.attr(name) for name in ("starts", "ends")}
-        attrs["axes"] = node.attr("axes", [])
-    else:
-        attrs = {"starts": node.ints(1), "ends": node.ints(2)}
-        if None in attrs.values():
-            node.invalid("starts and ends are required and one is absent")
-        attrs["axes"], attrs["steps"] = node.ints(3) or (), node.ints(4) or ()
-    return node.one("slice", [node.input(0)], **attrs)
+        starts, ends, axes = node.attr("starts"), node.attr("ends"), node.attr("axes", [])
+        return node.one("slice", [x], starts=starts, ends=ends, axes=axes)
+    first, last = node.ints(1), node.ints(2)
+    if first is None or last is None:
+        node.invalid("starts and ends are required and one is absent")
+    axes = normal_axes(node, node.ints(3) or range(len(first)), x.spec.rank)
+    steps = node.ints(4) or (1,) * len(first)
+    if not len(first) == len(last) == len(axes) == len(steps):
+        node.invalid(f"starts {first}, ends {last}, axes {axes}, steps {steps} differ in length")
+    bounds = [
+        _backwards(x.spec.shape[axis], start, end) if step < 0 else (start, end)
+        for axis, start, end, step in zip(axes, first, last, steps, strict=True)
+    ]
+    starts, ends = [start for start, _ in bounds], [end for _, end in bounds]
+    return node.one("slice", [x], starts=starts, ends=ends, axes=axes, steps=steps)
+
+
+def _backwards(dim: int, start: int, end: int) -> tuple[int, int]:
+    """Bounds of ONNX for a negative step as those of numpy, which ``slice`` has."""
+    # A start before the first element means the first element; numpy takes nothing.
+    start = max(start, -dim)
+    # "To the end". Such an end should be INT_MIN, but other runtimes take INT_MAX so, models have
+    # it, and read literally it would cut nothing at all.
+    if end in (2**31 - 1, 2**63 - 1):
+        end = -dim - 1
+    return start, end
 
 
 def _split(node: Node) -> tuple[Tensor, ...]:
     x = node.input(0)
     axis = normal_axis(node, node.attr("axis", 0), x.spec.rank)
     total = x.spec.shape[axis]
-    sizes = _split_sizes(node, total)
-    if any(size < 0 for size in sizes) or sum(sizes) != total:
-        node.invalid(f"sizes {sizes} do not add up to axis {axis} of {x.spec}")
+    sizes = node.ints(1) if node.opset >= 13 else node.attr("split", None)
+    if sizes is None:
+        sizes = _equal_sizes(node, total)
+    elif sum(sizes) != total or min(sizes, default=0) < 0:
+        node.invalid(f"sizes {tuple(sizes)} do not add up to axis {axis} of {x.spec}")
     if len(sizes) < node.output_count:
         node.invalid(f"has {node.output_count} outputs and makes {len(sizes)} parts")
     parts, start = [], 0
@@ -40,22 +61,17 @@ def _split(node: Node) -> tuple[Tensor, ...]:
     return tuple(parts)
 
 
-def _split_sizes(node: Node, total: int) -> tuple[int, ...]:
-    """Lengths of the parts: given (as attribute before opset 13), or as equal as the opset says."""
-    given = node.ints(1) if node.opset >= 13 else node.attr("split", None)
-    if given is not None:
-        return tuple(given)
+def _equal_sizes(node: Node, total: int) -> tuple[int, ...]:
+    """Lengths of the parts that are wanted, for parts as equal as the opset says."""
     count: int = node.attr("num_outputs", node.output_count)
-    if count < 1:
-        node.invalid(f"num_outputs {count} is not positive")
+    if count < node.output_count:
+        node.invalid(f"has {node.output_count} outputs and num_outputs is {count}")
     size = -(-total // count)
     last = total - size * (count - 1)
     # From opset 18 on the last part may be shorter; before, parts must be equal.
-    if last != size and node.opset < 18:
+    if last < 0 or (last != size and node.opset < 18):
         node.invalid(f"{total} elements do not split into {count} equal parts")
-    if last < 0:
-        node.invalid(f"{total} elements do not split into {count} parts of {size}")
-    return (size,) * (count - 1) + (last,)
+    return tuple(size if part < count - 1 else last for part in range(node.output_count))
 
 
 def _concat(node: Node) -> Tensor:

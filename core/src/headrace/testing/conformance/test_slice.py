@@ -40,6 +40,7 @@ _SLICES = (
     _cut("nothing", (2,), (2,), (1,)),
     _cut("nothing-crossed", (3,), (1,), (1,)),
     _cut("nothing-backwards", (0,), (3,), (1,), (-1,)),
+    _cut("nothing-before-the-start", (-_FAR, -6), (-_FAR - 1, -_FAR), (0, 1), (-1, -2)),
     _cut("nothing-beyond", (7,), (9,), (1,)),
     _cut("everything", (), ()),
     _exact("empty", "slice", (_EMPTY,), {"starts": (1, 0), "ends": (3, 5)}),
