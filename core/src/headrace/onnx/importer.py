@@ -161,8 +161,11 @@ class Importer:
             return self._branch(inputs[0], given, scope, where)
         if not domain and node.op_type in CONVERTERS:
             values = attributes.values(given, where, self._file.folder)
+            declared_count = len(node.output)
             return self._convert(
-                Node(self.builder, node.op_type, opset, inputs, count, values, where)
+                Node(
+                    self.builder, node.op_type, opset, inputs, count, declared_count, values, where
+                )
             )
         body = self._onnx_body(declared, node, opset, inputs, given)
         if body is None:
@@ -227,7 +230,7 @@ class Importer:
         graph = given[branch].g
         if graph.input:
             raise InvalidModelError(f"{where}: {branch} has inputs; a branch takes none")
-        return self._graph(graph, scope.inside(where))
+        return self._graph(graph, scope.inside())
 
     def _convert(self, node: Node) -> Sequence[Tensor]:
         """Run the node's converter; whatever is wrong is told as an error of the model."""

@@ -65,10 +65,10 @@ class Scope:
             scope = scope._outer
         raise InvalidModelError(f"{self.where}: {quote(name)} is read before it is made")
 
-    def inside(self, where: str) -> Scope:
+    def inside(self) -> Scope:
         """A scope for a graph inside a node of this one."""
         return Scope(
-            where,
+            self.where,
             self.opsets,
             attributes=self.attributes,
             outer=self,
