@@ -119,6 +119,8 @@ def dtype_of(value: object) -> DType:
     if isinstance(value, DType):
         return value
     try:
+        if value is None:  # numpy would take it for float64
+            raise TypeError
         name = value if isinstance(value, str) else np.dtype(value).name  # type: ignore[call-overload]
         return _BY_NAME[name]
     except (TypeError, KeyError):

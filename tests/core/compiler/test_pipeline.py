@@ -1,0 +1,155 @@
+"""From job graph to plan: folding, dead ops, lowering, routing, chains; and equal bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_backends import near
+
+from headrace.compiler.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuilder
+from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.pipeline import compile_job
+from headrace.errors import (
+    GraphError,
+    OpError,
+    ShapeError,
+    UnknownDeviceError,
+    UnknownOpError,
+    UnsupportedError,
+)
+from headrace.placement import Placement
+from headrace.plan import dump, encode
+from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import TensorSpec
+
+SPEC = TensorSpec((2, 3), "float32")
+
+
+def builder(device: str = "near") -> JobGraphBuilder:
+    return JobGraphBuilder("job", Placement.of_device(device))
+
+
+def crossing() -> JobGraph:
+    """A job that goes from one backend to the other and back."""
+    b = builder("far")
+    x = b.input("x", SPEC)
+    w = b.constant(np.ones(3, np.float32), "w")
+    (a,) = b.op("add", [x, w], name="first")
+    with b.placed(Placement.of_device("near")):
+        (c,) = b.op("relu", [a], name="second")
+    (d,) = b.op("add", [c, a], name="third")
+    b.output("y", d)
+    return b.finish()
+
+
+def test_the_plan_of_a_crossing_job(registry: BackendRegistry) -> None:
+    """Copies, chains, jobs and memory of a job on two backends are as the golden file shows."""
+    plan, _ = compile_job(crossing(), registry)
+    golden = Path(__file__).with_name("crossing.plan.txt")
+    assert dump(plan) == golden.read_text("utf-8")
+
+
+def test_equal_jobs_give_equal_bytes(registry: BackendRegistry) -> None:
+    """Compiling the same job twice gives the same plan, byte for byte."""
+    assert encode(compile_job(crossing(), registry)[0]) == encode(
+        compile_job(crossing(), registry)[0]
+    )
+
+
+def test_ops_of_constants_are_folded_as_they_are_added() -> None:
+    """An op whose inputs are all known leaves a constant and no op."""
+    b = builder()
+    one = b.constant(np.array([1, 2], np.float32))
+    (two,) = b.op("add", [one, one])
+    np.testing.assert_array_equal(b.value(two), [2, 4])
+    assert b.finish().ops == ()
+
+
+def test_a_constant_is_not_blown_up() -> None:
+    """An expansion past the limit is left to the device instead of being computed at once."""
+    b = builder()
+    one = b.constant(np.ones(1, np.float32))
+    (big,) = b.op("expand", [one], shape=(FOLD_LIMIT_BYTES // 4 + 1,))
+    assert b.value(big) is None
+    assert [op.call.op for op in b.finish().ops] == ["expand"]
+
+
+def test_dead_ops_and_constants_go() -> None:
+    """What no result needs is removed; inputs stay."""
+    b = builder()
+    x, unused = b.input("x", SPEC), b.input("unused", SPEC)
+    b.op("relu", [unused])
+    b.op("add", [x, b.constant(np.ones(3, np.float32))])
+    (y,) = b.op("relu", [x], name="kept")
+    b.output("y", y)
+    graph = remove_dead_ops(b.finish())
+    assert [op.call.name for op in graph.ops] == ["kept"]
+    assert not graph.constants
+    assert [tensor.name for tensor in graph.inputs] == ["x", "unused"]
+
+
+def test_an_op_without_a_kernel_is_decomposed() -> None:
+    """add_n runs on a device that has only add, and the result keeps its name."""
+    registry = BackendRegistry.from_modules({"near": near(ops=("add",))})
+    b = builder()
+    x = b.input("x", SPEC)
+    (y,) = b.op("add_n", [x, x, x])
+    b.output("y", y)
+    plan, _ = compile_job(b.finish(), registry)
+    ops = [task.call.op for task in plan.tasks if task.call]
+    assert ops == ["add", "add"]
+
+
+def test_an_op_that_no_kernel_serves_is_refused_with_what_would_do() -> None:
+    """The error names the op, the node, the dtypes, the device and what the device has."""
+    registry = BackendRegistry.from_modules({"near": near(ops=("add",))})
+    b = builder()
+    (y,) = b.op("relu", [b.input("x", SPEC)], name="r", location="job.py:7")
+    b.output("y", y)
+    with pytest.raises(UnsupportedError, match=r"relu 'r' \(job.py:7\).*'near'.*float32\[2, 3\]"):
+        compile_job(b.finish(), registry)
+
+
+@pytest.mark.parametrize(
+    ("placement", "error", "message"),
+    [
+        (Placement.parse("near", "0:0-1"), UnsupportedError, "2 devices"),
+        (Placement.parse("near", "1:0"), UnsupportedError, "machine 1"),
+        (Placement.parse("near", "0:7"), UnknownDeviceError, "near:7"),
+        (Placement.parse("nowhere", "0:0"), UnknownDeviceError, "nowhere"),
+    ],
+)
+def test_a_placement_that_cannot_be_used_says_why(
+    registry: BackendRegistry, placement: Placement, error: type[Exception], message: str
+) -> None:
+    """Several devices, another machine, a missing device and a missing backend are told apart."""
+    b = builder()
+    with b.placed(placement):
+        (y,) = b.op("relu", [b.input("x", SPEC)])
+    b.output("y", y)
+    with pytest.raises(error, match=message):
+        compile_job(b.finish(), registry)
+
+
+def test_the_builder_refuses_what_is_not_well_formed() -> None:
+    """Doubled names, foreign tensors, unknown ops and misfit shapes each have their error."""
+    b = builder()
+    x = b.input("x", SPEC)
+    with pytest.raises(GraphError, match="two tensors called 'x'"):
+        b.input("x", SPEC)
+    b.op("relu", [x], name="r")
+    with pytest.raises(GraphError, match="two ops called 'r'"):
+        b.op("relu", [x], name="r")
+    with pytest.raises(GraphError, match="no tensor of job"):
+        b.op("relu", [builder().input("z", SPEC)])
+    with pytest.raises(UnknownOpError, match="did you mean relu"):
+        b.op("rleu", [x])
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        b.op("add", [x, b.constant(np.ones(4, np.float32))])
+    with pytest.raises(OpError, match="no attribute 'axis'"):
+        b.op("relu", [x], axis=1)
+    b.output("y", x)
+    with pytest.raises(GraphError, match="two results called 'y'"):
+        b.output("y", x)

@@ -1,0 +1,26 @@
+"""Fixtures of the tests of core: a registry of two toy backends, and no thread left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from toy_backends import far, near
+
+from headrace.registry.registry import BackendRegistry
+
+
+@pytest.fixture
+def registry() -> BackendRegistry:
+    """A fresh registry in which ``near`` and ``far`` are installed."""
+    return BackendRegistry.from_modules({"near": near(), "far": far()})
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    """Every thread that a test starts has ended with it."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread.name for thread in threading.enumerate() if thread not in before]
+    assert not left, f"threads still alive: {left}"

@@ -1,0 +1,119 @@
+"""Plans survive encoding; what is no plan, or a broken one, is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.compiler.job_graph import JobGraphBuilder
+from headrace.compiler.pipeline import compile_job
+from headrace.dtypes import float16
+from headrace.errors import PlanError
+from headrace.op_call import Attrs
+from headrace.placement import Placement
+from headrace.plan import Plan, TaskKind, check, decode, encode
+from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import TensorSpec
+
+
+@pytest.fixture
+def plan(registry: BackendRegistry) -> Plan:
+    """A plan with every kind of task, a constant, and an absent optional input."""
+    builder = JobGraphBuilder("job", Placement.of_device("far"))
+    x = builder.input("x", TensorSpec((1, 1, 3, 3), "float32"))
+    (y,) = builder.op("pad", [x, None], pads=(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
+    (z,) = builder.op("add", [y, builder.constant(np.ones(5, np.float32))])
+    builder.output("z", z)
+    return compile_job(builder.finish(), registry)[0]
+
+
+def test_a_plan_survives_encoding(plan: Plan) -> None:
+    """Decoding gives an equal plan, and encoding that gives equal bytes."""
+    data = encode(plan)
+    assert decode(data) == plan
+    assert encode(decode(data)) == data
+    assert {task.kind for task in plan.tasks} == set(TaskKind)
+
+
+attr_values = (
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.just(float16)
+    | st.lists(st.integers(-(2**63), 2**63 - 1)).map(tuple)
+    | st.lists(st.floats(allow_nan=False), min_size=1).map(tuple)
+    | st.lists(st.text(), min_size=1).map(tuple)
+)
+
+
+@given(values=st.dictionaries(st.text(min_size=1), attr_values, max_size=4))
+def test_attributes_of_every_type_survive_encoding(values: dict[str, object]) -> None:
+    """Each attribute comes back with its value and its type."""
+    registry = _tiny_registry()
+    builder = JobGraphBuilder("job", Placement.of_device("near"))
+    (y,) = builder.op("relu", [builder.input("x", TensorSpec((1,), "float32"))])
+    builder.output("y", y)
+    made = compile_job(builder.finish(), registry)[0]
+    position = next(i for i, task in enumerate(made.tasks) if task.call)
+    call = made.tasks[position].call
+    assert call is not None
+    task = replace(made.tasks[position], call=replace(call, attrs=Attrs(values)))  # type: ignore[arg-type]
+    tasks = (*made.tasks[:position], task, *made.tasks[position + 1 :])
+    decoded = decode(encode(replace(made, tasks=tasks))).tasks[position].call
+    assert decoded is not None
+    assert decoded.attrs == Attrs(values)  # type: ignore[arg-type]
+    assert [type(v) for v in decoded.attrs.values()] == [type(values[k]) for k in sorted(values)]
+
+
+def _tiny_registry() -> BackendRegistry:
+    from toy_backends import near
+
+    return BackendRegistry.from_modules({"near": near()})
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_plan_are_refused(data: bytes) -> None:
+    """Random bytes raise PlanError, nothing else."""
+    with pytest.raises(PlanError):
+        check(decode(data + b"\xff"))
+
+
+def test_a_plan_of_another_format_is_refused_naming_both(plan: Plan) -> None:
+    """The version is checked before anything else."""
+    data = bytes([0x08, 99]) + encode(plan)[2:]  # field 1, format_version
+    with pytest.raises(PlanError, match="version 99 and this headrace reads 1"):
+        decode(data)
+
+
+def test_truncation_never_passes_for_a_plan(plan: Plan) -> None:
+    """Every proper prefix of a plan is refused, or fails the check."""
+    data = encode(plan)
+    for end in range(0, len(data), 7):
+        with pytest.raises(PlanError):
+            cut = decode(data[:end])
+            check(cut)
+            if cut != plan:
+                raise PlanError("decoded to another plan")  # a prefix that ends between fields
+
+
+def test_a_register_outside_its_chunk_is_named(plan: Plan) -> None:
+    """The check says which register ends where, and how long its chunk is."""
+    chunks = tuple(replace(chunk, nbytes=8) for chunk in plan.chunks)
+    with pytest.raises(PlanError, match=r"register .* ends at byte .* which has 8 bytes"):
+        check(replace(plan, chunks=chunks))
+
+
+def test_reading_before_writing_is_named(plan: Plan) -> None:
+    """A task order in which something is read too early does not pass."""
+    order = tuple(reversed(plan.tasks))
+    actors = tuple(
+        replace(actor, tasks=tuple(len(order) - 1 - t for t in actor.tasks))
+        for actor in plan.actors
+    )
+    with pytest.raises(PlanError, match="before any task writes it"):
+        check(replace(plan, tasks=order, actors=actors))
