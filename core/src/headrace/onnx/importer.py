@@ -132,7 +132,9 @@ class Importer:
         function = self._file.functions.get(function_key(node))
         if function is not None:
             defaults = {attribute.name: attribute for attribute in function.attribute_proto}
-            made = self._call(function, inputs, {**defaults, **given}, count, scope, where)
+            opsets = opsets_of(function.opset_import, where)
+            given = {**defaults, **given}
+            made = self._call(function, opsets, inputs, given, count, scope.depth, where)
         else:
             made = self._op(node, inputs, given, count, scope, where)
         if len(made) < count:
@@ -170,9 +172,10 @@ class Importer:
         body = self._onnx_body(declared, node, opset, inputs, given)
         if body is None:
             raise UnsupportedModelError(f"{where}: headrace does not run {node.op_type}-{opset}")
-        return self._call(
-            body, inputs, {**bodies.defaults_of(declared), **given}, count, scope, where
-        )
+        # Not every body that ONNX writes says which operator sets it is written for.
+        opsets = {**scope.opsets, **opsets_of(body.opset_import, where)}
+        given = {**bodies.defaults_of(declared), **given}
+        return self._call(body, opsets, inputs, given, count, scope.depth, where)
 
     def _onnx_body(
         self,
@@ -194,10 +197,11 @@ class Importer:
     def _call(
         self,
         function: FunctionProto,
+        opsets: Mapping[str, int],
         inputs: Given,
         given: Attributes,
         count: int,
-        scope: Scope,
+        depth: int,
         where: str,
     ) -> Sequence[Tensor]:
         """Put the body of a function in the place of its call."""
@@ -207,8 +211,7 @@ class Importer:
                 f"{inside}: takes {len(function.input)} inputs and gives {len(function.output)} "
                 f"outputs; the call has {len(inputs)} and {count}"
             )
-        opsets = opsets_of(function.opset_import, inside)
-        body = Scope(inside, opsets, attributes=given, depth=scope.depth + 1)
+        body = Scope(inside, opsets, attributes=given, depth=depth + 1)
         for name in function.input:
             body.bind(name, None)
         for name, tensor in zip(function.input, inputs, strict=False):

@@ -33,6 +33,7 @@ class Node:
         opset: version of the operator set that gives the node its meaning.
         inputs: None for an input left out.
         output_count: how many outputs are used, counted up to the last that is.
+        declared_count: how many outputs the node has, used or not.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Node:
         opset: int,
         inputs: Sequence[Tensor | None],
         output_count: int,
+        declared_count: int,
         attrs: Mapping[str, Any],
         location: str,
     ) -> None:
@@ -49,6 +51,7 @@ class Node:
         self.opset = opset
         self.inputs = tuple(inputs)
         self.output_count = output_count
+        self.declared_count = declared_count
         self.location = location
         self._builder = builder
         self._attrs = attrs

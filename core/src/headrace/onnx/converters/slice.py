@@ -49,10 +49,10 @@ def _split(node: Node) -> tuple[Tensor, ...]:
     sizes = node.ints(1) if node.opset >= 13 else node.attr("split", None)
     if sizes is None:
         sizes = _equal_sizes(node, total)
-    elif sum(sizes) != total or min(sizes, default=0) < 0:
+    elif len(sizes) != node.declared_count:
+        node.invalid(f"has {node.declared_count} outputs and sizes {tuple(sizes)}")
+    elif sum(sizes) != total or min(sizes) < 0:
         node.invalid(f"sizes {tuple(sizes)} do not add up to axis {axis} of {x.spec}")
-    if len(sizes) < node.output_count:
-        node.invalid(f"has {node.output_count} outputs and makes {len(sizes)} parts")
     parts, start = [], 0
     for size in sizes[: node.output_count]:
         part = node.one("slice", [x], starts=(start,), ends=(start + size,), axes=(axis,))
@@ -63,9 +63,9 @@ def _split(node: Node) -> tuple[Tensor, ...]:
 
 def _equal_sizes(node: Node, total: int) -> tuple[int, ...]:
     """Lengths of the parts that are wanted, for parts as equal as the opset says."""
-    count: int = node.attr("num_outputs", node.output_count)
-    if count < node.output_count:
-        node.invalid(f"has {node.output_count} outputs and num_outputs is {count}")
+    count: int = node.attr("num_outputs", node.declared_count)
+    if count != node.declared_count:
+        node.invalid(f"has {node.declared_count} outputs and num_outputs is {count}")
     size = -(-total // count)
     last = total - size * (count - 1)
     # From opset 18 on the last part may be shorter; before, parts must be equal.
