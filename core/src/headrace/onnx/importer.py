@@ -9,6 +9,7 @@ ONNX itself writes the op in simpler ones, and these take its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
@@ -33,14 +34,47 @@ from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.graphs import order, reads
 from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.read import ModelFile
-from headrace.onnx.schemas import Declaration
 from headrace.onnx.scope import Scope
 from headrace.onnx.text import place, quote
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
-Given = Sequence[Tensor | None]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A node at the place where it is imported.
+
+    Attributes:
+        node: as the file has it.
+        inputs: its tensors; None for an input left out.
+        attributes: with references to those of a function's call resolved.
+        count: how many outputs are used, counted up to the last that is.
+        scope: the names that hold here.
+        where: file and node, for messages.
+    """
+
+    node: NodeProto
+    inputs: tuple[Tensor | None, ...]
+    attributes: Attributes
+    count: int
+    scope: Scope
+    where: str
+
+    @property
+    def specs(self) -> list[TensorSpec | None]:
+        """The specs of the inputs."""
+        return [None if tensor is None else tensor.spec for tensor in self.inputs]
+
+    def resolved(self) -> NodeProto:
+        """The node as it would be written where no function is around it."""
+        node = NodeProto()
+        node.CopyFrom(self.node)
+        del node.attribute[:]
+        for name, attribute in self.attributes.items():
+            node.attribute.add().CopyFrom(attribute)
+            node.attribute[-1].name = name
+        return node
 
 
 class Importer:
@@ -126,119 +160,92 @@ class Importer:
         return results
 
     def _node(self, node: NodeProto, count: int, scope: Scope) -> None:
-        where = place(scope.where, node)
-        inputs = [scope.get(name) for name in node.input]
-        given = attributes.resolve(node.attribute, scope.attributes)
+        site = Site(
+            node,
+            tuple(scope.get(name) for name in node.input),
+            attributes.resolve(node.attribute, scope.attributes),
+            count,
+            scope,
+            place(scope.where, node),
+        )
         function = self._file.functions.get(function_key(node))
         if function is not None:
             defaults = {attribute.name: attribute for attribute in function.attribute_proto}
-            opsets = opsets_of(function.opset_import, where)
-            given = {**defaults, **given}
-            made = self._call(function, opsets, inputs, given, count, scope.depth, where)
+            opsets = opsets_of(function.opset_import, site.where)
+            made = self._call(site, function, opsets, defaults)
         else:
-            made = self._op(node, inputs, given, count, scope, where)
+            made = self._op(site)
         if len(made) < count:
-            raise InvalidModelError(f"{where}: gives {len(made)} outputs and {count} are read")
+            raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
         for name, tensor in zip(node.output[:count], made, strict=False):
             if name:
                 scope.bind(name, tensor)
 
-    def _op(
-        self,
-        node: NodeProto,
-        inputs: Given,
-        given: Attributes,
-        count: int,
-        scope: Scope,
-        where: str,
-    ) -> Sequence[Tensor]:
+    def _op(self, site: Site) -> Sequence[Tensor]:
         """Import a node of an op that ONNX declares."""
-        domain = domain_of(node.domain)
-        opset = scope.opsets[domain]
-        declared = schemas.require(domain, node.op_type, opset, where)
-        schemas.check_form(declared, node, given, where)
-        dtypes = [None if tensor is None else tensor.spec.dtype for tensor in inputs]
-        schemas.check_dtypes(declared, dtypes, where)
-        if not domain and node.op_type == "If":
-            return self._branch(inputs[0], given, scope, where)
-        if not domain and node.op_type in CONVERTERS:
-            values = attributes.values(given, where, self._file.folder)
-            declared_count = len(node.output)
-            return self._convert(
-                Node(
-                    self.builder, node.op_type, opset, inputs, count, declared_count, values, where
-                )
-            )
-        body = self._onnx_body(declared, node, opset, inputs, given)
+        domain, op = domain_of(site.node.domain), site.node.op_type
+        opset = site.scope.opsets[domain]
+        declared = schemas.require(domain, op, opset, site.where)
+        schemas.check_form(declared, site.node, site.attributes, site.where)
+        schemas.check_dtypes(declared, [spec and spec.dtype for spec in site.specs], site.where)
+        if not domain and op == "If":
+            return self._branch(site)
+        if not domain and op in CONVERTERS:
+            return self._convert(site, opset)
+        body = bodies.body_of(declared, site.resolved(), opset, site.specs)
         if body is None:
-            raise UnsupportedModelError(f"{where}: headrace does not run {node.op_type}-{opset}")
+            raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
         # Not every body that ONNX writes says which operator sets it is written for.
-        opsets = {**scope.opsets, **opsets_of(body.opset_import, where)}
-        given = {**bodies.defaults_of(declared), **given}
-        return self._call(body, opsets, inputs, given, count, scope.depth, where)
-
-    def _onnx_body(
-        self,
-        declared: Declaration,
-        node: NodeProto,
-        opset: int,
-        inputs: Given,
-        given: Attributes,
-    ) -> FunctionProto | None:
-        call = NodeProto()
-        call.CopyFrom(node)
-        del call.attribute[:]
-        for name, attribute in given.items():
-            call.attribute.add().CopyFrom(attribute)
-            call.attribute[-1].name = name
-        specs = [None if tensor is None else tensor.spec for tensor in inputs]
-        return bodies.body_of(declared, call, opset, specs)
+        opsets = {**site.scope.opsets, **opsets_of(body.opset_import, site.where)}
+        return self._call(site, body, opsets, bodies.defaults_of(declared))
 
     def _call(
         self,
+        site: Site,
         function: FunctionProto,
         opsets: Mapping[str, int],
-        inputs: Given,
-        given: Attributes,
-        count: int,
-        depth: int,
-        where: str,
+        defaults: Attributes,
     ) -> Sequence[Tensor]:
         """Put the body of a function in the place of its call."""
-        inside = f"{where}, in function {quote(function.name)}"
-        if len(inputs) > len(function.input) or count > len(function.output):
+        where = f"{site.where}, in function {quote(function.name)}"
+        if len(site.inputs) > len(function.input) or site.count > len(function.output):
             raise InvalidModelError(
-                f"{inside}: takes {len(function.input)} inputs and gives {len(function.output)} "
-                f"outputs; the call has {len(inputs)} and {count}"
+                f"{where}: takes {len(function.input)} inputs and gives {len(function.output)} "
+                f"outputs; the call has {len(site.inputs)} and {site.count}"
             )
-        body = Scope(inside, opsets, attributes=given, depth=depth + 1)
+        given = {**defaults, **site.attributes}
+        scope = Scope(where, opsets, attributes=given, depth=site.scope.depth + 1)
         for name in function.input:
-            body.bind(name, None)
-        for name, tensor in zip(function.input, inputs, strict=False):
-            body.bind(name, tensor)
-        return self._body(function.node, function.output[:count], body)
+            scope.bind(name, None)
+        for name, tensor in zip(function.input, site.inputs, strict=False):
+            scope.bind(name, tensor)
+        return self._body(function.node, function.output[: site.count], scope)
 
-    def _branch(
-        self, condition: Tensor | None, given: Attributes, scope: Scope, where: str
-    ) -> Sequence[Tensor]:
+    def _branch(self, site: Site) -> Sequence[Tensor]:
         """Put the branch that is taken in the place of an ``If``."""
+        condition = site.inputs[0]
         if condition is None:
-            raise InvalidModelError(f"{where}: has no condition")
+            raise InvalidModelError(f"{site.where}: has no condition")
         value = self.builder.value(condition)
         if value is None:
-            raise ValueNeeded(condition, f"{where}: which branch is taken is decided by its value")
+            raise ValueNeeded(condition, f"{site.where}: its value decides which branch is taken")
         if value.size != 1:
-            raise InvalidModelError(f"{where}: the condition is {condition.spec}, not one value")
+            raise InvalidModelError(
+                f"{site.where}: the condition is {condition.spec}, not one value"
+            )
         branch = "then_branch" if value.item() else "else_branch"
-        graph = given[branch].g
+        graph = site.attributes[branch].g
         if graph.input:
-            raise InvalidModelError(f"{where}: {branch} has inputs; a branch takes none")
-        return self._graph(graph, scope.inside())
+            raise InvalidModelError(f"{site.where}: {branch} has inputs; a branch takes none")
+        return self._graph(graph, site.scope.inside())
 
-    def _convert(self, node: Node) -> Sequence[Tensor]:
+    def _convert(self, site: Site, opset: int) -> Sequence[Tensor]:
         """Run the node's converter; whatever is wrong is told as an error of the model."""
+        values = attributes.values(site.attributes, site.where, self._file.folder)
+        op = site.node.op_type
+        node = Node(self.builder, op, opset, site.inputs, site.count, values, site.where)
         try:
-            made = CONVERTERS[node.op_type](node)
+            made = CONVERTERS[op](node)
         except (DTypeError, UnknownOpError, UnsupportedError) as error:
             raise UnsupportedModelError(f"{node}: {error}") from error
         except (OpError, GraphError) as error:
