@@ -70,7 +70,7 @@ def _one_hot(node: Node) -> Tensor:
 
 
 def _eye_like(node: Node) -> Tensor:
-    x, k = node.input(0), node.attr("k", 0)
+    x = node.input(0)
     if x.spec.rank != 2:
         node.invalid(f"takes a matrix; it is {x.spec}")
     dtype = x.spec.dtype
@@ -78,6 +78,7 @@ def _eye_like(node: Node) -> Tensor:
         dtype = dtype_from_onnx(node.attr("dtype"), str(node))
     values = node.constant(np.array([0, 1]).astype(dtype.numpy))
     rows, columns = x.spec.shape
+    k = min(max(node.attr("k", 0), -rows), columns)  # no diagonal is further away
     # Row i has its 1 in column i + k. Counted along the axis on which positions are not negative:
     # a negative one would count from the end, one that is too large marks nothing.
     depth, size, axis = (columns, rows, 1) if k >= 0 else (rows, columns, 0)

@@ -132,6 +132,19 @@ def _shift(node: Node, x: Tensor, axis: int, by: int, backwards: bool) -> Tensor
     return node.one("pad", [x], pads=pads)
 
 
+def _trilu(node: Node) -> Tensor:
+    x, given, upper = node.input(0), node.ints(1) or (0,), node.attr("upper", 1)
+    if x.spec.rank < 2 or len(given) != 1:
+        node.invalid(f"takes a matrix or more and one k; they are {x.spec} and {given}")
+    rows, columns = x.spec.shape[-2:]
+    # No diagonal is further away, and a sum with an extreme k would wrap around.
+    k = min(max(given[0], -rows), columns)
+    row = node.constant(np.arange(k, k + rows).reshape(rows, 1))
+    column = node.constant(np.arange(columns))
+    kept = node.one("greater_equal" if upper else "less_equal", [column, row])
+    return node.one("where", [kept, x, node.constant(np.zeros((), x.spec.dtype.numpy))])
+
+
 CONVERTERS: Mapping[str, Converter] = {
     "Slice": _slice,
     "Split": _split,
@@ -139,4 +152,5 @@ CONVERTERS: Mapping[str, Converter] = {
     "Pad": _pad,
     "Tile": _tile,
     "CumSum": _cum_sum,
+    "Trilu": _trilu,
 }
