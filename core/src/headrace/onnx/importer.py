@@ -187,7 +187,8 @@ class Importer:
         opset = site.scope.opsets[domain]
         declared = schemas.require(domain, op, opset, site.where)
         schemas.check_form(declared, site.node, site.attributes, site.where)
-        schemas.check_dtypes(declared, [spec and spec.dtype for spec in site.specs], site.where)
+        dtypes = [None if tensor is None else tensor.spec.dtype for tensor in site.inputs]
+        schemas.check_dtypes(declared, dtypes, site.where)
         if not domain and op == "If":
             return self._branch(site)
         if not domain and op in CONVERTERS:
@@ -243,7 +244,8 @@ class Importer:
         """Run the node's converter; whatever is wrong is told as an error of the model."""
         values = attributes.values(site.attributes, site.where, self._file.folder)
         op = site.node.op_type
-        node = Node(self.builder, op, opset, site.inputs, site.count, values, site.where)
+        declared = len(site.node.output)
+        node = Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
         try:
             made = CONVERTERS[op](node)
         except (DTypeError, UnknownOpError, UnsupportedError) as error:
