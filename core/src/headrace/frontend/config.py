@@ -23,6 +23,8 @@ class FunctionConfig:
         cpu 0:0
     """
 
+    __slots__ = ("placement",)  # a field that does not exist cannot be set either
+
     def __init__(self) -> None:
         self.placement = DEFAULT_PLACEMENT
 

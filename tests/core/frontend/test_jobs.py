@@ -1,0 +1,287 @@
+"""Job functions: tracing, signatures, arguments, sessions; on the toy backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.errors import InputError, JobError, OpError, SessionError, UnknownDeviceError
+from headrace.registry.registry import BackendRegistry
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
+Spec = tp.Numpy.Placeholder((2, 3))
+
+
+@pytest.fixture
+def session(registry: BackendRegistry) -> Iterator[flow.Session]:
+    """A session on the toy backends."""
+    with flow.Session(registry) as made:
+        yield made
+
+
+@pytest.fixture
+def job(session: flow.Session) -> Callable[..., Any]:
+    """``global_function`` in that session, on ``near`` unless a scope says otherwise."""
+    config = flow.FunctionConfig()
+    config.default_placement_scope(flow.scope.placement("near", "0:0"))
+    return flow.global_function(function_config=config, session=session)
+
+
+def test_a_job_computes_what_its_function_says(job: Callable[..., Any]) -> None:
+    """Operators, numbers and arrays inside a job mean what they mean in numpy."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        return flow.relu(1 + x + np.array([10, 0, -10], np.float32))
+
+    np.testing.assert_array_equal(f(X), np.maximum(1 + X + np.array([10, 0, -10]), 0))
+    np.testing.assert_array_equal(f(x=X * 2), np.maximum(1 + 2 * X + np.array([10, 0, -10]), 0))
+
+
+def test_the_documented_job(session: flow.Session) -> None:
+    """The pad job of the documented system runs as it is written there, placed by its scope."""
+
+    @flow.global_function(session=session)
+    def pad_job(x: tp.Numpy.Placeholder((2, 1, 3, 3))) -> tp.Numpy:
+        with flow.scope.placement("far", "0:0"):
+            return flow.reflection_pad2d(x, padding=1)
+
+    x = np.arange(18).reshape((2, 1, 3, 3)).astype(np.float32)
+    y = pad_job(x)
+    assert y.shape == (2, 1, 5, 5)
+    assert y[0, 0].tolist() == [
+        [4, 3, 4, 5, 4],
+        [1, 0, 1, 2, 1],
+        [4, 3, 4, 5, 4],
+        [7, 6, 7, 8, 7],
+        [4, 3, 4, 5, 4],
+    ]
+
+
+def test_results_keep_the_shape_that_the_function_gave_them(job: Callable[..., Any]) -> None:
+    """Tuples, lists, dicts and nested parameters come back as they were built."""
+
+    @job
+    def f(pair: tp.Tuple[Spec, Spec]) -> tp.Bundle[tp.Numpy]:
+        a, b = pair
+        return {"sum": a + b, "both": [a, (flow.relu(b), None)]}
+
+    result = f((X, X + 1))
+    np.testing.assert_array_equal(result["sum"], 2 * X + 1)
+    np.testing.assert_array_equal(result["both"][0], X)
+    np.testing.assert_array_equal(result["both"][1][0], np.maximum(X + 1, 0))
+    assert result["both"][1][1] is None
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        X.astype(">f4"),
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=1)[:, ::2],
+        X[::-1][::-1],
+    ],
+    ids=["big-endian", "fortran", "strided", "reversed"],
+)
+def test_any_layout_of_the_right_values_will_do(job: Callable[..., Any], array: Any) -> None:
+    """Byte order and memory layout do not change the answer."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        return x + x
+
+    np.testing.assert_array_equal(f(array), X + X)
+
+
+def test_a_read_only_array_will_do(job: Callable[..., Any]) -> None:
+    """Inputs are not written to."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        return flow.relu(x)
+
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(f(frozen), np.maximum(X, 0))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((X.astype(np.float64),), {}, "dtype is float64; convert it with .astype"),
+        ((X.astype(np.int64),), {}, "dtype is int64"),
+        ((X[0],), {}, "rank 2, and its shape is \\(3,\\)"),
+        ((X[:, :2],), {}, "its shape is \\(2, 2\\)"),
+        (("text",), {}, "must be an array"),
+        (([[1.0], [1.0, 2.0]],), {}, "must be an array"),
+        ((X, X), {}, "takes 1 arguments"),
+        ((), {}, "\\['x'\\] are missing"),
+        ((X,), {"x": X}, "given twice"),
+        ((), {"y": X}, "no parameter 'y'"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_nothing_is_lost(
+    job: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], message: str
+) -> None:
+    """Dtype, rank, shape, number and names are checked; the job still runs afterwards."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        return flow.relu(x)
+
+    with pytest.raises(InputError, match=message):
+        f(*args, **kwargs)
+    np.testing.assert_array_equal(f(X), np.maximum(X, 0))
+
+
+def test_an_op_error_says_where_the_op_was_written(job: Callable[..., Any]) -> None:
+    """A shape error while tracing names this file, and the session stays usable."""
+
+    @job
+    def bad(x: Spec) -> tp.Numpy:
+        return x + np.zeros(5, np.float32)
+
+    @job
+    def good(x: Spec) -> tp.Numpy:
+        return x + x
+
+    with pytest.raises(OpError, match=r"test_jobs.py:\d+.*\(2, 3\) and \(5,\) do not broadcast"):
+        bad(X)
+    np.testing.assert_array_equal(good(X), X + X)
+
+
+def test_a_device_that_is_not_there_is_named(job: Callable[..., Any]) -> None:
+    """An unknown tag is an error that lists what is there; the next job runs."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        with flow.scope.placement("nowhere", "0:0"):
+            return flow.relu(x)
+
+    with pytest.raises(UnknownDeviceError, match=r"nowhere.*far, near"):
+        f(X)
+
+
+def no_annotation(x):  # type: ignore[no-untyped-def]
+    return x
+
+
+def no_result(x: Spec):  # type: ignore[no-untyped-def]
+    return x
+
+
+def many(*xs: Spec) -> tp.Numpy:
+    return xs[0]
+
+
+def plain(x: int) -> tp.Numpy:
+    return x  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (no_annotation, "annotate parameter 'x'"),
+        (no_result, "annotate what it returns"),
+        (many, "must be a plain parameter"),
+        (plain, "annotate parameter 'x' with tp.Numpy.Placeholder"),
+    ],
+)
+def test_a_function_without_the_annotations_of_a_job_is_refused(
+    job: Callable[..., Any], function: Any, message: str
+) -> None:
+    """Missing and unknown annotations are reported when the function is decorated."""
+    with pytest.raises(JobError, match=message):
+        job(function)
+
+
+def test_results_that_do_not_fit_their_annotation_are_refused(job: Callable[..., Any]) -> None:
+    """Returning a tuple where an array is annotated, or no tensor at all, is an error."""
+
+    @job
+    def two(x: Spec) -> tp.Numpy:
+        return x, x
+
+    @job
+    def number(x: Spec) -> tp.Numpy:
+        return 3
+
+    @job
+    def branches(x: Spec) -> tp.Numpy:
+        return x if x else -x
+
+    with pytest.raises(JobError, match="annotated as tp.Numpy"):
+        two(X)
+    with pytest.raises(JobError, match="is no tensor"):
+        number(X)
+    with pytest.raises(JobError, match="cannot branch"):
+        branches(X)
+
+
+def test_two_functions_of_one_name_are_an_error(job: Callable[..., Any]) -> None:
+    """A second job does not silently replace the first."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        return x
+
+    def again(x: Spec) -> tp.Numpy:
+        return x + x
+
+    again.__name__ = "f"
+    with pytest.raises(JobError, match="already has a job 'f'"):
+        job(again)
+
+
+def test_ops_outside_a_job_and_jobs_inside_jobs_are_errors(job: Callable[..., Any]) -> None:
+    """Both are reported for what they are."""
+    with pytest.raises(JobError, match="outside a job"):
+        flow.relu(X)
+
+    @job
+    def inner(x: Spec) -> tp.Numpy:
+        return x
+
+    @job
+    def outer(x: Spec) -> tp.Numpy:
+        return inner(x)
+
+    with pytest.raises((JobError, InputError)):
+        outer(X)
+
+
+def test_a_closed_session_says_so(registry: BackendRegistry) -> None:
+    """Closing is idempotent; running afterwards is a SessionError."""
+    session = flow.Session(registry)
+    assert session.status is flow.SessionStatus.OPEN
+
+    @flow.global_function(session=session)
+    def f(x: Spec) -> tp.Numpy:
+        with flow.scope.placement("near", "0:0"):
+            return flow.relu(x)
+
+    f(X)
+    assert session.status is flow.SessionStatus.RUNNING
+    session.close()
+    session.close()
+    with pytest.raises(SessionError, match="closed"):
+        f(X)
+
+
+def test_function_config_has_no_silent_fields() -> None:
+    """Setting what does not exist is an error that lists what does."""
+    with pytest.raises(AttributeError, match="default_placement_scope"):
+        flow.FunctionConfig().enable_everything  # noqa: B018
+    with pytest.raises(AttributeError):
+        flow.FunctionConfig().enable_everything = True  # type: ignore[attr-defined]
+
+
+def test_train_jobs_are_refused_by_name() -> None:
+    """A job type that this version does not run is refused when it is asked for."""
+    with pytest.raises(JobError, match="'train' is not known"):
+        flow.global_function(type="train")
