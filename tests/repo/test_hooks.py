@@ -91,7 +91,8 @@ def test_records_are_frozen(tag: str) -> None:
     for hook, implementation in implementations(module).items():
         for record in implementation():
             assert dataclasses.is_dataclass(record), hook
-            assert type(record).__dataclass_params__.frozen, hook  # type: ignore[attr-defined]
+            parameters = vars(type(record))["__dataclass_params__"]
+            assert parameters.frozen, hook
 
 
 def test_a_default_is_found() -> None:

@@ -33,11 +33,11 @@ FAULTS = [
 ]
 
 
-def lint_imports(settings_file: Path, sources: list[Path]) -> tuple[int, str]:
-    """Run the import linter on `sources`; return its status and what it printed."""
+def lint_imports(folder: Path, sources: list[Path]) -> tuple[int, str]:
+    """Run the import linter with the settings in `folder`; return its status and report."""
     done = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", settings_file],
-        cwd=settings_file.parent,
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=folder,
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, sources)),
@@ -61,7 +61,7 @@ def contracts(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_the_import_contracts_hold(root: Path) -> None:
-    status, report = lint_imports(root / "pyproject.toml", source_folders(root))
+    status, report = lint_imports(root, source_folders(root))
     assert status == 0, report
 
 
@@ -74,10 +74,10 @@ def report_with_faults(root: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             shutil.copytree(
                 package, copy / package.name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
             )
-    for number, (_, package, text) in enumerate(FAULTS):
-        (copy / package / f"planted_{number}.py").write_text(text, "utf-8")
+    for number, (_, target, text) in enumerate(FAULTS):
+        (copy / target / f"planted_{number}.py").write_text(text, "utf-8")
     shutil.copy(root / "pyproject.toml", copy)
-    status, report = lint_imports(copy / "pyproject.toml", [copy])
+    status, report = lint_imports(copy, [copy])
     assert status == 1, report
     return report
 
