@@ -1,9 +1,143 @@
-"""Interpolation in space, in numpy."""
+"""Interpolation in space, in numpy.
+
+Every mode is separable: along one axis, each output element is a weighted sum of a few input
+elements. ``_Taps`` holds them for one axis; they depend on shapes and attributes only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from headrace.numpy_ops.function import NumpyFunction
+import numpy as np
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {}
+from headrace.dtypes import dtype_of
+from headrace.numpy_ops.function import NumpyFunction, given
+from headrace.numpy_ops.window import accumulator
+from headrace.op_call import OpCall
+from headrace.ops.resize import axis_scale, is_resampled
+from headrace.tensor_spec import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Taps:
+    """What one axis reads: int64[size, taps], float64[size, taps], and bool[size]."""
+
+    sources: Array
+    weights: Array
+    outside: Array
+
+
+def _resize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, y = given(inputs, 0), outputs[0]
+    axes = [axis for axis in range(x.ndim) if is_resampled(call, axis)]
+    # Axes that shrink most come first: the others then have less to do.
+    axes.sort(key=lambda axis: y.shape[axis] / max(x.shape[axis], 1))
+    taps = {axis: _axis_taps(call, axis) for axis in axes}
+    result = x
+    if call.str_attr("mode") == "nearest":
+        for axis in axes:
+            result = np.take(result, taps[axis].sources[:, 0], axis)
+    else:
+        dtype = accumulator(x.dtype) if dtype_of(x.dtype).is_float else np.dtype(np.float64)
+        result = result.astype(dtype, copy=False)
+        for axis in axes:
+            result = _interpolate(result, taps[axis], axis)
+    y[...] = _to_integers(result, y.dtype) if y.dtype.kind in "iu" and result is not x else result
+    for axis in axes:
+        if taps[axis].outside.any():
+            y[(slice(None),) * axis + (taps[axis].outside,)] = call.float_attr("extrapolation")
+
+
+def _interpolate(x: Array, taps: _Taps, axis: int) -> Array:
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    total = None
+    for sources, weights in zip(taps.sources.T, taps.weights.T.astype(x.dtype), strict=True):
+        part = np.take(x, sources, axis)
+        part *= weights.reshape(shape)
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None, "a kernel has at least one tap"
+    return total
+
+
+def _to_integers(values: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Cut towards zero; a sum that is an integer but for rounding is that integer."""
+    if values.dtype.kind in "iu":
+        return values
+    info = np.iinfo(dtype)
+    whole = np.trunc(values + np.copysign(1e-6, values))
+    return np.where(
+        whole >= info.max, info.max, np.where(whole <= info.min, info.min, whole).astype(dtype)
+    )
+
+
+@lru_cache(maxsize=256)
+def _axis_taps(call: OpCall, axis: int) -> _Taps:
+    length, size = call.input(0).shape[axis], call.ints_attr("sizes")[axis]
+    scale = axis_scale(call, axis)
+    places = _coordinates(call, axis, length, size, scale)
+    mode = call.str_attr("mode")
+    if mode == "nearest":
+        sources = _round(places, call.str_attr("rounding"))[:, None]
+        weights = np.ones(sources.shape)
+    else:
+        shrink = min(scale, 1.0) if call.flag_attr("antialias") else 1.0
+        radius = int(np.ceil((1 if mode == "linear" else 2) / shrink))
+        sources = np.floor(places).astype(np.int64)[:, None] + np.arange(1 - radius, 1 + radius)
+        distances = np.abs(sources - places[:, None]) * shrink
+        weights = (
+            np.maximum(1 - distances, 0)
+            if mode == "linear"
+            else _keys(distances, call.float_attr("cubic_coeff"))
+        )
+        if call.flag_attr("exclude_outside"):
+            weights *= (sources >= 0) & (sources < length)
+        weights /= weights.sum(axis=1, keepdims=True)
+    cropped = call.str_attr("coordinates") == "tf_crop_and_resize"
+    outside = cropped & ((places < 0) | (places > length - 1))
+    return _Taps(np.clip(sources, 0, max(length - 1, 0)), weights, outside)
+
+
+def _coordinates(call: OpCall, axis: int, length: int, size: int, scale: float) -> Array:
+    """float64[size]: where each output element looks into the input."""
+    i = np.arange(size, dtype=np.float64)
+    rule = call.str_attr("coordinates")
+    if rule == "half_pixel_symmetric":
+        exact = scale * length
+        middle = length / 2
+        return middle * (1 - size / exact) + (i + 0.5) / scale - 0.5
+    if rule == "half_pixel" or (rule == "pytorch_half_pixel" and size > 1):
+        return (i + 0.5) / scale - 0.5
+    if rule == "asymmetric":
+        return i / scale
+    if rule == "tf_half_pixel_for_nn":
+        return (i + 0.5) / scale
+    if rule == "tf_crop_and_resize":
+        roi = call.floats_attr("roi")
+        begin, end = roi[axis], roi[axis + len(roi) // 2]
+        if size == 1:
+            return np.array([0.5 * (begin + end) * (length - 1)])
+        return (begin + i * ((end - begin) / (size - 1))) * (length - 1)
+    return i * (length - 1) / max(size - 1, 1)  # align_corners, or pytorch_half_pixel of length 1
+
+
+def _round(places: Array, rounding: str) -> Array:
+    rounded = {
+        "prefer_floor": lambda: np.ceil(places - 0.5),
+        "prefer_ceil": lambda: np.floor(places + 0.5),
+        "floor": lambda: np.floor(places),
+        "ceil": lambda: np.ceil(places),
+    }[rounding]()
+    return np.asarray(rounded).astype(np.int64)
+
+
+def _keys(distance: Array, a: float) -> Array:
+    """The cubic convolution kernel of Keys with parameter ``a``, for distances of at least 0."""
+    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    far = a * (((distance - 5) * distance + 8) * distance - 4)
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {"resize": _resize}

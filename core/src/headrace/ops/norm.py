@@ -1,7 +1,206 @@
-"""Normalisations."""
+"""Normalisations: shift and scale by statistics that are given or taken from the input itself.
+
+Variances are biased (divided by the count), ``epsilon`` is added to them inside the square root,
+and statistics of 16-bit floats are taken in float32.
+"""
 
 from __future__ import annotations
 
-from headrace.ops.schema import Op
+from headrace.dtypes import FLOATS, DType, bfloat16, float16, float32
+from headrace.op_call import OpCall
+from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
+from headrace.ops.shapes import broadcast, normal_axis
+from headrace.sbp import Broadcast, Split
+from headrace.tensor_spec import TensorSpec
 
-OPS: tuple[type[Op], ...] = ()
+_EPSILON = Attr("epsilon", "float", 1e-5)
+
+
+class Normalization(Op):
+    """Batch norm: ``y = (x - mean) / sqrt(variance + epsilon) * gamma + beta``, all of them given.
+
+    The four vectors have one number for each index of ``axis`` and one dtype, which may differ
+    from that of x.
+    """
+
+    name = "normalization"
+    inputs = (
+        Input("x", FLOATS),
+        *(Input(name, FLOATS, group="P") for name in ("mean", "variance", "gamma", "beta")),
+    )
+    attrs = (Attr("axis", "int", 1), _EPSILON)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x = call.input(0)
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        for index in range(1, 5):
+            _check_vector(call, index, x.shape[axis], f"axis {axis} of x {x}")
+        _check_epsilon(call)
+        return (x,)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        rank = call.input(0).rank
+        channel = call.int_attr("axis") % rank
+        return tuple(
+            SbpSignature(
+                (Split(axis), *((Split(0) if axis == channel else Broadcast(),) * 4)),
+                (Split(axis),),
+            )
+            for axis in range(rank)
+        )
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+
+class InstanceNorm(Op):
+    """Each channel of each image by its own mean and variance over space, then gamma and beta.
+
+    x ``[n, c, *spatial]``, gamma and beta ``[c]``.
+    """
+
+    name = "instance_norm"
+    inputs = (Input("x", FLOATS), Input("gamma", FLOATS), Input("beta", FLOATS))
+    attrs = (_EPSILON,)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        _check_channels(call)
+        return (call.input(0),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return (
+            SbpSignature((Split(0), Broadcast(), Broadcast()), (Split(0),)),
+            SbpSignature((Split(1), Split(0), Split(0)), (Split(1),)),
+        )
+
+
+class GroupNorm(Op):
+    """Each of ``groups`` equal runs of channels of each image by its mean and variance.
+
+    x ``[n, c, *spatial]``, gamma and beta ``[c]``; they scale and shift each channel.
+    """
+
+    name = "group_norm"
+    inputs = InstanceNorm.inputs
+    attrs = (Attr("groups", "int"), _EPSILON)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        channels, groups = _check_channels(call), call.int_attr("groups")
+        if groups < 1 or channels % groups:
+            fail(call, f"groups={groups} does not divide the {channels} channels of x")
+        return (call.input(0),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return (SbpSignature((Split(0), Broadcast(), Broadcast()), (Split(0),)),)
+
+
+class LayerNorm(Op):
+    """The axes from ``axis`` on, together, by their mean and variance, then scale and bias.
+
+    scale and bias broadcast to x. ``mean`` and ``inv_std`` have the shape of x with ones for the
+    axes from ``axis`` on, and dtype float32, or float64 for a float64 input.
+    """
+
+    name = "layer_norm"
+    inputs = (
+        Input("x", FLOATS),
+        Input("scale", FLOATS, optional=True),
+        Input("bias", FLOATS, optional=True),
+    )
+    outputs = (Output("y"), Output("mean", optional=True), Output("inv_std", optional=True))
+    attrs = (Attr("axis", "int", -1), _EPSILON)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x = call.input(0)
+        axis = normal_axis(call, call.int_attr("axis"), x.rank)
+        for index, name in ((1, "scale"), (2, "bias")):
+            if call.has_input(index):
+                shape = call.input(index).shape
+                if broadcast(call, x.shape, shape) != x.shape:
+                    fail(call, f"{name} {call.input(index)} does not broadcast to x {x}")
+        _check_epsilon(call)
+        stats = TensorSpec(x.shape[:axis] + (1,) * (x.rank - axis), statistics_dtype(x.dtype))
+        return (x, stats, stats)[: call.output_count]
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        axis = call.int_attr("axis") % call.input(0).rank
+        inner = call.input(0).rank - axis
+        if any(call.has_input(i) and call.input(i).rank > inner for i in (1, 2)):
+            return ()  # it may vary along the axis that would be split
+        return tuple(
+            SbpSignature((Split(i), Broadcast(), Broadcast()), (Split(i),) * call.output_count)
+            for i in range(axis)
+        )
+
+
+class Lrn(Op):
+    """Local response normalisation: ``y = x / (bias + alpha / size * s) ** beta``.
+
+    ``s`` is the sum of squares over ``size`` neighbouring channels (axis 1), of which
+    ``(size - 1) // 2`` come before; channels that do not exist count as 0.
+    """
+
+    name = "lrn"
+    inputs = (Input("x", FLOATS),)
+    attrs = (
+        Attr("size", "int"),
+        Attr("alpha", "float", 1e-4),
+        Attr("beta", "float", 0.75),
+        Attr("bias", "float", 1.0),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x = call.input(0)
+        if x.rank < 2:
+            fail(call, f"x is {x}; it needs a channel axis 1")
+        if call.int_attr("size") < 1:
+            fail(call, f"size={call.int_attr('size')} must be at least 1")
+        return (x,)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        axes = (axis for axis in range(call.input(0).rank) if axis != 1)
+        return tuple(SbpSignature((Split(axis),), (Split(axis),)) for axis in axes)
+
+
+def statistics_dtype(dtype: DType) -> DType:
+    """The dtype in which statistics of tensors of ``dtype`` are taken."""
+    return float32 if dtype in (float16, bfloat16) else dtype
+
+
+def _check_vector(call: OpCall, index: int, length: int, what: str) -> None:
+    spec = call.input(index)
+    if spec.shape != (length,):
+        name = ("x", "mean", "variance", "gamma", "beta")[index]
+        fail(
+            call, f"{name} is {spec}; it must have one number for each index of {what}: [{length}]"
+        )
+
+
+def _check_channels(call: OpCall) -> int:
+    x = call.input(0)
+    if x.rank < 2:
+        fail(call, f"x is {x}; it must be [n, c, *spatial]")
+    for index, name in ((1, "gamma"), (2, "beta")):
+        if call.input(index).shape != x.shape[1:2]:
+            fail(call, f"{name} is {call.input(index)}; x has {x.shape[1]} channels")
+    _check_epsilon(call)
+    return x.shape[1]
+
+
+def _check_epsilon(call: OpCall) -> None:
+    if not call.float_attr("epsilon") >= 0:
+        fail(call, f"epsilon={call.float_attr('epsilon')} must not be negative")
+
+
+OPS: tuple[type[Op], ...] = (Normalization, InstanceNorm, GroupNorm, LayerNorm, Lrn)

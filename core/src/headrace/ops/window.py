@@ -1,0 +1,108 @@
+"""The geometry of windows that slide over space, once for convolutions and pools.
+
+Tensors are channels first: ``[n, c, *spatial]`` with one to three spatial axes. Tap ``k`` of output
+position ``o`` reads input position ``o * stride + k * dilation - pad_begin`` on each axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.op_call import OpCall
+from headrace.ops.schema import Attr, fail
+
+WINDOW_ATTRS = (
+    Attr("strides", "ints", ()),
+    Attr("dilations", "ints", ()),
+    Attr("pads", "ints", ()),
+)
+"""One number for each spatial axis; ``pads`` has all beginnings and then all ends. Left empty they
+are 1, 1 and 0."""
+
+MAX_SPATIAL_RANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The attributes of a sliding window, complete: one number for each spatial axis."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Input positions that the window spans on each axis, gaps of dilation included."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
+    """The window of ``call`` with taps ``kernel``, from its ``WINDOW_ATTRS``.
+
+    Raises:
+        ShapeError: an attribute has the wrong length or a number out of range.
+    """
+    rank = len(kernel)
+    pads = _numbers(call, "pads", 2 * rank, 0, lowest=0)
+    if any(k < 1 for k in kernel):
+        fail(call, f"kernel {kernel} has an axis without taps; each must be at least 1")
+    return Window(
+        kernel,
+        _numbers(call, "strides", rank, 1, lowest=1),
+        _numbers(call, "dilations", rank, 1, lowest=1),
+        pads[:rank],
+        pads[rank:],
+    )
+
+
+def spatial_shape(call: OpCall) -> tuple[int, ...]:
+    """The spatial part of the first input's shape.
+
+    Raises:
+        ShapeError: it has no, or more than three, spatial axes.
+    """
+    x = call.input(0)
+    if not 3 <= x.rank <= 2 + MAX_SPATIAL_RANK:
+        fail(call, f"x is {x}; it must be [n, c, *spatial] with 1 to {MAX_SPATIAL_RANK} of them")
+    return x.shape[2:]
+
+
+def slide(
+    call: OpCall, window: Window, spatial: tuple[int, ...], *, ceil_mode: bool = False
+) -> tuple[int, ...]:
+    """How often the window fits on each axis.
+
+    With ``ceil_mode`` a last window may overhang the end, but must begin before the end padding.
+
+    Raises:
+        ShapeError: it does not fit at all.
+    """
+    result = []
+    for axis, size in enumerate(spatial):
+        begin, end, stride = window.pads_begin[axis], window.pads_end[axis], window.strides[axis]
+        room = size + begin + end - window.extents[axis]
+        count = (-(-room // stride) if ceil_mode else room // stride) + 1
+        if ceil_mode and (count - 1) * stride >= size + begin:
+            count -= 1
+        if count < 1:
+            fail(
+                call,
+                f"on spatial axis {axis} the window spans {window.extents[axis]} (kernel "
+                f"{window.kernel[axis]}, dilation {window.dilations[axis]}) but the input has "
+                f"{size} + {begin + end} of padding; pad more or take a smaller kernel",
+            )
+        result.append(count)
+    return tuple(result)
+
+
+def _numbers(call: OpCall, name: str, count: int, default: int, *, lowest: int) -> tuple[int, ...]:
+    values = call.ints_attr(name)
+    if not values:
+        return (default,) * count
+    if len(values) != count:
+        fail(call, f"{name} {values} has {len(values)} numbers; this input needs {count}")
+    if any(value < lowest for value in values):
+        fail(call, f"{name} {values} has a number below {lowest}")
+    return values
