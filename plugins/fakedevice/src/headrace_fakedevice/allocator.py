@@ -1,0 +1,81 @@
+"""``FakeAllocator``: memory of one device, in an address space of its own."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.device import Allocator, Buffer, Device
+from headrace.errors import DeviceError, OutOfMemoryError
+from headrace_fakedevice.device import FakeDevice
+from headrace_fakedevice.memory import (
+    ALIGNMENT_BYTES,
+    EDGE_BYTES,
+    Block,
+    FakeBuffer,
+    MemoryFault,
+    block_of,
+)
+
+BYTES_VARIABLE = "HEADRACE_FAKEDEVICE_BYTES"
+DEFAULT_BYTES = 4 << 30
+
+# Processors have 48 or 57 bits of virtual address; nothing can be mapped at these numbers. They
+# still fit into a signed 64-bit integer.
+_BASE = 0x4641 << 48
+_SPAN = 1 << 41  # of one device; its index has 7 bits
+
+
+def memory_bytes() -> int:
+    """How much memory each device has: ``HEADRACE_FAKEDEVICE_BYTES``, by default 4 GiB.
+
+    Raises:
+        DeviceError: the variable is no number.
+    """
+    text = os.environ.get(BYTES_VARIABLE, str(DEFAULT_BYTES))
+    if not (text.isascii() and text.isdecimal()):
+        raise DeviceError(f"{BYTES_VARIABLE} must be a number of bytes; it is {text!r}")
+    return min(int(text), _SPAN)
+
+
+class FakeAllocator(Allocator):
+    """Gives blocks at ever higher addresses: none is used twice, so a stale one cannot fit."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        assert isinstance(device, FakeDevice)
+        self._blocks, self._counters = device.blocks, device.counters
+        self._limit = memory_bytes()
+        self._next = _BASE + device.index * _SPAN
+
+    def allocate(self, nbytes: int) -> FakeBuffer:
+        """Return ``nbytes`` bytes of poison at a multiple of ``ALIGNMENT_BYTES``.
+
+        Raises:
+            OutOfMemoryError: the device has not so much left.
+        """
+        used = self._counters.live_bytes
+        if nbytes < 0:
+            raise MemoryFault(f"{self.device} was asked for {nbytes} bytes")
+        if used + nbytes > self._limit:
+            raise OutOfMemoryError(
+                f"{self.device} cannot give {nbytes} bytes: {used} of its {self._limit} are in "
+                f"use. {BYTES_VARIABLE} sets how many it has"
+            )
+        block = Block(self.device.index, self._next, nbytes)
+        self._next += -(-(nbytes + EDGE_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self._blocks[block.address] = block
+        self._counters.allocated(nbytes)
+        return FakeBuffer(block, block.address, nbytes)
+
+    def free(self, buffer: Buffer) -> None:
+        """Check the block's ends, poison it, and give it back.
+
+        Raises:
+            MemoryFault: the buffer is a view, was freed before, is damaged, or is not from here.
+        """
+        block = block_of(buffer, self.device.index)
+        if (buffer.address, buffer.nbytes) != (block.address, block.nbytes):
+            raise MemoryFault(f"a view cannot be freed, only all of {block}")
+        block.free()
+        del self._blocks[block.address]
+        self._counters.freed(block.nbytes)

@@ -1,0 +1,109 @@
+"""``FakeContext``: one stream of one device: copies, events, waits."""
+
+from __future__ import annotations
+
+from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer
+from headrace.errors import DeviceError
+from headrace_fakedevice.device import FakeDevice
+from headrace_fakedevice.memory import MemoryFault, open_buffer
+from headrace_fakedevice.stream import FakeEvent, Stream, Work
+
+
+class FakeContext(DeviceContext):
+    """Everything is queued on a ``Stream``; copies read and write when they run, not before."""
+
+    host_synchronous = False
+
+    def __init__(self, device: Device, stream_index: int) -> None:
+        super().__init__(device, stream_index)
+        assert isinstance(device, FakeDevice)
+        self.counters = device.counters
+        self._stream = Stream()
+        self._is_closed = False
+
+    def enqueue(self, work: Work) -> None:
+        """Queue ``work``; kernels come through here.
+
+        Raises:
+            DeviceError: the context is closed.
+        """
+        if self._is_closed:
+            raise DeviceError(f"{self} is used after it was closed")
+        self._stream.enqueue(work)
+
+    def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
+        """Queue a copy from host memory."""
+        _check_sizes(destination, source)
+
+        def work() -> None:
+            open_buffer(destination, self.device.index)[:] = _host(source).memory
+            self.counters.copies_h2d += 1
+
+        self.enqueue(work)
+
+    def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
+        """Queue a copy to host memory."""
+        _check_sizes(destination, source)
+
+        def work() -> None:
+            _host(destination).memory[:] = open_buffer(source, self.device.index)
+            self.counters.copies_d2h += 1
+
+        self.enqueue(work)
+
+    def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
+        """Queue a copy within the device."""
+        _check_sizes(destination, source)
+
+        def work() -> None:
+            index = self.device.index
+            open_buffer(destination, index)[:] = open_buffer(source, index)
+            self.counters.copies_d2d += 1
+
+        self.enqueue(work)
+
+    def synchronize(self) -> None:
+        """Do everything queued; raises the first error of it, once."""
+        self._stream.synchronize()
+
+    def record_event(self) -> Event:
+        """Mark this point of the stream."""
+        return self._stream.record()
+
+    def wait_event(self, event: Event) -> None:
+        """Let the stream come to ``event`` before it goes on.
+
+        An event of another backend is waited for at once: work of ours must not sit behind a lock
+        while a foreign thread, which may need it, gets there.
+        """
+        if isinstance(event, FakeEvent):
+            self.enqueue(event.synchronize)
+        else:
+            event.synchronize()
+
+    def close(self) -> None:
+        """Close the stream.
+
+        Raises:
+            DeviceError: work is still queued, or an error was never raised.
+        """
+        self._is_closed = True
+        if not self._stream.is_idle:
+            raise DeviceError(f"{self} is closed before it was synchronised: work of it is lost")
+
+    def __str__(self) -> str:
+        return f"stream {self.stream_index} of {self.device}"
+
+
+def _check_sizes(destination: Buffer, source: Buffer) -> None:
+    if destination.nbytes != source.nbytes:
+        raise MemoryFault(
+            f"a copy needs two ranges of one size; from {source.nbytes} bytes at "
+            f"{source.address:#x} to {destination.nbytes} bytes at {destination.address:#x}"
+        )
+
+
+def _host(buffer: Buffer) -> HostBuffer:
+    if not isinstance(buffer, HostBuffer):
+        raise MemoryFault(f"{type(buffer).__name__} at {buffer.address:#x} is no host memory")
+    return buffer

@@ -1,0 +1,54 @@
+"""``FakeDevice``: one device, and how many there are."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.device import Device
+from headrace.errors import DeviceError
+from headrace_fakedevice.memory import Block, MemoryFault
+from headrace_fakedevice.statistics import counters
+
+COUNT_VARIABLE = "HEADRACE_FAKEDEVICE_COUNT"
+DEFAULT_COUNT = 4
+MAX_COUNT = 128  # a device index has 7 bits
+
+
+def device_count() -> int:
+    """How many fake devices there are: ``HEADRACE_FAKEDEVICE_COUNT``, by default 4.
+
+    Raises:
+        DeviceError: the variable is no number from 0 to 128.
+    """
+    text = os.environ.get(COUNT_VARIABLE, str(DEFAULT_COUNT))
+    if not (text.isascii() and text.isdecimal() and int(text) <= MAX_COUNT):
+        raise DeviceError(
+            f"{COUNT_VARIABLE} must be a number from 0 to {MAX_COUNT}; it is {text!r}"
+        )
+    return int(text)
+
+
+class FakeDevice(Device):
+    """One opened device: the blocks of memory that are in use on it, and its counters."""
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self.blocks: dict[int, Block] = {}
+        self.counters = counters(index)
+
+    def close(self) -> None:
+        """Close the device.
+
+        Raises:
+            MemoryFault: memory of it was never freed.
+        """
+        if self.blocks:
+            first = next(iter(self.blocks.values()))
+            leaked = sum(block.nbytes for block in self.blocks.values())
+            raise MemoryFault(
+                f"{self} was closed while {len(self.blocks)} allocations of {leaked} bytes were "
+                f"not freed; the first is {first}. Free all buffers before the device is closed"
+            )
+
+    def __str__(self) -> str:
+        return f"fakedevice:{self.index}"

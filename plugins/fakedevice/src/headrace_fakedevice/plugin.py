@@ -1,0 +1,54 @@
+"""The five hooks. What they return is all that core learns about this device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.device import (
+    AllocatorEntry,
+    DeviceContextEntry,
+    DeviceEntry,
+    KernelEntry,
+    MemoryKind,
+    StreamIndexEntry,
+    StreamIndexGenerator,
+)
+from headrace.hookspecs import hookimpl
+from headrace.numpy_ops import kernel_entries
+from headrace_fakedevice.allocator import FakeAllocator
+from headrace_fakedevice.context import FakeContext
+from headrace_fakedevice.device import FakeDevice, device_count
+from headrace_fakedevice.kernels import FakeKernel
+from headrace_fakedevice.memory import ALIGNMENT_BYTES
+
+TAG = "fakedevice"
+
+
+@hookimpl
+def headrace_devices() -> Iterable[DeviceEntry]:
+    """Name the device type; how many there are is asked later."""
+    yield DeviceEntry(TAG, device_count, FakeDevice)
+
+
+@hookimpl
+def headrace_allocators() -> Iterable[AllocatorEntry]:
+    """Give device memory: core copies everything in and out."""
+    yield AllocatorEntry(TAG, MemoryKind.DEVICE, ALIGNMENT_BYTES, FakeAllocator)
+
+
+@hookimpl
+def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
+    """Give streams that work later."""
+    yield DeviceContextEntry(TAG, FakeContext)
+
+
+@hookimpl
+def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
+    """Number the streams: compute 0, host to device 1, device to host 2, which is the default."""
+    yield StreamIndexEntry(TAG, StreamIndexGenerator)
+
+
+@hookimpl
+def headrace_kernels() -> Iterable[KernelEntry]:
+    """Offer one kernel for every op that numpy computes."""
+    yield from kernel_entries(TAG, FakeKernel)
