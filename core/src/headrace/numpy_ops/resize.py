@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -53,16 +54,15 @@ def _resize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Arra
 def _interpolate(x: Array, taps: _Taps, axis: int) -> Array:
     shape = [1] * x.ndim
     shape[axis] = -1
-    total = None
+    total = np.zeros(x.shape[:axis] + taps.sources.shape[:1] + x.shape[axis + 1 :], x.dtype)
     for sources, weights in zip(taps.sources.T, taps.weights.T.astype(x.dtype), strict=True):
         part = np.take(x, sources, axis)
         part *= weights.reshape(shape)
-        total = part if total is None else np.add(total, part, out=total)
-    assert total is not None, "a kernel has at least one tap"
+        total += part
     return total
 
 
-def _to_integers(values: Array, dtype: np.dtype[np.generic]) -> Array:
+def _to_integers(values: Array, dtype: np.dtype[Any]) -> Array:
     """Cut towards zero; a sum that is an integer but for rounding is that integer."""
     if values.dtype.kind in "iu":
         return values
@@ -93,7 +93,9 @@ def _axis_taps(call: OpCall, axis: int) -> _Taps:
             else _keys(distances, call.float_attr("cubic_coeff"))
         )
         if call.flag_attr("exclude_outside"):
-            weights *= (sources >= 0) & (sources < length)
+            inside = (sources >= 0) & (sources < length)
+            # Far outside nothing would be left; there the edge is read after all.
+            weights = np.where(inside | ~inside.any(axis=1, keepdims=True), weights, 0.0)
         weights /= weights.sum(axis=1, keepdims=True)
     cropped = call.str_attr("coordinates") == "tf_crop_and_resize"
     outside = cropped & ((places < 0) | (places > length - 1))

@@ -44,15 +44,18 @@ def taps(
         )
     ]
     padded = np.full(
-        x.shape[:lead] + tuple(map(sum, zip(begins, spatial, ends, strict=True))), fill, x.dtype
+        x.shape[:lead]
+        + tuple(b + size + e for b, size, e in zip(begins, spatial, ends, strict=True)),
+        fill,
+        x.dtype,
     )
-    middle = tuple(slice(b, b + size) for b, size in zip(begins, spatial, strict=True))
-    padded[(..., *middle)] = x
+    middle: list[Any] = [slice(b, b + size) for b, size in zip(begins, spatial, strict=True)]
+    padded[..., *middle] = x
     for tap in itertools.product(*map(range, window.kernel)):
-        places = tuple(
+        places: list[Any] = [
             slice(k * dilation, k * dilation + (count - 1) * stride + 1, stride)
             for k, dilation, count, stride in zip(
                 tap, window.dilations, windows, window.strides, strict=True
             )
-        )
-        yield tap, padded[(..., *places)]
+        ]
+        yield tap, padded[..., *places]

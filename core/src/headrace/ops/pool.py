@@ -10,7 +10,6 @@ from headrace.ops.window import WINDOW_ATTRS, Window, slide, spatial_shape, wind
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
 
-
 _ATTRS = (Attr("kernel", "ints"), *WINDOW_ATTRS, Attr("ceil_mode", "bool", False))
 
 
