@@ -29,7 +29,7 @@ FAULTS = [
     ("plugins-see-the-contract", "headrace_fakedevice", "import headrace.registry\n"),
     ("plugins-skip-the-facade", "headrace_fakedevice", "import headrace\n"),
     ("one-user-of-protobuf", "headrace/runtime", "import headrace.proto\n"),
-    ("threads-in-four-files", "headrace/compiler", "import threading\n"),
+    ("threads-where-listed", "headrace/compiler", "import threading\n"),
 ]
 
 
