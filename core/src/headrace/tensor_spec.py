@@ -14,12 +14,16 @@ from headrace.errors import ShapeError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+MAX_RANK = 32
+"""Half of what numpy takes, so that ops may split every axis in two."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """Shape and dtype of a tensor. Every dimension is known and at least 0.
 
     Raises:
-        ShapeError: a dimension is negative or no integer.
+        ShapeError: a dimension is negative or no integer, or there are more than ``MAX_RANK``.
         DTypeError: the dtype is not known.
 
     Example:
@@ -35,6 +39,8 @@ class TensorSpec:
             dims = tuple(d.__index__() for d in shape)
         except (AttributeError, TypeError):
             raise ShapeError(f"shape {shape!r} is not a sequence of integers") from None
+        if len(dims) > MAX_RANK:
+            raise ShapeError(f"shape {dims} has rank {len(dims)}; the limit is {MAX_RANK}")
         if any(d < 0 for d in dims):
             raise ShapeError(f"shape {dims} has a negative dimension")
         object.__setattr__(self, "shape", dims)
