@@ -41,6 +41,13 @@ def test_two_devices_share_no_address(allocator: FakeAllocator) -> None:
     other.free(theirs)
 
 
+def test_two_allocators_of_a_device_share_no_address(allocator: FakeAllocator) -> None:
+    """Addresses belong to the device, not to whoever asked."""
+    first = allocator.allocate(100)
+    second = FakeAllocator(allocator.device).allocate(100)
+    assert second.address >= first.address + 100
+
+
 def test_a_block_begins_with_the_magic_code(device: FakeDevice, allocator: FakeAllocator) -> None:
     """The header holds 0x46414B45, which reads FAKE."""
     block = raw(device, allocator.allocate(8).address)

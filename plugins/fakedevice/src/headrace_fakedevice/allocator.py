@@ -19,11 +19,6 @@ from headrace_fakedevice.memory import (
 BYTES_VARIABLE = "HEADRACE_FAKEDEVICE_BYTES"
 DEFAULT_BYTES = 4 << 30
 
-# Processors have 48 or 57 bits of virtual address; nothing can be mapped at these numbers. They
-# still fit into a signed 64-bit integer.
-_BASE = 0x4641 << 48
-_SPAN = 1 << 41  # of one device; its index has 7 bits
-
 
 def memory_bytes() -> int:
     """How much memory each device has: ``HEADRACE_FAKEDEVICE_BYTES``, by default 4 GiB.
@@ -34,18 +29,17 @@ def memory_bytes() -> int:
     text = os.environ.get(BYTES_VARIABLE, str(DEFAULT_BYTES))
     if not (text.isascii() and text.isdecimal()):
         raise DeviceError(f"{BYTES_VARIABLE} must be a number of bytes; it is {text!r}")
-    return min(int(text), _SPAN)
+    return int(text)
 
 
 class FakeAllocator(Allocator):
-    """Gives blocks at ever higher addresses: none is used twice, so a stale one cannot fit."""
+    """Gives blocks of the device; there may be several allocators of one device."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         assert isinstance(device, FakeDevice)
-        self._blocks, self._counters = device.blocks, device.counters
+        self._device = device
         self._limit = memory_bytes()
-        self._next = _BASE + device.index * _SPAN
 
     def allocate(self, nbytes: int) -> FakeBuffer:
         """Return ``nbytes`` bytes of poison at a multiple of ``ALIGNMENT_BYTES``.
@@ -53,18 +47,18 @@ class FakeAllocator(Allocator):
         Raises:
             OutOfMemoryError: the device has not so much left.
         """
-        used = self._counters.live_bytes
+        device, used = self._device, self._device.counters.live_bytes
         if nbytes < 0:
-            raise MemoryFault(f"{self.device} was asked for {nbytes} bytes")
+            raise MemoryFault(f"{device} was asked for {nbytes} bytes")
         if used + nbytes > self._limit:
             raise OutOfMemoryError(
-                f"{self.device} cannot give {nbytes} bytes: {used} of its {self._limit} are in "
+                f"{device} cannot give {nbytes} bytes: {used} of its {self._limit} are in "
                 f"use. {BYTES_VARIABLE} sets how many it has"
             )
-        block = Block(self.device.index, self._next, nbytes)
-        self._next += -(-(nbytes + EDGE_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        self._blocks[block.address] = block
-        self._counters.allocated(nbytes)
+        block = Block(device.index, device.next_address, nbytes)
+        device.next_address += -(-(nbytes + EDGE_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        device.blocks[block.address] = block
+        device.counters.allocated(nbytes)
         return FakeBuffer(block, block.address, nbytes)
 
     def free(self, buffer: Buffer) -> None:
@@ -77,5 +71,5 @@ class FakeAllocator(Allocator):
         if (buffer.address, buffer.nbytes) != (block.address, block.nbytes):
             raise MemoryFault(f"a view cannot be freed, only all of {block}")
         block.free()
-        del self._blocks[block.address]
-        self._counters.freed(block.nbytes)
+        del self._device.blocks[block.address]
+        self._device.counters.freed(block.nbytes)

@@ -13,6 +13,11 @@ COUNT_VARIABLE = "HEADRACE_FAKEDEVICE_COUNT"
 DEFAULT_COUNT = 4
 MAX_COUNT = 128  # a device index has 7 bits
 
+# Processors have 48 or 57 bits of virtual address; nothing can be mapped at these numbers. They
+# still fit into a signed 64-bit integer.
+_FIRST_ADDRESS = 0x4641 << 48
+_ADDRESSES = 1 << 41  # of one device
+
 
 def device_count() -> int:
     """How many fake devices there are: ``HEADRACE_FAKEDEVICE_COUNT``, by default 4.
@@ -29,11 +34,18 @@ def device_count() -> int:
 
 
 class FakeDevice(Device):
-    """One opened device: the blocks of memory that are in use on it, and its counters."""
+    """One opened device.
+
+    Attributes:
+        blocks: the memory that is in use on it, by address.
+        next_address: where the next block begins; none is used twice, so a stale one cannot fit.
+        counters: what it did.
+    """
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
         self.blocks: dict[int, Block] = {}
+        self.next_address = _FIRST_ADDRESS + index * _ADDRESSES
         self.counters = counters(index)
 
     def close(self) -> None:
