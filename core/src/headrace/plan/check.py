@@ -31,13 +31,14 @@ def _problems(plan: Plan) -> Iterator[str]:
                 f"register {register.name!r} ends at byte {end} of chunk {register.chunk}, which "
                 f"has {size} bytes (offset {register.offset}, {register.slots} slots)"
             )
+    actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
     written: dict[int, str] = {}
     for position, task in enumerate(plan.tasks):
         used = [r for r in (*task.inputs, *task.outputs, task.workspace) if r is not None]
         if any(register >= registers for register in used):
             yield f"task {task.name!r} names register {max(used)}; there are {registers}"
             continue
-        if task.actor >= len(plan.actors) or position not in plan.actors[task.actor].tasks:
+        if actor_of.get(position) != task.actor:
             yield f"task {task.name!r} is not in the task list of its actor {task.actor}"
         if (task.kind is TaskKind.COMPUTE) != (task.call is not None):
             yield f"task {task.name!r} of kind {task.kind.value} has an op where it should not"

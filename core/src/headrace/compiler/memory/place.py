@@ -12,11 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 ALIGNMENT_BYTES = 512
 """Offsets are multiples of this: as the documented system aligns, and enough for any device."""
 
-LARGEST_FIRST_LIMIT = 2000
+LARGEST_FIRST_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,14 @@ def _largest_first(intervals: Sequence[Interval]) -> Placed:
 def _timeline(intervals: Sequence[Interval]) -> Placed:
     offsets = [0] * len(intervals)
     free = _FreeList()
-    by_end: list[tuple[int, int]] = []  # (last, index) of what is alive, sorted
+    by_end: list[tuple[int, int]] = []  # heap of (last, index) of what is alive
     for index in sorted(range(len(intervals)), key=lambda i: (intervals[i].first, i)):
         me = intervals[index]
         while by_end and by_end[0][0] < me.first:
-            gone = by_end.pop(0)[1]
+            gone = heappop(by_end)[1]
             free.give(offsets[gone], aligned(intervals[gone].nbytes))
         offsets[index] = free.take(aligned(me.nbytes))
-        insort(by_end, (me.last, index))
+        heappush(by_end, (me.last, index))
     return Placed(tuple(offsets), free.end)
 
 
