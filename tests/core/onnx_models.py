@@ -1,0 +1,50 @@
+"""Small ONNX models for tests: written in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import (
+    FunctionProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
+
+Shape = Sequence[int | str] | None
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def info(name: str, shape: Shape = (2, 3), dtype: int = FLOAT) -> ValueInfoProto:
+    """A graph input or output."""
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> NodeProto:
+    """A node; names are separated by blanks, and ``-`` is an input or output left out."""
+    takes, gives = ([n.replace("-", "") for n in text.split()] for text in (inputs, outputs))
+    return helper.make_node(op, takes, gives, **attrs)
+
+
+def model(
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[ValueInfoProto] = (info("x"),),
+    outputs: Sequence[ValueInfoProto] = (info("y", None),),
+    weights: Mapping[str, Any] | None = None,
+    opset: int = 17,
+    functions: Sequence[FunctionProto] = (),
+    **domains: int,
+) -> ModelProto:
+    """A model; ``domains`` are further operator sets."""
+    tensors = [numpy_helper.from_array(np.asarray(v), k) for k, v in (weights or {}).items()]
+    graph = helper.make_graph(list(nodes), "g", list(inputs), list(outputs), tensors)
+    imports = [helper.make_opsetid(k, v) for k, v in {"": opset, **domains}.items()]
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
+
+
+IDENTITY = model([node("Identity", "x", "y")])
