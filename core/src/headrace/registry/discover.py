@@ -1,0 +1,92 @@
+"""Finds backends in installed metadata. Imports nothing of them and reads no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, EntryPoints, distributions
+
+from packaging.utils import canonicalize_name
+
+GROUP = "headrace.backends"
+"""Entry-point group of backends; an entry's name is the device tag, its value a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledBackend:
+    """An entry point and what its distribution's metadata say.
+
+    Attributes:
+        tag: name of the entry point.
+        module: its value: the module that holds the hook implementations.
+        distribution, version: of the package.
+        requires: the package's ``Requires-Dist`` lines.
+        fault: why the metadata cannot be used; empty when they can.
+        implementation: the object with the hook implementations, when it is there already and
+            need not be imported.
+    """
+
+    tag: str
+    module: str
+    distribution: str = ""
+    version: str = ""
+    requires: tuple[str, ...] = ()
+    fault: str = ""
+    implementation: object = None
+
+
+def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
+    """Return every backend that is installed, sorted by tag, then distribution.
+
+    A distribution that is found twice counts once: the first on the path hides the others, as
+    the first module of a name does. A distribution whose metadata are damaged is reported in
+    ``fault`` and hides nothing.
+
+    Args:
+        path: folders to search; None means ``sys.path``.
+    """
+    found: list[InstalledBackend] = []
+    seen: set[str] = set()
+    for distribution in distributions() if path is None else distributions(path=list(path)):
+        # Most packages have no entry points of ours; their metadata are never parsed.
+        if GROUP not in (_text(distribution, "entry_points.txt") or ""):
+            continue
+        name = _name(distribution)
+        if canonicalize_name(name) in seen:
+            continue
+        seen.add(canonicalize_name(name))
+        found += _backends(distribution, name)
+    return tuple(sorted(found, key=lambda b: (b.tag, b.distribution, b.version, b.module)))
+
+
+def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBackend]:
+    try:
+        version = distribution.version or ""
+        requires = tuple(distribution.requires or ())
+        entries: EntryPoints = distribution.entry_points.select(group=GROUP)
+        pairs = [(entry.name, entry.value) for entry in entries]
+    except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
+        fault = f"its metadata cannot be read: {type(error).__name__}: {error}"
+        yield InstalledBackend(name.removeprefix("headrace-"), "", name, fault=fault)
+        return
+    for tag, module in pairs:
+        fault = ""
+        if not version:
+            fault = "its metadata have no version"
+        elif not all(part.isidentifier() for part in module.split(".")):
+            fault = f"entry point {tag} = {module!r} does not name a module, like package.plugin"
+        yield InstalledBackend(tag, module, name, version, requires, fault)
+
+
+def _name(distribution: Distribution) -> str:
+    try:
+        return distribution.metadata["Name"] or "(unnamed distribution)"
+    except Exception:  # noqa: BLE001 - as above; the fault is reported by _backends
+        return "(unnamed distribution)"
+
+
+def _text(distribution: Distribution, filename: str) -> str | None:
+    try:
+        return distribution.read_text(filename)
+    except (OSError, UnicodeDecodeError):
+        return None

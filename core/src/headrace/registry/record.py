@@ -1,0 +1,86 @@
+"""``BackendRecord``: what is known of one installed backend, and how far it got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How far a backend got. A closed set; ``FOUND`` and ``READY`` are the good ones."""
+
+    FOUND = "found"
+    """Installed; nothing speaks against it; its code has not run yet."""
+    BLOCKED = "blocked"
+    """Left out by the allow-list or the block-list."""
+    INCOMPATIBLE = "incompatible"
+    """Written for another version of headrace."""
+    DUPLICATE = "duplicate"
+    """Another distribution offers the same tag."""
+    IMPORT_FAILED = "import-failed"
+    """Its module raised while it was imported."""
+    INVALID = "invalid"
+    """It breaks the contract of ``headrace.hookspecs``."""
+    NO_HARDWARE = "no-hardware"
+    """It loaded, and there is no device for it here."""
+    READY = "ready"
+    """Loaded and checked; jobs may run on it."""
+
+
+class Phase(StrEnum):
+    """What the loader was doing when it decided on the state."""
+
+    DISCOVER = "discover"
+    """Reading installed metadata; no code of the plugin has run."""
+    IMPORT = "import"
+    """Importing the plugin's module."""
+    HOOKS = "hooks"
+    """Calling its hooks and checking the answers."""
+    COUNT = "count"
+    """Asking how many devices there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendRecord:
+    """One entry point of group ``headrace.backends``.
+
+    Attributes:
+        tag: name of the entry point, which is the device tag.
+        module: the module that it names.
+        distribution, version: of the installed package; both empty for a module handed over
+            directly.
+        state: how far it got.
+        phase: where that was decided.
+        cause: why the state is not good; empty otherwise.
+        hint: one command or action that helps; empty when the state is good.
+    """
+
+    tag: str
+    module: str
+    distribution: str = ""
+    version: str = ""
+    state: State = State.FOUND
+    phase: Phase = Phase.DISCOVER
+    cause: str = ""
+    hint: str = ""
+
+    @property
+    def origin(self) -> str:
+        """The package and its version, or the module where there is no package."""
+        if not self.distribution:
+            return f"module {self.module}"
+        return f"{self.distribution} {self.version}".rstrip()
+
+    def __str__(self) -> str:
+        return f"{self.tag} ({self.origin}): {self.state}" + (f": {self.cause}" * bool(self.cause))
+
+
+class Refusal(Exception):
+    """Why a backend is not served, while it is being loaded. Becomes part of its record."""
+
+    def __init__(self, state: State, phase: Phase, cause: str, hint: str = "") -> None:
+        super().__init__(cause)
+        self.state = state
+        self.phase = phase
+        self.cause = cause
+        self.hint = hint

@@ -1,0 +1,350 @@
+"""What a plugin answers is checked: every hook, every record, every field."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headrace.device import (
+    AllocatorEntry,
+    Device,
+    DeviceContext,
+    DeviceContextEntry,
+    DeviceEntry,
+    HostAllocator,
+    Kernel,
+    KernelEntry,
+    MemoryKind,
+    StreamIndexEntry,
+    StreamIndexGenerator,
+    dtypes,
+)
+from headrace.errors import PluginError
+from headrace.hookspecs import hookimpl
+from headrace.registry import Backend, BackendRecord, BackendRegistry
+
+Make = Callable[..., SimpleNamespace]
+
+
+def load(plugin: object) -> Backend:
+    return BackendRegistry.from_modules({"toy": plugin}).backend("toy")
+
+
+def refusal(plugin: object) -> BackendRecord:
+    """The record of a plugin that must be refused."""
+    registry = BackendRegistry.from_modules({"toy": plugin})
+    with pytest.raises(PluginError):
+        registry.backend("toy")
+    (record,) = registry.records()
+    return record
+
+
+def record(kind: Any, *args: object, **fields: object) -> object:
+    """A record of the right device with fields that a type checker would not let through."""
+    return kind("toy", *args, **fields)
+
+
+def kernel(op: str = "add", **fields: Any) -> KernelEntry:
+    return KernelEntry("toy", op, **{"create": lambda call: Kernel(), **fields})
+
+
+def test_headrace_devices_is_served(make_plugin: Make) -> None:
+    """The record of the plugin is what the backend holds."""
+    entry = DeviceEntry("toy", count=lambda: 3, versions={"driver": "1.2"})
+
+    assert load(make_plugin(headrace_devices=lambda: [entry])).device is entry
+
+
+def test_headrace_allocators_is_served(make_plugin: Make) -> None:
+    """The memory kind decides whether the backend works in host memory."""
+    entry = AllocatorEntry("toy", MemoryKind.DEVICE, 256, HostAllocator)
+    backend = load(make_plugin(headrace_allocators=lambda: [entry]))
+
+    assert backend.allocator is entry
+    assert not backend.works_in_host_memory
+
+
+def test_headrace_kernels_are_served_by_priority(make_plugin: Make) -> None:
+    """The table lists the kernels of an op, highest priority first."""
+    low, high = kernel(priority=-1), kernel(priority=5)
+    backend = load(make_plugin(headrace_kernels=lambda: (low, kernel("relu"), high)))
+
+    assert backend.kernels.entries("add") == (high, low)
+    assert backend.kernels.ops() == ("add", "relu")
+
+
+def test_headrace_device_contexts_replaces_the_default(make_plugin: Make) -> None:
+    """Without the hook a device is host-synchronous; with it, what the plugin says."""
+    entry = DeviceContextEntry("toy", lambda device, index: DeviceContext(device, index))
+
+    assert load(make_plugin()).context == DeviceContextEntry("toy", DeviceContext)
+    assert load(make_plugin(headrace_device_contexts=lambda: [entry])).context is entry
+
+
+def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make) -> None:
+    """Without the hook streams are numbered 0, 1, 2; with it, as the plugin says."""
+    entry = StreamIndexEntry("toy", lambda device_index: StreamIndexGenerator(device_index))
+
+    assert load(make_plugin()).streams == StreamIndexEntry("toy", StreamIndexGenerator)
+    assert load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams is entry
+
+
+@pytest.mark.parametrize("hook", ["headrace_devices", "headrace_allocators", "headrace_kernels"])
+def test_a_required_hook_that_is_absent_is_named(make_plugin: Make, hook: str) -> None:
+    """A plugin without one of the three is refused."""
+    refused = refusal(make_plugin(**{hook: None}))
+
+    assert refused.state == "invalid"
+    assert refused.phase == "hooks"
+    assert refused.cause == f"it does not implement {hook}, which is required"
+
+
+def test_a_hook_without_its_marker_is_named(make_plugin: Make) -> None:
+    """The usual slip: the function is there, ``@hookimpl`` is not."""
+    plugin = make_plugin(headrace_kernels=None)
+    plugin.headrace_kernels = lambda: [kernel()]
+
+    assert refusal(plugin).cause.startswith("its headrace_kernels is not marked with @hookimpl")
+
+
+def test_a_misspelt_hook_is_refused_with_the_right_name(make_plugin: Make) -> None:
+    """pluggy alone would accept it and never call it."""
+    refused = refusal(make_plugin(headrace_kernel=lambda: [kernel()]))
+
+    assert "no hook has that name; did you mean headrace_kernels?" in refused.cause
+
+
+def test_a_parameter_that_the_hook_does_not_have_is_refused(make_plugin: Make) -> None:
+    """Core would have nothing to pass."""
+    refused = refusal(make_plugin(headrace_kernels=lambda session: [kernel()]))
+
+    assert refused.state == "invalid"
+    assert "session" in refused.cause
+
+
+def with_default(limit: int = 3) -> None: ...
+def with_keyword_only(*, limit: int) -> None: ...
+def with_rest(*limits: int) -> None: ...
+
+
+@pytest.mark.parametrize("hook", [with_default, with_keyword_only, with_rest])
+def test_defaults_and_keyword_only_parameters_are_refused(
+    make_plugin: Make, hook: Callable[..., object]
+) -> None:
+    """pluggy would never fill them, and their default would win in silence."""
+    refused = refusal(make_plugin(headrace_kernels=hook))
+
+    assert "of its headrace_kernels has a default or is keyword-only" in refused.cause
+
+
+def test_a_wrapper_is_refused(make_plugin: Make) -> None:
+    """Wrappers change the answers of others; a backend answers for itself."""
+    plugin = make_plugin(headrace_kernels=None)
+
+    @hookimpl(wrapper=True)
+    def headrace_kernels() -> Any:
+        return (yield)
+
+    plugin.headrace_kernels = headrace_kernels
+
+    assert "headrace_kernels is a wrapper" in refusal(plugin).cause
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda: None, "returned None"),
+        (lambda: 7, "returned int, which is no iterable"),
+        (lambda: kernel(), "returned KernelEntry, which is no iterable"),
+        (lambda: ["add"], "returned 'add'; it must return KernelEntry records"),
+        (lambda: [DeviceEntry("toy")], "it must return KernelEntry records"),
+        (lambda: itertools.repeat(kernel()), "returned more than 100000 records"),
+    ],
+)
+def test_an_answer_must_be_records_of_the_hook(
+    make_plugin: Make, answer: Callable[[], object], says: str
+) -> None:
+    """None, a bare record, other types, an answer without end."""
+    assert says in refusal(make_plugin(headrace_kernels=answer)).cause
+
+
+def test_a_generator_that_raises_half_way_publishes_nothing(make_plugin: Make) -> None:
+    """The kernels before the error are not served: a backend is published whole or not at all."""
+
+    def half() -> Iterator[KernelEntry]:
+        yield kernel()
+        raise OSError("table is torn")
+
+    refused = refusal(make_plugin(headrace_kernels=half))
+
+    assert (refused.state, refused.cause) == ("invalid", "OSError: table is torn")
+
+
+@pytest.mark.parametrize(
+    ("hook", "answer"),
+    [
+        ("headrace_devices", DeviceEntry("other")),
+        ("headrace_allocators", AllocatorEntry("other", MemoryKind.HOST, 64, HostAllocator)),
+        ("headrace_kernels", KernelEntry("other", "add", lambda call: Kernel())),
+        ("headrace_device_contexts", DeviceContextEntry("other")),
+        ("headrace_stream_index_generators", StreamIndexEntry("other")),
+    ],
+)
+def test_a_record_for_another_device_is_refused(
+    make_plugin: Make, hook: str, answer: object
+) -> None:
+    """A backend answers for the tag of its entry point only."""
+    refused = refusal(make_plugin(**{hook: lambda: [answer]}))
+
+    assert f"its {hook} returned a" in refused.cause
+    assert "for device 'other'; the entry point is named 'toy'" in refused.cause
+
+
+@pytest.mark.parametrize("hook", ["headrace_devices", "headrace_allocators"])
+@pytest.mark.parametrize("number", [0, 2])
+def test_there_is_exactly_one_device_and_allocator(
+    make_plugin: Make, hook: str, number: int
+) -> None:
+    """No device, or two, is refused with the number."""
+    (entry,) = getattr(make_plugin(), hook)()
+    refused = refusal(make_plugin(**{hook: lambda: [entry] * number}))
+
+    assert f"its {hook} returned {number} records; it must return exactly one" == refused.cause
+
+
+@pytest.mark.parametrize(
+    ("hook", "entry"),
+    [
+        ("headrace_device_contexts", DeviceContextEntry("toy")),
+        ("headrace_stream_index_generators", StreamIndexEntry("toy")),
+    ],
+)
+def test_there_is_at_most_one_context_and_stream_record(
+    make_plugin: Make, hook: str, entry: object
+) -> None:
+    """None means the default, which is no error; two is one."""
+    assert load(make_plugin(**{hook: lambda: ()})).context == DeviceContextEntry("toy")
+    refused = refusal(make_plugin(**{hook: lambda: [entry, entry]}))
+
+    assert f"its {hook} returned 2 records; at most one is allowed" == refused.cause
+
+
+@pytest.mark.parametrize(
+    ("hook", "entry", "says"),
+    [
+        ("headrace_devices", record(DeviceEntry, count=3), "whose count cannot be called"),
+        ("headrace_devices", record(DeviceEntry, open="x"), "whose open cannot be called"),
+        ("headrace_devices", record(DeviceEntry, api_version="1.0"), "api_version is '1.0'"),
+        ("headrace_devices", record(DeviceEntry, api_version=(1,)), "api_version is (1,)"),
+        (
+            "headrace_allocators",
+            record(AllocatorEntry, "host", 64, HostAllocator),
+            "must be a MemoryKind",
+        ),
+        (
+            "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.HOST, 48, HostAllocator),
+            "alignment_bytes of its AllocatorEntry is 48; it must be a power of two",
+        ),
+        (
+            "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.HOST, 0, HostAllocator),
+            "must be a power of two",
+        ),
+        (
+            "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.HOST, 64, None),
+            "whose create cannot be called",
+        ),
+        ("headrace_kernels", kernel(create=None), "whose create cannot be called"),
+        ("headrace_kernels", kernel(match="float32"), "whose match cannot be called"),
+        ("headrace_kernels", kernel(priority="high"), "has priority 'high'"),
+        ("headrace_kernels", kernel("rellu"), "which headrace does not have; did you mean 'relu'?"),
+        (
+            "headrace_device_contexts",
+            record(DeviceContextEntry, 1),
+            "whose create cannot be called",
+        ),
+        ("headrace_stream_index_generators", record(StreamIndexEntry, 1), "cannot be called"),
+    ],
+)
+def test_every_field_is_checked(make_plugin: Make, hook: str, entry: object, says: str) -> None:
+    """A field of the wrong kind is found when the backend loads, not when a job runs."""
+    assert says in refusal(make_plugin(**{hook: lambda: [entry]})).cause
+
+
+@pytest.mark.parametrize(
+    ("api_version", "state"),
+    [
+        ((1, 0), "ready"),
+        ((1, 1), "incompatible"),
+        ((0, 9), "incompatible"),
+        ((2, 0), "incompatible"),
+    ],
+)
+def test_the_contract_version_decides(
+    make_plugin: Make, api_version: tuple[int, int], state: str
+) -> None:
+    """Same major, and no newer minor; the message names both versions."""
+    entry = DeviceEntry("toy", api_version=api_version)
+    registry = BackendRegistry.from_modules({"toy": make_plugin(headrace_devices=lambda: [entry])})
+    if state == "ready":
+        assert registry.backend("toy").device is entry
+    else:
+        named = ".".join(map(str, api_version))
+        with pytest.raises(PluginError, match=rf"version {named} .* this headrace has 1\.0"):
+            registry.backend("toy")
+    assert registry.records()[0].state == state
+
+
+def test_an_older_minor_is_served(make_plugin: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a later minor added is filled with defaults."""
+    monkeypatch.setattr("headrace.registry.check.API_VERSION", (1, 4))
+    entry = DeviceEntry("toy", api_version=(1, 2))
+
+    assert load(make_plugin(headrace_devices=lambda: [entry])).device is entry
+
+
+def test_the_same_kernel_twice_is_refused(make_plugin: Make) -> None:
+    """Equal op, match and priority: neither could ever be chosen."""
+    twice = [kernel(match=dtypes("float32")), kernel(match=dtypes("float32"))]
+    refused = refusal(make_plugin(headrace_kernels=lambda: twice))
+
+    assert "offers 'add' twice for float32 with priority 0" in refused.cause
+
+
+def test_kernels_that_differ_are_not_duplicates(make_plugin: Make) -> None:
+    """Another dtype, another priority or another op is another kernel."""
+    kernels = (
+        kernel(match=dtypes("float32")), kernel(match=dtypes("float64")), kernel(priority=-1),
+        kernel("relu"),
+    )  # fmt: skip
+
+    assert len(load(make_plugin(headrace_kernels=lambda: kernels)).kernels.entries("add")) == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(-1, "-1"), (True, "True"), ("2", "'2'"), (None, "None")]
+)
+def test_a_count_must_be_a_number(make_plugin: Make, count: object, shown: str) -> None:
+    """What ``count`` returns is checked like a record."""
+    entry = record(DeviceEntry, count=lambda: count)
+    refused = refusal(make_plugin(headrace_devices=lambda: [entry]))
+
+    assert (refused.state, refused.phase) == ("invalid", "count")
+    assert f"returned {shown}" in refused.cause
+
+
+def test_open_is_not_called_by_loading(make_plugin: Make) -> None:
+    """A device is opened by a session, never by looking at it."""
+
+    def open_device(index: int) -> Device:
+        raise AssertionError(f"opened device {index}")
+
+    entry = DeviceEntry("toy", open=open_device)
+
+    assert load(make_plugin(headrace_devices=lambda: [entry])).device.open is open_device
