@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from headrace.onnx.read import ModelFile
 from headrace.onnx.specialise import JobKey, job_key, specialise
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
+from headrace.runtime.bus import new_lock
 from headrace.tensor_spec import Array, TensorSpec
 
 
@@ -49,7 +49,7 @@ class JobCache:
         self._placement = placement
         self._registry = registry
         self._size = size
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._fixed: tuple[str, ...] = ()
         self._closed = False
