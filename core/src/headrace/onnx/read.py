@@ -134,7 +134,11 @@ def _parse(data: bytes, name: str) -> ModelProto:
     try:
         model.ParseFromString(data)
     except DecodeError as error:
-        hint = f"; it looks like {look}" if look else "; the file is damaged, truncated, or something else"
+        hint = (
+            f"; it looks like {look}"
+            if look
+            else "; the file is damaged, truncated, or something else"
+        )
         raise InvalidModelError(f"{name}: is not an ONNX model{hint}") from error
     # Unrelated bytes can be a well-formed message by chance, of which no field is a model's.
     if not model.ir_version and not model.HasField("graph"):
