@@ -1,9 +1,83 @@
-"""ONNX nodes for: activation functions with parameters."""
+"""ONNX nodes for: activations and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+import ml_dtypes
+import numpy as np
 
-CONVERTERS: Mapping[str, Converter] = {}
+from headrace.dtypes import float64
+from headrace.onnx.formula import at_least_float32, cast, scalar
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
+
+
+def _same(op: str, **defaults: float) -> Converter:
+    """The node that is one headrace op, with attributes of the same names."""
+
+    def convert(node: Node) -> Tensor:
+        attrs = {name: node.attr(name, default) for name, default in defaults.items()}
+        return node.one(op, [node.input(0)], **attrs)
+
+    return convert
+
+
+def _clip(node: Node) -> Tensor:
+    return node.one("clip", [node.input(0), _limit(node, 1, "min"), _limit(node, 2, "max")])
+
+
+def _limit(node: Node, index: int, name: str) -> Tensor | None:
+    """A limit, an attribute before opset 11; ONNX limits an absent one to the finite values."""
+    x = node.input(0)
+    if node.opset >= 11 and node.optional(index) is not None:
+        return node.input(index)
+    if node.opset < 11 and node.has_attr(name):
+        return scalar(node, node.attr(name, 0.0), x)
+    if not x.spec.dtype.is_float:
+        return None
+    info = ml_dtypes.finfo(x.spec.dtype.numpy)  # type: ignore[no-untyped-call]
+    return node.constant(np.array(info.min if name == "min" else info.max, x.spec.dtype.numpy))
+
+
+def _gelu(node: Node) -> Tensor:
+    approximate = node.attr("approximate", "none")
+    if approximate not in ("none", "tanh"):
+        node.invalid(f"approximate is none or tanh, not {approximate!r}")
+    return node.one("gelu", [node.input(0)], approximate=approximate)
+
+
+def _prelu(node: Node) -> Tensor:
+    return node.one("prelu", [node.input(0), node.input(1)])
+
+
+def _shrink(node: Node) -> Tensor:
+    """``x`` moved by ``bias`` towards 0 outside ``-lambd..lambd``, and 0 inside."""
+    dtype = node.input(0).spec.dtype
+    x = cast(node, node.input(0), float64 if dtype.is_int else at_least_float32(dtype))
+    bias, lambd = (node.attr(name, value) for name, value in (("bias", 0.0), ("lambd", 0.5)))
+    below = node.one("less", [x, scalar(node, -lambd, x)])
+    above = node.one("greater", [x, scalar(node, lambd, x)])
+    lowered = node.one("subtract", [x, scalar(node, bias, x)])
+    raised = node.one("add", [x, scalar(node, bias, x)])
+    inner = node.one("where", [above, lowered, scalar(node, 0, x)])
+    return cast(node, node.one("where", [below, raised, inner]), dtype)
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "Clip": _clip,
+    "HardSigmoid": _same("hard_sigmoid", alpha=0.2, beta=0.5),
+    "HardSwish": _same("hard_swish"),
+    "Swish": _same("swish", alpha=1.0),
+    "LeakyRelu": _same("leaky_relu", alpha=0.01),
+    "ThresholdedRelu": _same("thresholded_relu", alpha=1.0),
+    "Elu": _same("elu", alpha=1.0),
+    "Celu": _same("celu", alpha=1.0),
+    "Selu": _same("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Softplus": _same("softplus"),
+    "Softsign": _same("softsign"),
+    "Mish": _same("mish"),
+    "Gelu": _gelu,
+    "PRelu": _prelu,
+    "Shrink": _shrink,
+}

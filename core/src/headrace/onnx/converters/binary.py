@@ -1,9 +1,79 @@
-"""ONNX nodes for: elementwise arithmetic of two tensors, with broadcasting."""
+"""ONNX nodes for: elementwise arithmetic of two or more tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+from headrace.dtypes import float64, int64
+from headrace.onnx.formula import at_least_float32, cast, scalar
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
 
-CONVERTERS: Mapping[str, Converter] = {}
+
+def _same(op: str) -> Converter:
+    """The node of two inputs that is one headrace op, in every version."""
+
+    def convert(node: Node) -> Tensor:
+        return node.one(op, [node.input(0), node.input(1)])
+
+    return convert
+
+
+def _all(node: Node) -> list[Tensor]:
+    """The inputs of a node that takes any number of them, at least one."""
+    return [node.input(0), *(node.input(index) for index in range(1, len(node.inputs)))]
+
+
+def _chain(op: str) -> Converter:
+    """The node that joins its inputs one after another."""
+
+    def convert(node: Node) -> Tensor:
+        result, *others = _all(node)
+        for other in others:
+            result = node.one(op, [result, other])
+        return result
+
+    return convert
+
+
+def _sum(node: Node) -> Tensor:
+    inputs = _all(node)
+    return inputs[0] if len(inputs) == 1 else node.one("add_n", inputs)
+
+
+def _mean(node: Node) -> Tensor:
+    inputs = _all(node)
+    dtype = inputs[0].spec.dtype
+    wide = [cast(node, x, at_least_float32(dtype)) for x in inputs]
+    total = node.one("add_n", wide)
+    return cast(node, node.one("divide", [total, scalar(node, len(inputs), total)]), dtype)
+
+
+def _pow(node: Node) -> Tensor:
+    base, exponent = node.input(0), node.input(1)
+    dtype = base.spec.dtype
+    if dtype.is_int and exponent.spec.dtype.is_float:  # 4 ** 0.5 is 2, and not 4 ** 0
+        power = node.one("power", [cast(node, x, float64) for x in (base, exponent)])
+        return cast(node, power, dtype)
+    if dtype.is_int and dtype != exponent.spec.dtype:  # 64 bits keep the exponent and its sign
+        power = node.one("power", [cast(node, x, int64) for x in (base, exponent)])
+        return cast(node, power, dtype)
+    return node.one("power", [base, cast(node, exponent, dtype)])
+
+
+def _mod(node: Node) -> Tensor:
+    return node.one("mod", [node.input(0), node.input(1)], fmod=node.attr("fmod", 0))
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "Add": _same("add"),
+    "Sub": _same("subtract"),
+    "Mul": _same("multiply"),
+    "Div": _same("divide"),
+    "Max": _chain("maximum"),
+    "Min": _chain("minimum"),
+    "Sum": _sum,
+    "Mean": _mean,
+    "Pow": _pow,
+    "Mod": _mod,
+}

@@ -4,6 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+from headrace.dtypes import DType
+from headrace.onnx.node import Converter, Node
+from headrace.onnx.tensors import dtype_from_onnx
+from headrace.ops import Tensor
 
-CONVERTERS: Mapping[str, Converter] = {}
+
+def _cast(node: Node) -> Tensor:
+    return _to(node, dtype_from_onnx(node.attr("to"), str(node)))
+
+
+def _cast_like(node: Node) -> Tensor:
+    return _to(node, node.input(1).spec.dtype)
+
+
+def _to(node: Node, dtype: DType) -> Tensor:
+    # `round_mode` speaks of an 8-bit exponent type only, which is no tensor dtype here.
+    saturate = node.attr("saturate", 1)
+    return node.one("cast", [node.input(0)], dtype=dtype, saturate=saturate)
+
+
+CONVERTERS: Mapping[str, Converter] = {"Cast": _cast, "CastLike": _cast_like}

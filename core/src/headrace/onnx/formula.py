@@ -1,0 +1,24 @@
+"""Small steps that several converters are written in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.dtypes import DType, bfloat16, float16, float32
+from headrace.onnx.node import Node
+from headrace.ops import Tensor
+
+
+def cast(node: Node, tensor: Tensor, dtype: DType) -> Tensor:
+    """``tensor`` as ``dtype``; no op is added when it has that dtype."""
+    return tensor if tensor.spec.dtype == dtype else node.one("cast", [tensor], dtype=dtype)
+
+
+def scalar(node: Node, value: float, like: Tensor) -> Tensor:
+    """A constant of rank 0 with the dtype of ``like``."""
+    return node.constant(np.array(value, like.spec.dtype.numpy))
+
+
+def at_least_float32(dtype: DType) -> DType:
+    """Float32 for half floats, whose sums and squares soon leave their range; else ``dtype``."""
+    return float32 if dtype in (float16, bfloat16) else dtype

@@ -1,0 +1,62 @@
+"""``Elementwise``: what all ops share that compute each element from those at the same index."""
+
+from __future__ import annotations
+
+from headrace.dtypes import DType
+from headrace.op_call import OpCall
+from headrace.ops.schema import Op, SbpSignature
+from headrace.ops.shapes import broadcast
+from headrace.sbp import Broadcast, PartialSum, Sbp, Split
+from headrace.tensor_spec import TensorSpec
+
+
+class Elementwise(Op):
+    """``y`` has the broadcast shape of all inputs and the dtype of the first."""
+
+    @classmethod
+    def result_dtype(cls, call: OpCall) -> DType:
+        """The dtype of ``y``."""
+        return call.input(0).dtype
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        shapes = [spec.shape for spec in call.inputs if spec is not None]
+        return (TensorSpec(broadcast(call, *shapes), cls.result_dtype(call)),)
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        return tuple((i, 0) for i, spec in enumerate(call.inputs) if spec == call.outputs[0])
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return split_everywhere(call)
+
+
+def split_everywhere(call: OpCall) -> tuple[SbpSignature, ...]:
+    """Split along each axis of ``y``; an input that is stretched along it is whole everywhere."""
+    y = call.outputs[0]
+    signatures = []
+    for axis, dim in enumerate(y.shape):
+        if dim < 2:  # nothing to share out
+            continue
+        inputs: list[Sbp] = []
+        for spec in call.inputs:
+            own = -1 if spec is None else axis - (y.rank - spec.rank)
+            stretched = own < 0 or spec is None or spec.shape[own] != dim
+            inputs.append(Broadcast() if stretched else Split(own))
+        signatures.append(SbpSignature(tuple(inputs), (Split(axis),)))
+    return tuple(signatures)
+
+
+def partial(reduction: str, *layouts: tuple[int, ...], count: int) -> tuple[SbpSignature, ...]:
+    """Signatures with a partial result; each layout names the partial ones of ``count`` inputs.
+
+    Example:
+        >>> [str(s) for s in partial("sum", (0,), count=2)[0].inputs]
+        ['P', 'B']
+    """
+    part = PartialSum(reduction)
+    return tuple(
+        SbpSignature(tuple(part if i in layout else Broadcast() for i in range(count)), (part,))
+        for layout in layouts
+    )
