@@ -1,0 +1,76 @@
+// What every binding checks before it lets go of the GIL.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/window.h"
+
+namespace headrace::cpu::bind {
+
+namespace py = pybind11;
+
+template <class T>
+using Array = py::array_t<T, py::array::c_style>;
+using Dims = std::vector<std::int64_t>;
+
+// Each family adds its functions to the module.
+void RegisterConv(py::module_& m);
+void RegisterPool(py::module_& m);
+void RegisterElementwise(py::module_& m);
+
+std::string Text(const Dims& dims);  // "[3, 3]"
+Dims Shape(const py::array& array);
+Dims Tail(const Dims& dims, std::size_t skip);
+
+// Throws ValueError unless the array has this shape; `op` and `name` start the message.
+void RequireShape(const char* op, const char* name, const py::array& array, const Dims& expected);
+
+// Throws ValueError unless the array has 1 to 3 spatial axes after `leading` others.
+void RequireSpatialRank(const char* op, const char* name, const py::array& array,
+                        std::size_t leading);
+
+// The product of sizes, or -1 if it does not fit.
+std::int64_t Product(const Dims& dims);
+
+// The per-axis attributes as Python gives them: one number for each spatial axis.
+struct WindowArgs {
+  const Dims& kernel;
+  const Dims& strides;
+  const Dims& dilations;
+  const Dims& pads_begin;
+};
+
+// Checks lengths and signs against the spatial shapes. Every number stays below 2^31, so that no
+// product of two of them overflows inside a kernel.
+Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args);
+
+// Throws ValueError unless dims has `rank` numbers in [lowest, 2^31).
+void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t rank,
+                 std::int64_t lowest);
+
+// `dims` right-aligned in the three axes of a Window.
+std::array<Size, 3> Align(const Dims& dims, Size missing);
+
+template <class T>
+const T* ReadPointer(const char* op, const char* name, const Array<T>& array) {
+  // Vector code may assume what the language promises; numpy can break that promise.
+  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+    throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
+  }
+  return array.data();
+}
+
+template <class T>
+T* WritePointer(const char* op, const char* name, Array<T>& array) {
+  ReadPointer(op, name, array);
+  if (!array.writeable()) throw py::value_error(std::string(op) + ": " + name + " is read-only");
+  return array.mutable_data();
+}
+
+}  // namespace headrace::cpu::bind

@@ -1,0 +1,107 @@
+"""CPU kernels in C++.
+
+Arrays are C-contiguous and never converted; outputs are given, never made, and may not overlap
+inputs unless that is said. Sizes that do not fit raise ``ValueError``; another dtype or layout
+raises ``TypeError``. The GIL is released while a kernel runs, and no kernel keeps state between
+calls.
+
+Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. Tap ``k`` of
+output position ``o`` reads input position ``o * stride + k * dilation - pad_begin``.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Float = TypeVar("_Float", np.float32, np.float64)
+_Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
+
+def im2col(
+    x: NDArray[_Float],
+    cols: NDArray[_Float],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    out: Sequence[int],
+) -> None:
+    """Gather the windows of one image into columns; padding reads as 0.
+
+    x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written; out: the spatial
+    output shape.
+    """
+
+def col2im(
+    cols: NDArray[_Float],
+    y: NDArray[_Float],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    out: Sequence[int],
+) -> None:
+    """Add columns back onto the image that ``im2col`` would have read: its adjoint.
+
+    cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. ``out`` and the other
+    attributes are those of ``im2col`` on y, so for a transposed convolution ``out`` is the
+    spatial shape of its input.
+    """
+
+def depthwise_conv(
+    x: NDArray[_Float],
+    w: NDArray[_Float],
+    bias: NDArray[_Float] | None,
+    y: NDArray[_Float],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+) -> None:
+    """Convolve each channel by itself (groups == c); output channel j reads input channel j // m.
+
+    x: T[n, c, *spatial]; w: T[c * m, 1, *kernel]; bias: T[c * m] or None; y: T[n, c * m, *out],
+    whose shape decides the output size.
+    """
+
+def max_pool(
+    x: NDArray[_Number],
+    y: NDArray[_Number],
+    indices: NDArray[np.int64] | None,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    column_major: bool,
+) -> None:
+    """Take the largest element of each window; padding never wins, NaN always does.
+
+    x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are; the
+    last may overhang x. indices: int64[n, c, *out] or None: the first winner as a flat index into
+    all of x, its spatial part counted first axis fastest if ``column_major``. A window on padding
+    alone gives the lowest T and index -1.
+    """
+
+def avg_pool(
+    x: NDArray[_Float],
+    y: NDArray[_Float],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    pads_end: Sequence[int],
+    count_include_pad: bool,
+) -> None:
+    """Take the mean of each window.
+
+    x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are. The
+    divisor counts real elements, and explicit padding if ``count_include_pad``, but never the
+    overhang beyond x and ``pads_end`` that ceil_mode makes. A window in which nothing counts
+    gives 0.
+    """
+
+def erf(x: NDArray[_Float], y: NDArray[_Float]) -> None:
+    """Write the error function of x into y, within 2 units in the last place.
+
+    x, y: T[...] of one shape; may be the same array.
+    """
