@@ -40,6 +40,9 @@ from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
+Given = Sequence[Tensor | None]
+"""Tensors by position; None for one left out."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
@@ -178,10 +181,10 @@ class Importer:
         if len(made) < count:
             raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
         for name, tensor in zip(node.output[:count], made, strict=False):
-            if name:
+            if name and tensor is not None:
                 scope.bind(name, tensor)
 
-    def _op(self, site: Site) -> Sequence[Tensor]:
+    def _op(self, site: Site) -> Given:
         """Import a node of an op that ONNX declares."""
         domain, op = domain_of(site.node.domain), site.node.op_type
         opset = site.scope.opsets[domain]
@@ -206,7 +209,7 @@ class Importer:
         function: FunctionProto,
         opsets: Mapping[str, int],
         defaults: Attributes,
-    ) -> Sequence[Tensor]:
+    ) -> Given:
         """Put the body of a function in the place of its call."""
         where = f"{site.where}, in function {quote(function.name)}"
         if len(site.inputs) > len(function.input) or site.count > len(function.output):
@@ -220,7 +223,11 @@ class Importer:
             scope.bind(name, None)
         for name, tensor in zip(function.input, site.inputs, strict=False):
             scope.bind(name, tensor)
-        return self._body(function.node, function.output[: site.count], scope)
+        # A body made for a call need not compute what the call has no name for.
+        called = zip(function.output, site.node.output[: site.count], strict=False)
+        wanted = [inner for inner, outer in called if outer]
+        made = iter(self._body(function.node, wanted, scope))
+        return [next(made) if outer else None for outer in site.node.output[: site.count]]
 
     def _branch(self, site: Site) -> Sequence[Tensor]:
         """Put the branch that is taken in the place of an ``If``."""

@@ -129,21 +129,18 @@ def _check_size(size: int, name: str) -> None:
 def _parse(data: bytes, name: str) -> ModelProto:
     if not data:
         raise InvalidModelError(f"{name}: is empty")
-    look = next((look for start, look in _LOOKS if data.lstrip()[:32].startswith(start)), "")
+    begin = data[:64].lstrip()
+    look = next((look for start, look in _LOOKS if begin.startswith(start)), "")
     model = ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError as error:
-        hint = (
-            f"; it looks like {look}"
-            if look
-            else "; the file is damaged, truncated, or something else"
-        )
-        raise InvalidModelError(f"{name}: is not an ONNX model{hint}") from error
+        hint = f"looks like {look}" if look else "is damaged, truncated, or something else"
+        raise InvalidModelError(f"{name}: is not an ONNX model; it {hint}") from error
     # Unrelated bytes can be a well-formed message by chance, of which no field is a model's.
     if not model.ir_version and not model.HasField("graph"):
-        hint = f"; it looks like {look}" if look else ""
-        raise InvalidModelError(f"{name}: is not an ONNX model{hint}")
+        hint = f"looks like {look}" if look else "has neither a version nor a graph"
+        raise InvalidModelError(f"{name}: is not an ONNX model; it {hint}")
     return model
 
 
