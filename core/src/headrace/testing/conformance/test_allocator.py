@@ -1,0 +1,118 @@
+"""Memory of a device: aligned, independent, and holding what was copied into it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headrace.device import Buffer
+from headrace.dtypes import ALL, DType
+from headrace.errors import OutOfMemoryError
+from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.opened import OpenedDevice
+
+SIZES = (1, 2, 3, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 100_003, 1 << 20)
+
+
+def noise(nbytes: int, seed: int) -> Array:
+    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
+
+
+def content(opened: OpenedDevice, buffer: Buffer, nbytes: int) -> Array:
+    return opened.download(buffer, TensorSpec((nbytes,), "uint8"))
+
+
+@pytest.mark.parametrize("nbytes", [0, *SIZES])
+def test_memory_is_aligned(opened: OpenedDevice, nbytes: int) -> None:
+    """Every address is a multiple of what the record promises, whatever was allocated before."""
+    for _ in range(3):
+        buffer = opened.allocator.allocate(nbytes)
+        try:
+            assert buffer.address % opened.backend.allocator.alignment_bytes == 0
+            assert buffer.nbytes >= nbytes
+        finally:
+            opened.allocator.free(buffer)
+        opened.allocate(1)
+
+
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_data_survives_the_way_there_and_back(opened: OpenedDevice, nbytes: int) -> None:
+    """Every byte arrives, at sizes around those at which copies are split."""
+    data = noise(nbytes, nbytes)
+    assert np.array_equal(content(opened, opened.upload(data), nbytes), data)
+
+
+def test_nothing_can_be_allocated_and_copied(opened: OpenedDevice) -> None:
+    """Zero bytes are a size like any other: tensors may be empty."""
+    buffer = opened.upload(np.empty(0, np.uint8))
+    assert content(opened, buffer, 0).size == 0
+
+
+@pytest.mark.parametrize("dtype", sorted(ALL), ids=str)
+def test_every_dtype_survives_bit_for_bit(opened: OpenedDevice, dtype: DType) -> None:
+    """Copies do not look at what they copy: each NaN keeps its bits."""
+    bits = noise(256 * dtype.itemsize, dtype.number)
+    if dtype.kind == "b":
+        bits &= 1
+    spec = TensorSpec((4, 64), dtype)
+    array = bits.view(dtype.numpy).reshape(spec.shape)
+    result = opened.download(opened.upload(array), spec)
+    assert result.dtype == dtype.numpy
+    assert np.array_equal(result.reshape(-1).view(np.uint8), bits)
+
+
+def test_a_view_reads_its_part(opened: OpenedDevice) -> None:
+    """Also a view of a view, and an empty one at the end."""
+    data = noise(1000, 1)
+    buffer = opened.upload(data)
+    assert np.array_equal(content(opened, buffer.view(100, 300), 300), data[100:400])
+    inner = buffer.view(100, 300).view(37, 5)
+    assert np.array_equal(content(opened, inner, 5), data[137:142])
+    assert content(opened, buffer.view(1000, 0), 0).size == 0
+
+
+def test_a_view_writes_its_part_and_no_more(opened: OpenedDevice) -> None:
+    """The bytes beside it keep their value."""
+    data, patch = noise(1000, 1), noise(10, 2)
+    buffer, context = opened.upload(data), opened.compute()
+    context.copy_h2d(buffer.view(500, 10), opened.host_copy(patch))
+    context.synchronize()
+    data[500:510] = patch
+    assert np.array_equal(content(opened, buffer, 1000), data)
+
+
+def test_a_view_knows_where_it_is(opened: OpenedDevice) -> None:
+    """Addresses are those of the memory, so that alignment can be computed from them."""
+    buffer = opened.allocate(1024)
+    view = buffer.view(512, 100)
+    assert (view.address - buffer.address, view.nbytes) == (512, 100)
+
+
+def test_buffers_are_independent(opened: OpenedDevice) -> None:
+    """Many at once, of many sizes: no two share a byte, also after some were freed."""
+    sizes = SIZES[:10]
+    kept = [opened.upload(noise(size, size)) for size in sizes]
+    for size in sizes:
+        opened.allocator.free(opened.allocator.allocate(size))
+    more = [opened.upload(noise(size, size + 1)) for size in sizes]
+    for size, old, new in zip(sizes, kept, more, strict=True):
+        assert np.array_equal(content(opened, old, size), noise(size, size))
+        assert np.array_equal(content(opened, new, size), noise(size, size + 1))
+
+
+def test_copies_within_the_device(opened: OpenedDevice) -> None:
+    """The source keeps its data and the destination gets it."""
+    data = noise(3000, 1)
+    source, destination, context = opened.upload(data), opened.allocate(3000), opened.compute()
+    context.copy_d2d(destination, source)
+    context.synchronize()
+    assert np.array_equal(content(opened, destination, 3000), data)
+    assert np.array_equal(content(opened, source, 3000), data)
+
+
+def test_more_than_there_is_is_out_of_memory(opened: OpenedDevice) -> None:
+    """Nobody has an exbibyte; afterwards memory is given as before."""
+    with pytest.raises(OutOfMemoryError, match=str(1 << 60)):
+        opened.allocator.allocate(1 << 60)
+    data = noise(100, 1)
+    assert np.array_equal(content(opened, opened.upload(data), 100), data)

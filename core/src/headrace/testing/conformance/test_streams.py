@@ -1,0 +1,190 @@
+"""Streams of a device: order within one, waits between two, events, captured sequences, errors.
+
+Nothing here may pass by luck on a device that works at once: a device that runs late, as a real one
+under load, must pass as well, and one that runs early is given no more time than that.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+from headrace.device import Buffer, DeviceContext, Launch
+from headrace.errors import LaunchError
+from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.opened import OpenedDevice
+
+SPEC = TensorSpec((5, 7), "float32")
+ONE = np.full(SPEC.shape, 1, np.float32)
+X = np.arange(35, dtype=np.float32).reshape(SPEC.shape)
+
+
+def add(opened: OpenedDevice, context: DeviceContext, a: Buffer, b: Buffer, y: Buffer) -> Launch:
+    """``y = a + b`` on ``context``; skips where the device does not add."""
+    if not opened.backend.kernels.entries("add"):
+        pytest.skip(f"device {opened.backend.tag!r} has no kernel for add")
+    return opened.bind(context, "add", [(SPEC, a), (SPEC, b)], [y])
+
+
+@pytest.fixture
+def one(opened: OpenedDevice) -> Buffer:
+    """A buffer of ones."""
+    return opened.upload(ONE)
+
+
+def value(opened: OpenedDevice, buffer: Buffer) -> Array:
+    return opened.download(buffer, SPEC)
+
+
+def test_work_of_one_stream_is_done_in_order(opened: OpenedDevice, one: Buffer) -> None:
+    """Copy in, add three times, copy out, with one wait at the end."""
+    context, result = opened.compute(), opened.host(SPEC.nbytes)
+    a, b = opened.allocate(SPEC.nbytes), opened.allocate(SPEC.nbytes)
+    context.copy_h2d(a, opened.host_copy(X))
+    for source, destination in ((a, b), (b, a), (a, b)):
+        add(opened, context, source, one, destination)()
+    context.copy_d2h(result, b)
+    context.synchronize()
+    assert np.array_equal(result.array(SPEC), X + 3)
+
+
+def test_the_last_of_two_writes_stays(opened: OpenedDevice) -> None:
+    """Two copies to one place do not overtake each other."""
+    context, buffer = opened.compute(), opened.allocate(SPEC.nbytes)
+    context.copy_h2d(buffer, opened.host_copy(X))
+    context.copy_h2d(buffer, opened.host_copy(ONE))
+    context.synchronize()
+    assert np.array_equal(value(opened, buffer), ONE)
+
+
+def test_streams_wait_for_events_of_each_other(opened: OpenedDevice, one: Buffer) -> None:
+    """In, compute, out on three streams; the host waits for the last one only."""
+    h2d, compute, d2h = opened.h2d(), opened.compute(), opened.d2h()
+    x, y = opened.allocate(SPEC.nbytes), opened.allocate(SPEC.nbytes)
+    source, result = opened.host_copy(X), opened.host(SPEC.nbytes)
+    launch = add(opened, compute, x, one, y)
+    h2d.copy_h2d(x, source)
+    compute.wait_event(h2d.record_event())
+    launch()
+    d2h.wait_event(compute.record_event())
+    d2h.copy_d2h(result, y)
+    d2h.synchronize()
+    assert np.array_equal(result.array(SPEC), X + 1)
+
+
+def test_streams_take_turns(opened: OpenedDevice, one: Buffer) -> None:
+    """Twenty steps, each on the other stream than the one before and waiting for it."""
+    contexts = (opened.compute(), opened.d2h())
+    buffers = (opened.upload(X), opened.allocate(SPEC.nbytes))
+    launches = [add(opened, contexts[i], buffers[i], one, buffers[1 - i]) for i in range(2)]
+    for step in range(20):
+        if step:
+            contexts[step % 2].wait_event(contexts[1 - step % 2].record_event())
+        launches[step % 2]()
+    contexts[1].synchronize()
+    assert np.array_equal(value(opened, buffers[0]), X + 20)
+
+
+def test_an_event_waits_for_what_was_before_it(opened: OpenedDevice) -> None:
+    """After its wait the host may read; a second wait returns at once."""
+    buffer, context, result = opened.upload(X), opened.d2h(), opened.host(SPEC.nbytes)
+    context.copy_d2h(result, buffer)
+    event = context.record_event()
+    event.synchronize()
+    assert np.array_equal(result.array(SPEC), X)
+    event.synchronize()
+
+
+def test_an_event_before_any_work_is_reached(opened: OpenedDevice) -> None:
+    """Nothing was enqueued, so there is nothing to wait for: neither the host nor a stream."""
+    event, other = opened.compute().record_event(), opened.h2d()
+    event.synchronize()
+    buffer = opened.allocate(SPEC.nbytes)
+    other.wait_event(event)
+    other.copy_h2d(buffer, opened.host_copy(X))
+    other.synchronize()
+    assert np.array_equal(value(opened, buffer), X)
+
+
+def test_synchronize_without_work_returns(opened: OpenedDevice) -> None:
+    """On a fresh stream, and again and again."""
+    context = opened.compute()
+    for _ in range(3):
+        context.synchronize()
+
+
+def test_a_launch_reads_its_inputs_each_time(opened: OpenedDevice, one: Buffer) -> None:
+    """A kernel bound once computes with what its buffers hold when it is launched."""
+    context = opened.compute()
+    x, y = opened.allocate(SPEC.nbytes), opened.allocate(SPEC.nbytes)
+    launch = add(opened, context, x, one, y)
+    for factor in (1, -2, 3):
+        context.copy_h2d(x, opened.host_copy(X * factor))
+        launch()
+        context.synchronize()
+        assert np.array_equal(value(opened, y), X * factor + 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_captured_sequence_equals_its_launches(
+    opened: OpenedDevice, one: Buffer, count: int
+) -> None:
+    """In order, as often as it is called, and no less when a copy is among the launches."""
+    context = opened.compute()
+    start = opened.host_copy(X)
+    buffers = [opened.allocate(SPEC.nbytes) for _ in range(count + 1)]
+    launches = [
+        lambda: context.copy_h2d(buffers[0], start),
+        *(add(opened, context, buffers[i], one, buffers[i + 1]) for i in range(count)),
+    ]
+    for launch in launches:
+        launch()
+    context.synchronize()
+    wanted = value(opened, buffers[-1])
+    assert np.array_equal(wanted, X + count)
+
+    captured = context.capture(launches)
+    for _ in range(2):
+        context.copy_h2d(buffers[-1], opened.host(SPEC.nbytes))
+        captured()
+        context.synchronize()
+        assert np.array_equal(value(opened, buffers[-1]), wanted)
+
+
+def test_an_error_in_a_sequence_surfaces_once(opened: OpenedDevice, one: Buffer) -> None:
+    """Whoever launches or waits learns of it; then the stream is clean and computes again."""
+    context, y = opened.compute(), opened.allocate(SPEC.nbytes)
+    good = add(opened, context, one, one, y)
+
+    def bad() -> NoReturn:
+        raise ZeroDivisionError("on purpose")
+
+    def capture_launch_and_wait() -> None:
+        context.capture([good, bad, good])()
+        context.synchronize()
+
+    with pytest.raises((LaunchError, ZeroDivisionError)) as caught:
+        capture_launch_and_wait()
+    if isinstance(caught.value, LaunchError):
+        assert caught.value.index == 1
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    context.synchronize()
+    context.copy_h2d(y, opened.host(SPEC.nbytes))
+    good()
+    context.synchronize()
+    assert np.array_equal(value(opened, y), ONE + 1)
+
+
+def test_many_streams_at_once(opened: OpenedDevice, one: Buffer) -> None:
+    """Eight streams with work of their own do not disturb each other."""
+    contexts = [opened.compute() for _ in range(8)]
+    sources = [opened.upload(X * index) for index in range(8)]
+    results = [opened.allocate(SPEC.nbytes) for _ in range(8)]
+    for context, source, result in zip(contexts, sources, results, strict=True):
+        add(opened, context, source, one, result)()
+    for context in contexts:
+        context.synchronize()
+    for index, result in enumerate(results):
+        assert np.array_equal(value(opened, result), X * index + 1)
