@@ -30,8 +30,10 @@ def _conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
     for image, result in zip(x, y, strict=True):
         for index, (_, read) in enumerate(taps(image, window, positions, 0)):
             columns[:, index] = read
-        product = np.matmul(kernels, columns.reshape(groups, -1, math.prod(positions)))
-        product = product.reshape(out_channels, -1)
+        product = np.matmul(
+            kernels, columns.reshape(groups, kernels.shape[2], math.prod(positions))
+        )
+        product = product.reshape(out_channels, math.prod(positions))
         if bias is not None:
             product += bias
         result[...] = product.reshape(result.shape)

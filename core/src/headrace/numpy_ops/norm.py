@@ -33,15 +33,17 @@ def _normalization(call: OpCall, inputs: Sequence[Array | None], outputs: Sequen
 def _standardize(x: Array, epsilon: float, out: Array | None) -> tuple[Array, Array, Array]:
     """``(x - mean) / sqrt(variance + epsilon)`` along the last axis, the mean, and the factor.
 
-    In two passes: the mean of squares minus the square of the mean loses everything when the mean
-    is large.
+    The mean of squares minus the square of the mean would lose everything when the mean is large.
+    Its own rounding is put right by the mean of what is left after it is taken away.
     """
     mean = np.mean(x, axis=-1, keepdims=True)
     centred = np.subtract(x, mean, out=out)
+    rest = np.mean(centred, axis=-1, keepdims=True)
+    centred -= rest
     variance = np.mean(np.square(centred), axis=-1, keepdims=True)
     inv_std = 1 / np.sqrt(variance + x.dtype.type(epsilon))
     centred *= inv_std
-    return centred, mean, inv_std
+    return centred, mean + rest, inv_std
 
 
 def _grouped(

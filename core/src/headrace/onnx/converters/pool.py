@@ -4,6 +4,131 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter
+import numpy as np
 
-CONVERTERS: Mapping[str, Converter] = {}
+from headrace.onnx.converters.window import WindowAttrs, sliding_window, spatial_shape
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
+
+
+def _max_pool(node: Node) -> tuple[Tensor, ...]:
+    order = node.attr("storage_order", 0)
+    if order not in (0, 1):
+        node.invalid(f"storage_order is {order}; it may be 0 or 1")
+    return node.op(
+        "max_pool",
+        [node.input(0)],
+        outputs=node.output_count,
+        storage_order="column" if order else "row",
+        **_pool_attrs(node, sliding_window(node)),
+    )
+
+
+def _average_pool(node: Node) -> Tensor:
+    return node.one(
+        "avg_pool",
+        [node.input(0)],
+        count_include_pad=bool(node.attr("count_include_pad", 0)),
+        **_pool_attrs(node, sliding_window(node)),
+    )
+
+
+def _pool_attrs(node: Node, window: WindowAttrs) -> dict[str, object]:
+    return {
+        "kernel": window.kernel,
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "pads": window.pads,
+        # Where auto_pad is VALID the text of ONNX lets ceil_mode change nothing; its shape
+        # inference and every runtime round up all the same.
+        "ceil_mode": bool(node.attr("ceil_mode", 0)),
+    }
+
+
+def _global_average_pool(node: Node) -> Tensor:
+    return node.one("reduce_mean", [node.input(0)], axes=_spatial_axes(node), keep_dims=True)
+
+
+def _global_max_pool(node: Node) -> Tensor:
+    return node.one("reduce_max", [node.input(0)], axes=_spatial_axes(node), keep_dims=True)
+
+
+def _spatial_axes(node: Node) -> tuple[int, ...]:
+    rank = node.input(0).spec.rank
+    if rank < 3:
+        node.invalid(f"input 0 is {node.input(0).spec}; it must have a batch, channels and space")
+    return tuple(range(2, rank))
+
+
+def _lp_pool(node: Node) -> Tensor:
+    """Sums of powers over windows: each channel convolved with ones."""
+    x, window, p = node.input(0), sliding_window(node), _power(node)
+    channels, spatial = x.spec.shape[1], spatial_shape(node)
+    ones = node.constant(np.ones((channels, 1, *window.kernel), x.spec.dtype.numpy))
+    sums = node.one(
+        "conv",
+        [_magnitude_power(node, x, p), ones],
+        strides=window.strides,
+        dilations=window.dilations,
+        pads=_overhanging(window, spatial) if node.attr("ceil_mode", 0) else window.pads,
+        groups=channels,
+    )
+    return _root(node, sums, p)
+
+
+def _overhanging(window: WindowAttrs, spatial: tuple[int, ...]) -> tuple[int, ...]:
+    """The pads with enough at each end for the last window that ceil_mode adds, if it may."""
+    rank = len(spatial)
+    ends = []
+    for axis, size in enumerate(spatial):
+        begin, end, stride = window.pads[axis], window.pads[axis + rank], window.strides[axis]
+        extent = (window.kernel[axis] - 1) * window.dilations[axis] + 1
+        steps = -(-(size + begin + end - extent) // stride)
+        if steps * stride >= size + begin:
+            steps -= 1
+        ends.append(max(end, steps * stride + extent - size - begin))
+    return (*window.pads[:rank], *ends)
+
+
+def _global_lp_pool(node: Node) -> Tensor:
+    x, p = node.input(0), _power(node)
+    powers = _magnitude_power(node, x, p)
+    return _root(
+        node, node.one("reduce_sum", [powers], axes=_spatial_axes(node), keep_dims=True), p
+    )
+
+
+def _power(node: Node) -> int:
+    p: int = node.attr("p", 2)
+    if p < 1:
+        node.invalid(f"p is {p}; it must be at least 1")
+    return p
+
+
+def _magnitude_power(node: Node, x: Tensor, p: int) -> Tensor:
+    """``abs(x) ** p``."""
+    if p == 2:
+        return node.one("multiply", [x, x])
+    magnitude = node.one("abs", [x])
+    return magnitude if p == 1 else node.one("power", [magnitude, _scalar(node, x, p)])
+
+
+def _root(node: Node, sums: Tensor, p: int) -> Tensor:
+    """``sums ** (1 / p)``."""
+    if p == 2:
+        return node.one("sqrt", [sums])
+    return sums if p == 1 else node.one("power", [sums, _scalar(node, sums, 1 / p)])
+
+
+def _scalar(node: Node, like: Tensor, value: float) -> Tensor:
+    return node.constant(np.array(value, like.spec.dtype.numpy))
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "MaxPool": _max_pool,
+    "AveragePool": _average_pool,
+    "LpPool": _lp_pool,
+    "GlobalAveragePool": _global_average_pool,
+    "GlobalMaxPool": _global_max_pool,
+    "GlobalLpPool": _global_lp_pool,
+}

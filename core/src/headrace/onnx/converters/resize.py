@@ -2,8 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from headrace.onnx.node import Converter
+import numpy as np
 
-CONVERTERS: Mapping[str, Converter] = {}
+from headrace.onnx.axes import normal_axes
+from headrace.onnx.node import Converter, Node
+from headrace.ops import Tensor
+
+_COORDINATES = {
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Output length and scale of each axis of x; no scales means length over length."""
+
+    sizes: tuple[int, ...]
+    scales: tuple[float, ...] = ()
+
+
+def _resize(node: Node) -> Tensor:
+    if node.opset < 11:
+        return _upsample(node)
+    x, rank = node.input(0), node.input(0).spec.rank
+    named = node.attr("axes", None)
+    axes = tuple(range(rank)) if named is None else normal_axes(node, named, rank)
+    rule = node.attr("coordinate_transformation_mode", "half_pixel")
+    if rule not in _COORDINATES:
+        node.invalid(f"coordinate_transformation_mode {rule!r} is none of {sorted(_COORDINATES)}")
+    nearest = node.attr("nearest_mode", "round_prefer_floor")
+    if nearest not in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+        node.invalid(f"nearest_mode {nearest!r} is not known")
+    target = _target(node, axes)
+    return node.one(
+        "resize",
+        [x],
+        sizes=target.sizes,
+        scales=target.scales,
+        roi=_roi(node, axes) if rule == "tf_crop_and_resize" else (),
+        mode=_mode(node, ("nearest", "linear", "cubic")),
+        coordinates=rule,
+        rounding=nearest.removeprefix("round_"),
+        cubic_coeff=node.attr("cubic_coeff_a", -0.75),
+        exclude_outside=bool(node.attr("exclude_outside", 0)),
+        extrapolation=node.attr("extrapolation_value", 0.0),
+        antialias=bool(node.attr("antialias", 0)),
+    )
+
+
+def _target(node: Node, axes: tuple[int, ...]) -> _Target:
+    """What ``scales`` or ``sizes`` ask for; the axes that they do not name stay as they are."""
+    scales, sizes = _given(node, 2), _given(node, 3)
+    if (scales is None) == (sizes is None):
+        node.invalid("needs scales or sizes, and not both")
+    if scales is not None:
+        return _scaled(node, axes, scales)
+    lengths = tuple(map(int, sizes or ()))
+    shape = node.input(0).spec.shape
+    if len(lengths) != len(axes) or any(length < 0 for length in lengths):
+        node.invalid(f"sizes {lengths} must be {len(axes)} numbers, none negative")
+    result = list(shape)
+    for axis, length in zip(axes, lengths, strict=True):
+        result[axis] = length
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return _Target(tuple(result))
+    if policy not in ("not_larger", "not_smaller"):
+        node.invalid(f"keep_aspect_ratio_policy {policy!r} is not known")
+    if any(shape[axis] == 0 for axis in axes):
+        node.invalid(f"keep_aspect_ratio_policy {policy!r} on an empty input {shape}")
+    ratios = [length / shape[axis] for axis, length in zip(axes, lengths, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    factors = [1.0] * len(shape)
+    for axis in axes:
+        result[axis], factors[axis] = math.floor(scale * shape[axis] + 0.5), scale
+    return _Target(tuple(result), tuple(factors))
+
+
+def _scaled(node: Node, axes: tuple[int, ...], scales: Sequence[float]) -> _Target:
+    if len(scales) != len(axes) or not all(0 < scale < math.inf for scale in scales):
+        node.invalid(f"scales {tuple(scales)} must be {len(axes)} numbers, all above 0")
+    sizes = list(node.input(0).spec.shape)
+    factors = [1.0] * len(sizes)
+    for axis, scale in zip(axes, scales, strict=True):
+        # In float32, as exporters and runtimes multiply: 10 * float32(0.7) is 7 there, and a
+        # little less than 7 in float64.
+        sizes[axis] = math.floor(np.float32(sizes[axis]) * np.float32(scale))
+        factors[axis] = float(scale)
+    return _Target(tuple(sizes), tuple(factors))
+
+
+def _roi(node: Node, axes: tuple[int, ...]) -> tuple[float, ...]:
+    values = _given(node, 1)
+    if values is None or len(values) != 2 * len(axes):
+        node.invalid(f"roi {values} must be {2 * len(axes)} numbers with tf_crop_and_resize")
+    rank = node.input(0).spec.rank
+    begins, ends = [0.0] * rank, [1.0] * rank
+    for number, axis in enumerate(axes):
+        begins[axis], ends[axis] = values[number], values[number + len(axes)]
+    return (*begins, *ends)
+
+
+def _upsample(node: Node) -> Tensor:
+    """Upsample, and Resize of opset 10: element ``i`` reads the input at ``i / scale``.
+
+    Nearest takes the element before where an axis grows and the one after where it shrinks, so
+    axes that shrink are resized first, by themselves.
+    """
+    x = node.input(0)
+    mode = _mode(node, ("nearest", "linear"))
+    scales = tuple(node.attr("scales")) if node.opset < 9 else _given(node, 1)
+    if scales is None:
+        node.invalid("needs scales")
+    target = _scaled(node, tuple(range(x.spec.rank)), scales)
+    shrinking = {axis for axis, scale in enumerate(target.scales) if scale < 1}
+    if mode == "linear":
+        shrinking = set()
+    growing = set(range(x.spec.rank)) - shrinking
+    for rounding, chosen in (("ceil", shrinking), ("floor", growing)):
+        parts = [
+            (target.sizes[axis], target.scales[axis]) if axis in chosen else (length, 1.0)
+            for axis, length in enumerate(x.spec.shape)
+        ]
+        if all(scale == 1 for _, scale in parts):
+            continue
+        x = node.one(
+            "resize",
+            [x],
+            sizes=tuple(size for size, _ in parts),
+            scales=tuple(scale for _, scale in parts),
+            mode=mode,
+            coordinates="asymmetric",
+            rounding=rounding,
+        )
+    return x if x is not node.input(0) else node.one("identity", [x])
+
+
+def _mode(node: Node, known: tuple[str, ...]) -> str:
+    mode: str = node.attr("mode", "nearest")
+    if mode not in known:
+        node.invalid(f"mode {mode!r} is none of {', '.join(known)}")
+    return mode
+
+
+def _given(node: Node, index: int) -> tuple[float, ...] | None:
+    """The numbers of input ``index``; None when it is left out or empty, as opset 11 has it."""
+    if node.optional(index) is None or node.input(index).spec.elements == 0:
+        return None
+    return tuple(float(item) for item in node.value(index).reshape(-1))
+
+
+CONVERTERS: Mapping[str, Converter] = {"Resize": _resize, "Upsample": _upsample}
