@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.device.device import Device
-from headrace.errors import OutOfMemoryError
+from headrace.errors import DeviceError, OutOfMemoryError
 from headrace.tensor_spec import Array, TensorSpec
 
 
@@ -28,8 +28,20 @@ class Buffer:
         self.owner = owner
 
     def view(self, offset: int, nbytes: int) -> Buffer:
-        """The part from ``offset`` on; shares memory with this buffer, and is not freed itself."""
+        """The part from ``offset`` on; shares memory with this buffer, and is not freed itself.
+
+        Raises:
+            DeviceError: it reaches out of this buffer.
+        """
+        self._check_view(offset, nbytes)
         return Buffer(self.address + offset, nbytes, self.owner)
+
+    def _check_view(self, offset: int, nbytes: int) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
+            raise DeviceError(
+                f"a view of {nbytes} bytes at offset {offset} reaches out of {self.nbytes} bytes "
+                f"at {self.address:#x}"
+            )
 
 
 class HostBuffer(Buffer):
@@ -43,7 +55,12 @@ class HostBuffer(Buffer):
         self.memory = memory
 
     def view(self, offset: int, nbytes: int) -> HostBuffer:
-        """The part from ``offset`` on; shares memory with this buffer."""
+        """The part from ``offset`` on; shares memory with this buffer.
+
+        Raises:
+            DeviceError: it reaches out of this buffer.
+        """
+        self._check_view(offset, nbytes)
         return HostBuffer(self.memory[offset : offset + nbytes], self.owner)
 
     def array(self, spec: TensorSpec) -> Array:
@@ -55,7 +72,8 @@ class Allocator:
     """Gives memory of one device. Called while sessions open and close, never while jobs run.
 
     Core asks for a few large chunks and slices them itself, so an allocator needs no pool. May be
-    called from any thread, one call at a time for each device.
+    called from any thread, one call at a time for each device. There may be several allocators of
+    one device: what they must agree on belongs to the ``Device``.
     """
 
     def __init__(self, device: Device) -> None:
@@ -79,7 +97,7 @@ class HostAllocator(Allocator):
     ALIGNMENT_BYTES = 64  # a cache line, and the widest vector register
 
     def allocate(self, nbytes: int) -> HostBuffer:
-        """Return ``nbytes`` bytes of host memory; its content is whatever was there.
+        """Return host memory for ``nbytes`` bytes; its content is whatever was there.
 
         Raises:
             OutOfMemoryError: the host has not enough.
@@ -89,4 +107,5 @@ class HostAllocator(Allocator):
         except MemoryError:
             raise OutOfMemoryError(f"the host cannot give {nbytes} bytes") from None
         start = -raw.ctypes.data % self.ALIGNMENT_BYTES
-        return HostBuffer(raw[start : start + nbytes])
+        # Never empty: numpy places an empty slice at the beginning of what it was sliced from.
+        return HostBuffer(raw[start : start + max(nbytes, 1)])

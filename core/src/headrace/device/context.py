@@ -14,10 +14,11 @@ class Event:
     """A point in a stream's work. The default is a point that has been reached."""
 
     def synchronize(self) -> None:
-        """Block until the work recorded before the event is done.
+        """Block until the work recorded before the event is done. Callable from any thread.
 
         Raises:
-            Exception: what that work raised.
+            Exception: what that work raised. An event keeps its error: each call raises it, and
+                the stream that it came from still raises it once itself.
         """
 
 
@@ -27,8 +28,16 @@ class DeviceContext:
     The defaults describe a device that works in host memory and returns from every call when the
     work is done (``host_synchronous``). A device with real streams overrides the copies,
     ``synchronize``, ``record_event`` and ``wait_event``; work is done in the order in which it was
-    enqueued. One thread at a time uses a context; several contexts of a device are used at once.
-    Source and destination of a copy have equal ``nbytes`` and stay alive until it is done.
+    enqueued. One thread at a time uses a context; several contexts of a device, also of one stream
+    index, are used at once by several threads.
+
+    Source and destination of a copy have equal ``nbytes``. Until a copy is done both stay alive,
+    the source is not written and the destination not read; a context need not hold on to them.
+
+    Queued work that raises stops its stream: work behind it is dropped, or done with what memory
+    holds, but its error is not lost. ``synchronize`` raises the first one, once, and the stream is
+    clean again. A stream that waits for an event behind the failure has failed as well, so that
+    who waits for the last stream of a chain learns of it.
     """
 
     host_synchronous: bool = True
@@ -62,7 +71,12 @@ class DeviceContext:
         return Event()
 
     def wait_event(self, event: Event) -> None:
-        """Let work enqueued from now on wait for ``event``, which another context recorded."""
+        """Let work enqueued from now on wait for ``event``.
+
+        Another context recorded it: of this device, of another index, or of another backend. The
+        default blocks until it is reached, which is right for any event; override it for those
+        that the device can wait for itself, and keep the default for the others.
+        """
         event.synchronize()
 
     def capture(self, launches: Sequence[Launch]) -> Launch:
@@ -77,7 +91,7 @@ class DeviceContext:
         def run() -> None:
             index = 0
             try:
-                for index, launch in enumerate(fixed):
+                for index, launch in enumerate(fixed):  # noqa: B007 - `except` reads it
                     launch()
             except Exception as error:
                 raise LaunchError(index) from error
@@ -85,7 +99,7 @@ class DeviceContext:
         return run
 
     def close(self) -> None:
-        """Release the stream. Called once, after ``synchronize``."""
+        """Release the stream. Called once, after ``synchronize``; nothing is queued any more."""
 
     def _host(self, buffer: Buffer) -> HostBuffer:
         if not isinstance(buffer, HostBuffer):

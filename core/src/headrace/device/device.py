@@ -6,8 +6,9 @@ from __future__ import annotations
 class Device:
     """What ``DeviceEntry.open`` returns: the plugin's handle of one device.
 
-    Subclass it to hold driver handles. Opened at most once for each index in a process, closed
-    when the last session that uses it closes. Contexts and allocators are created for it.
+    Subclass it to hold driver handles. Never open twice at a time for one index; closed when the
+    last session that uses it closes, and opened again for the next. Contexts and allocators are
+    created for it.
     """
 
     def __init__(self, index: int = 0) -> None:

@@ -28,8 +28,9 @@ class DeviceEntry:
 
     Attributes:
         tag: the word users write: equal to the entry point's name.
-        count: how many devices there are; may load the driver; 0 means no hardware.
-        open: opens the device of an index below ``count``.
+        count: how many devices there are; may load the driver; 0 means no hardware. Called more
+            than once, and always gives the same number.
+        open: opens the device of an index; core has checked that it is below ``count``.
         capabilities: what it can do beyond the core contract, as conformance tags.
         api_version: the contract that the plugin was written for, (major, minor).
         versions: driver and library versions to show, by name.
@@ -52,7 +53,7 @@ class AllocatorEntry:
         memory_kind: ``MemoryKind.DEVICE``, or ``MemoryKind.HOST`` when kernels work in host memory
             (then nothing is copied between the host and the device).
         alignment_bytes: what ``allocate`` guarantees, a power of two.
-        create: makes the allocator of an opened device.
+        create: makes an allocator of an opened device; called any number of times for one.
     """
 
     tag: str

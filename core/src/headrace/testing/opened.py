@@ -67,7 +67,7 @@ class OpenedDevice:
 
     def host(self, nbytes: int) -> HostBuffer:
         """``nbytes`` bytes of zeros on the host."""
-        buffer = self._host.allocate(nbytes)
+        buffer = self._host.allocate(nbytes).view(0, nbytes)
         buffer.memory[:] = 0
         self._hosts.append(buffer)  # a queued copy does not keep its source alive
         return buffer

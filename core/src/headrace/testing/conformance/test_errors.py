@@ -128,12 +128,14 @@ def test_every_gap_of_this_device_is_said(device: str, backend: Backend) -> None
     found = gaps(backend)
     if not found:
         pytest.skip(f"device {backend.tag!r} has a kernel for every op and dtype of the suite")
+    silent: list[str] = []
     for (op, dtype), case in found.items():
         try:
             run_op(device, case)
         except UnsupportedError as error:
-            for word in (op, dtype, repr(backend.tag)):
-                assert word in str(error), f"{case}: {error}"
+            words = (op, dtype, repr(backend.tag))
+            silent += [f"{case}: no {word} in {error}" for word in words if word not in str(error)]
+    assert silent == []
 
 
 class _Failing(Kernel):
