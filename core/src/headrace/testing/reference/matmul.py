@@ -1,8 +1,36 @@
-"""Matrix products: the oracle."""
+"""Products of matrices: the oracle, one sum of products for each element."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {}
+import numpy as np
+
+from headrace.tensor_spec import Array
+from headrace.testing.reference.integers import wrapped
+
+
+def _matmul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
+    left = a[None, :] if a.ndim == 1 else a
+    right = b[:, None] if b.ndim == 1 else b
+    rows, depth = left.shape[-2:][::-1] if transpose_a else left.shape[-2:]
+    columns = right.shape[-2] if transpose_b else right.shape[-1]
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left = np.broadcast_to(left, batch + left.shape[-2:])
+    right = np.broadcast_to(right, batch + right.shape[-2:])
+    y = np.empty((*batch, rows, columns), a.dtype)
+    number = int if a.dtype.kind in "iu" else float
+    for *at, row, column in np.ndindex(*y.shape):
+        total: Any = number(0)
+        for k in range(depth):
+            one = left[(*at, k, row) if transpose_a else (*at, row, k)]
+            other = right[(*at, column, k) if transpose_b else (*at, k, column)]
+            total += number(one) * number(other)
+        y[(*at, row, column)] = wrapped(total, y) if number is int else total
+    if b.ndim == 1:
+        y = y[..., 0]
+    return y[..., 0, :] if a.ndim == 1 and b.ndim > 1 else y[..., 0] if a.ndim == 1 else y
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"matmul": _matmul}
