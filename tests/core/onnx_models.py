@@ -16,7 +16,7 @@ from onnx import (
     numpy_helper,
 )
 
-Shape = Sequence[int | str] | None
+Shape = Sequence[int | str | None] | None
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 

@@ -16,6 +16,7 @@ from headrace.errors import (
     UnsupportedModelError,
 )
 from headrace.onnx import limits
+from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.importer import Importer
 from headrace.onnx.read import read_model
 from headrace.placement import Placement
@@ -183,11 +184,9 @@ def test_ops_that_onnx_writes_in_others_need_no_converter(
     load_near: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bodies of both kinds take the node's place: fixed ones, and those made for its inputs."""
-    from headrace.onnx import importer, support
-
-    fewer = {k: v for k, v in importer.CONVERTERS.items() if k not in ("ReduceL1", "CenterCropPad")}
-    monkeypatch.setattr(importer, "CONVERTERS", fewer)
-    monkeypatch.setattr(support, "CONVERTERS", fewer)
+    fewer = {k: v for k, v in CONVERTERS.items() if k not in ("ReduceL1", "CenterCropPad")}
+    monkeypatch.setattr("headrace.onnx.importer.CONVERTERS", fewer)
+    monkeypatch.setattr("headrace.onnx.support.CONVERTERS", fewer)
     nodes = [node("ReduceL1", "x axes", "t"), node("CenterCropPad", "t size", "y")]
     source = model(nodes, weights={"axes": np.array([1]), "size": np.array([4, 1])}, opset=18)
     assert ran(load_near, source, x=-X)["y"].tolist() == [[0], [3], [12], [0]]

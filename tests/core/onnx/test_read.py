@@ -84,9 +84,10 @@ def test_an_unknown_format_version_is_refused(version: int) -> None:
 
 def test_a_model_without_operator_set_graph_or_outputs_is_refused() -> None:
     """Each of the three is named when it is missing."""
-    for field, says in (("opset_import", "operator set"), ("graph", "no graph")):
-        with pytest.raises(InvalidModelError, match=says):
-            read_model(changed(lambda m, field=field: m.ClearField(field)))
+    with pytest.raises(InvalidModelError, match="operator set"):
+        read_model(changed(lambda m: m.ClearField("opset_import")))
+    with pytest.raises(InvalidModelError, match="no graph"):
+        read_model(changed(lambda m: m.ClearField("graph")))
     with pytest.raises(InvalidModelError, match="no outputs"):
         read_model(changed(lambda m: m.graph.ClearField("output")))
 

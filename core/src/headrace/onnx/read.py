@@ -18,7 +18,7 @@ from onnx import GraphProto, ModelProto
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits, tensors
-from headrace.onnx.calls import Functions, check_domains, collect_functions, domain_of, opsets_of
+from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.graphs import check_graph
 from headrace.onnx.text import quote
 from headrace.tensor_spec import Array
@@ -151,7 +151,7 @@ def _check_versions(model: ModelProto, name: str) -> None:
             f"{name}: has format version (ir_version) {model.ir_version}; headrace knows {first} "
             f"to {last}"
         )
-    if not any(domain_of(entry.domain) == "" for entry in model.opset_import):
+    if not model.opset_import:
         raise InvalidModelError(f"{name}: does not say which operator set it is written for")
 
 
