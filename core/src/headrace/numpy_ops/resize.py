@@ -126,6 +126,8 @@ def _coordinates(call: OpCall, axis: int, length: int, size: int, scale: float) 
 
 
 def _round(places: Array, rounding: str) -> Array:
+    halves = np.round(places * 2) / 2
+    places = np.where(np.abs(places - halves) <= 1e-6 + 1e-7 * np.abs(places), halves, places)
     rounded = {
         "prefer_floor": lambda: np.ceil(places - 0.5),
         "prefer_ceil": lambda: np.floor(places + 0.5),

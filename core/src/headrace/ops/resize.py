@@ -34,6 +34,8 @@ class Resize(Op):
     - tf_crop_and_resize: ``i`` of ``n`` points spread evenly over the part of the axis that ``roi``
       names, its middle when ``n`` is 1. Points outside the input give ``extrapolation``.
 
+    Nearest takes a place as close to a multiple of one half as the rounding of a float32 scale may
+    leave it (``1e-6 + 1e-7 * place``) for that multiple: a scale of 0.6 is 0.60000002 in a file.
     Elements beyond an edge read as the edge, or not at all with ``exclude_outside`` (the other
     weights are then scaled up). An axis of equal length and scale 1 is copied, unless it is
     cropped. Integers are interpolated exactly and cut towards zero, into the range of their dtype.

@@ -50,6 +50,13 @@ _ROUNDING = tuple(
     for rule, direction, size in (("asymmetric", "x3", 15), ("half_pixel", "halves", 10))
 )
 
+_ALMOST = tuple(
+    # float32(0.6) is a little more than 0.6: the second element lies a little before 2.
+    _case(f"{rounding}-almost-an-integer", _X, (1, 2, 4, 3), rounding=rounding,
+          scales=(1, 1, 1, float(np.float32(0.6))))
+    for rounding in ("floor", "ceil")
+)  # fmt: skip
+
 _OPTIONS = (
     _case("cubic-coefficient", _X, (1, 2, 6, 9), mode="cubic", cubic_coeff=-0.5),
     _case("cubic-exclude-outside", _X, (1, 2, 6, 9), mode="cubic", exclude_outside=True),
@@ -91,7 +98,7 @@ _DTYPES = tuple(
     for mode in ("linear", "cubic")
 )
 
-CASES: tuple[Case, ...] = _RULES + _SCALES + _ROUNDING + _OPTIONS + _SHAPES + _DTYPES
+CASES: tuple[Case, ...] = _RULES + _SCALES + _ROUNDING + _ALMOST + _OPTIONS + _SHAPES + _DTYPES
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

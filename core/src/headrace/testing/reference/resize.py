@@ -80,6 +80,9 @@ def _look(
 
 
 def _nearest(at: Fraction, rounding: str) -> int:
+    half = Fraction(math.floor(2 * at + Fraction(1, 2)), 2)
+    if abs(at - half) <= Fraction("1e-6") + Fraction("1e-7") * abs(at):
+        at = half
     low = math.floor(at)
     if rounding == "floor":
         return low
