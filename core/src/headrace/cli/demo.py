@@ -1,0 +1,75 @@
+"""``headrace demo``: a trained model that nobody here made, at work on files of the user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from headrace.cli.file_types import FileType, Unreadable
+
+Results = Sequence[tuple[Path, "FileType | Unreadable"]]
+
+
+@click.command()
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="TAG[:N]",
+    help="Where to run; `headrace devices` lists what there is.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list, for programs.")
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the model is kept. Default: HEADRACE_CACHE, or the platform's cache folder.",
+)
+@click.pass_context
+def demo(
+    ctx: click.Context, files: Sequence[Path], device: str, as_json: bool, cache: Path | None
+) -> None:
+    """Say what type each FILE is, with the trained model of the package magika.
+
+    The first run brings the package with `pip download` and keeps it. Answers and scores are those
+    of magika's own tool.
+    """
+    from headrace.cli.cache import cache_folder, fetch_wheel
+    from headrace.cli.file_types import PACKAGE, RELEASE, FileTyper, Unreadable
+
+    wheel = fetch_wheel(PACKAGE, RELEASE, cache or cache_folder())
+    with FileTyper(wheel, device) as typer:
+        results = list(zip(files, typer.identify(files), strict=True))
+    if as_json:
+        click.echo(json.dumps([{"path": str(p), **asdict(r)} for p, r in results], indent=2))
+    else:
+        _print(results)
+    if any(isinstance(result, Unreadable) for _, result in results):
+        ctx.exit(1)
+
+
+def _print(results: Results) -> None:
+    from headrace.cli.file_types import FileType
+    from headrace.cli.show import print_table, printable
+
+    rows = [
+        (
+            str(path),
+            result.label,
+            f"{result.description} ({result.group})",
+            f"{int(result.score * 100)}%",
+        )
+        if isinstance(result, FileType)
+        else (str(path), printable("error", "red"), result.reason, "-")
+        for path, result in results
+    ]
+    print_table(("file", "type", "description", "score"), rows, right=("score",))

@@ -1,0 +1,180 @@
+"""Inputs of a model from options: files, random numbers, sizes of open dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from headrace.dtypes import DType
+    from headrace.onnx.model import Model
+    from headrace.onnx.signature import TensorInfo
+    from headrace.tensor_spec import Array, TensorSpec
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+DEFAULT_SIZE = 1
+"""Size of an open dimension that neither ``--dim`` nor an input of the user decides."""
+
+
+def model_options(function: _Function) -> _Function:
+    """Add the argument and the options that every command about a model has."""
+    for decorate in (
+        click.option(
+            "--dim",
+            "dims",
+            multiple=True,
+            metavar="NAME=N",
+            help="Size of an open dimension of the inputs, by its name in the model. Default: 1.",
+        ),
+        click.option(
+            "--input",
+            "inputs",
+            multiple=True,
+            metavar="NAME=FILE.npy",
+            help="Value of an input.",
+        ),
+        click.option(
+            "--device",
+            default="cpu",
+            show_default=True,
+            metavar="TAG[:N]",
+            help="Where to run; `headrace devices` lists what there is.",
+        ),
+        click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+    ):
+        function = decorate(function)
+    return function
+
+
+def read_inputs(texts: Sequence[str], model: Model) -> dict[str, Array]:
+    """The arrays that ``--input`` names.
+
+    Raises:
+        InputError: an option is malformed, names no input of the model or one twice, or its file
+            is no array.
+    """
+    from headrace.errors import InputError
+
+    names = [info.name for info in model.inputs]
+    arrays: dict[str, Array] = {}
+    for text in texts:
+        # Both the name and the path may hold '=': the split is where a name of the model ends.
+        name = next((n for n in names if text.startswith(f"{n}=")), None)
+        if name is None:
+            known = ", ".join(map(repr, names)) or "none"
+            raise InputError(
+                f"--input {text!r} does not begin with the name of an input and '='; "
+                f"the model's inputs are {known}"
+            )
+        if name in arrays:
+            raise InputError(f"--input gives {name!r} twice")
+        arrays[name] = _read_array(name, text[len(name) + 1 :])
+    return arrays
+
+
+def specs_for(
+    model: Model, arrays: Mapping[str, Array], dim_texts: Sequence[str]
+) -> dict[str, TensorSpec]:
+    """Specs of the required inputs that have no array, with all dimensions decided.
+
+    An open dimension has the size that ``--dim`` says, else the one that an array of the user has
+    where the model uses the same name, else 1.
+
+    Raises:
+        InputError: ``--dim`` is malformed or names no dimension; the rank of an input is open.
+    """
+    from headrace.errors import InputError
+    from headrace.tensor_spec import TensorSpec
+
+    sizes = _sizes_of(model, arrays) | _read_dims(dim_texts, model)
+    specs = {}
+    for info in model.inputs:
+        if info.optional or info.name in arrays:
+            continue
+        if info.shape is None:
+            raise InputError(
+                f"input {info.name!r} has no rank in the model; give its value: "
+                f"--input {info.name}=FILE.npy"
+            )
+        shape = [
+            dim if isinstance(dim, int) else sizes.get(dim or "", DEFAULT_SIZE)
+            for dim in info.shape
+        ]
+        specs[info.name] = TensorSpec(shape, info.dtype)
+    return specs
+
+
+def random_arrays(specs: Mapping[str, TensorSpec], seed: int) -> dict[str, Array]:
+    """An array for each spec, the same for the same seed.
+
+    Floats are from the standard normal distribution, bytes are 0 to 255, other integers are 0 or
+    1: these are often indices, and a model has at least two of whatever it looks up.
+    """
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    return {name: _random(generator, spec.shape, spec.dtype) for name, spec in specs.items()}
+
+
+def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    if dtype.is_float:
+        return generator.standard_normal(shape).astype(dtype.numpy)
+    high = 256 if dtype.name == "uint8" else 2
+    return generator.integers(0, high, shape).astype(dtype.numpy)
+
+
+def _read_array(name: str, file: str) -> Array:
+    import numpy as np
+
+    from headrace.errors import InputError
+
+    try:
+        array = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"input {name!r}: there is no file {file!r}") from None
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"input {name!r}: {file!r} is not a .npy file: {error}") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InputError(f"input {name!r}: {file!r} holds several arrays; save one with numpy.save")
+    return array
+
+
+def _sizes_of(model: Model, arrays: Mapping[str, Array]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for info in model.inputs:
+        array = arrays.get(info.name)
+        if array is not None and info.shape is not None and array.ndim == len(info.shape):
+            for dim, size in zip(info.shape, array.shape, strict=True):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, size)
+    return sizes
+
+
+def _read_dims(texts: Sequence[str], model: Model) -> dict[str, int]:
+    from headrace.errors import InputError
+
+    known = _open_dims(model.inputs)
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal():
+            raise InputError(f"--dim {text!r} is not NAME=N, for example batch=4")
+        if name not in known:
+            open_dims = ", ".join(map(repr, known)) or "none"
+            raise InputError(
+                f"--dim {text!r}: no input has a dimension of that name; open are {open_dims}"
+            )
+        sizes[name] = int(size)
+    return sizes
+
+
+def _open_dims(inputs: Sequence[TensorInfo]) -> list[str]:
+    dims = [dim for info in inputs for dim in info.shape or () if isinstance(dim, str)]
+    return list(dict.fromkeys(dims))

@@ -1,0 +1,50 @@
+"""``ErrorGroup``: an error is one line on stderr and an exit code, not a traceback."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+import click
+
+from headrace.errors import (
+    HeadraceError,
+    InputError,
+    InvalidModelError,
+    PlacementError,
+    UnknownDeviceError,
+)
+
+BAD_INPUT = (InputError, InvalidModelError, PlacementError, UnknownDeviceError)
+"""Errors in what the user typed or handed over; as wrong options, they end with code 2."""
+
+INTERRUPTED = 128 + 2
+"""What shells report of a program that was ended by Ctrl-C: 128 plus the number of the signal."""
+
+
+class CommandError(click.ClickException):
+    """A message that is all the user needs: printed in red on one line, without usage."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(" ".join(message.split()))
+        self.exit_code = exit_code  # type: ignore[misc] # click declares it so, and reads it here
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line to ``file``, or to stderr."""
+        click.secho(f"error: {self.message}", file=file or sys.stderr, fg="red")
+
+
+class ErrorGroup(click.Group):
+    """A command group that reports ``HeadraceError`` and Ctrl-C as a shell user expects."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand."""
+        try:
+            return super().invoke(ctx)
+        except HeadraceError as error:
+            if ctx.params.get("traceback"):
+                raise
+            raise CommandError(str(error), 2 if isinstance(error, BAD_INPUT) else 1) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)

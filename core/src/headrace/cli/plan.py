@@ -1,0 +1,28 @@
+"""``headrace plan``: what would run, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from headrace.cli.feeds import model_options, read_inputs, specs_for
+
+
+@click.command()
+@model_options
+def plan(model: Path, device: str, inputs: Sequence[str], dims: Sequence[str]) -> None:
+    """Show the plan of an ONNX MODEL: actors, their tasks, and the memory they use.
+
+    The plan is for one set of input shapes; --dim and --input choose it. Nothing runs.
+    """
+    from headrace.cli.show import escape
+    from headrace.onnx import load
+    from headrace.plan.dump import dump
+
+    with load(model, device) as loaded:
+        arrays = read_inputs(inputs, loaded)
+        specs = specs_for(loaded, arrays, dims)
+        for line in dump(loaded.plan_for({**specs, **arrays})).splitlines():
+            click.echo(escape(line))

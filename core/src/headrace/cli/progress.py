@@ -1,0 +1,46 @@
+"""A progress bar on stderr that follows what pip reports."""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from headrace.cli.show import error_console
+
+_REPORT = re.compile(r"Progress (\d+) of (\d+)\s*\Z")
+
+
+class Bar:
+    """A bar of bytes; it pulses as long as nobody says how many there are. A context manager.
+
+    Nothing is drawn where stderr is no terminal.
+    """
+
+    def __init__(self, title: str) -> None:
+        console = error_console()
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+            console=console, transient=True, disable=not console.is_terminal,
+        )  # fmt: skip
+        self._task = self._progress.add_task(title, total=None)
+
+    def follow(self, line: str) -> None:
+        """Move the bar if ``line`` of pip's output reports progress."""
+        report = _REPORT.match(line)
+        if report:
+            done, total = int(report[1]), int(report[2])
+            self._progress.update(self._task, completed=done, total=total or None)
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()

@@ -1,0 +1,143 @@
+"""``headrace run``: one run of a model, its outputs as a table and as files."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for
+
+if TYPE_CHECKING:
+    from headrace.tensor_spec import Array
+
+LONGEST_NAME = 120
+"""Characters of a file name made of an output's name; file systems take 255 bytes."""
+
+
+@click.command()
+@model_options
+@click.option(
+    "--random-inputs",
+    "seed",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Random values, the same for the same SEED, for the inputs that --input does not give.",
+)
+@click.option(
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write each output to DIR as a .npy file.",
+)
+def run(
+    model: Path,
+    device: str,
+    inputs: Sequence[str],
+    dims: Sequence[str],
+    seed: int | None,
+    folder: Path | None,
+) -> None:
+    """Run an ONNX MODEL once and show its outputs."""
+    from headrace.onnx import load
+
+    with load(model, device) as loaded:
+        arrays = read_inputs(inputs, loaded)
+        specs = specs_for(loaded, arrays, dims)
+        if specs and seed is None:
+            names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
+            raise click.UsageError(f"the model needs {names}, or --random-inputs SEED")
+        feeds = arrays | random_arrays(specs, seed or 0)
+        started = time.perf_counter()
+        loaded.plan_for(feeds)  # compiles; the run that follows finds the job ready
+        compiled = time.perf_counter()
+        outputs = loaded.run(feeds)
+        ended = time.perf_counter()
+        _show(outputs)
+        click.echo(
+            f"compiled in {_duration(compiled - started)}, "
+            f"ran in {_duration(ended - compiled)} on {loaded.device}"
+        )
+    if folder is not None:
+        write_outputs(outputs, folder)
+
+
+def write_outputs(outputs: Mapping[str, Array], folder: Path) -> None:
+    """Write each output to ``folder`` and say where."""
+    import numpy as np
+
+    from headrace.cli.show import escape
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (name, array), file in zip(outputs.items(), file_names(outputs), strict=True):
+            stored = _storable(array)
+            np.save(folder / file, stored, allow_pickle=False)
+            changed = "" if stored is array else f" ({array.dtype.name} as {stored.dtype.name})"
+            click.echo(escape(f"{name} -> {folder / file}{changed}"))
+    except OSError as error:
+        raise click.FileError(str(error.filename or folder), error.strerror) from None
+
+
+def _storable(array: Array) -> Array:
+    """The array, in a dtype that .npy files know: they lose the name of those numpy lacks."""
+    import numpy as np
+
+    kept = np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(array.dtype))
+    return array if kept == array.dtype else array.astype(np.float32)
+
+
+def file_names(names: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """A file name for each output: safe on every system, all different.
+
+    Names in models hold slashes, colons, spaces, even JSON.
+
+    Example:
+        >>> file_names(["logits:0", "a/b", "a b", ".."])
+        ['logits_0.npy', 'a_b.npy', 'a_b-2.npy', 'output.npy']
+    """
+    taken: set[str] = set()
+    files = []
+    for name in names:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:LONGEST_NAME].strip("._-") or "output"
+        if re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", stem):
+            stem = f"_{stem}"  # devices, on Windows
+        candidate, number = stem, 1
+        while candidate.casefold() in taken:
+            number += 1
+            candidate = f"{stem}-{number}"
+        taken.add(candidate.casefold())
+        files.append(f"{candidate}.npy")
+    return files
+
+
+def _show(outputs: Mapping[str, Array]) -> None:
+    from headrace.cli.show import print_table
+
+    numbers = ("min", "mean", "max")
+    rows = [
+        (name, array.dtype.name, list(array.shape), *_statistics(array))
+        for name, array in outputs.items()
+    ]
+    print_table(("output", "dtype", "shape", *numbers), rows, right=numbers)
+
+
+def _statistics(array: Array) -> tuple[str, str, str]:
+    import numpy as np
+
+    if array.size == 0:
+        return "-", "-", "-"
+    if array.dtype.kind in "iu":
+        return str(array.min()), f"{array.mean():.6g}", str(array.max())
+    values = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return f"{values.min():.6g}", f"{values.mean():.6g}", f"{values.max():.6g}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.2f} ms"
