@@ -12,7 +12,6 @@ import numpy as np
 
 from headrace.dtypes import DType, dtype_of
 from headrace.tensor_spec import Array
-from headrace.testing.reference.integers import bits_of, wrapped
 
 
 def _cast(x: Array, *, dtype: DType, saturate: bool) -> Array:
@@ -26,19 +25,28 @@ def _cast(x: Array, *, dtype: DType, saturate: bool) -> Array:
         elif dtype.is_float:
             y[at] = _to_float(value, y, saturate and dtype.itemsize == 1)
         else:
-            y[at] = _to_int(value, y) if source.is_float else wrapped(value, y)
+            bits = int(dtype.name.lstrip("uint"))
+            whole = _cut(value, dtype, max(bits, 8)) if source.is_float else value
+            y[at] = _low_bits(whole, dtype, bits)
     return y
 
 
-def _to_int(value: float, y: Array) -> int:
-    bits, signed = bits_of(y), dtype_of(y.dtype).kind == "i"
-    low = -(1 << (bits - 1)) if signed else 0
-    high = low + (1 << bits) - 1
+def _low_bits(value: int, dtype: DType, bits: int) -> int:
+    low, high = _limits(dtype, bits)
+    return (value - low) % (high - low + 1) + low
+
+
+def _cut(value: float, dtype: DType, bits: int) -> int:
+    low, high = _limits(dtype, bits)
     if math.isnan(value):
         return 0
     if math.isinf(value):
         return high if value > 0 else low
     return min(max(math.trunc(value), low), high)
+
+
+def _limits(dtype: DType, bits: int) -> tuple[int, int]:
+    return (0, (1 << bits) - 1) if dtype.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 def _to_float(value: float, y: Array, saturate: bool) -> float:

@@ -10,30 +10,11 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
-from headrace.testing.reference.integers import bits_of, wrapped
+from headrace.testing.reference.scalars import each
 
 
 def _predicate(holds: Callable[..., bool]) -> Callable[..., Array]:
-    def run(*xs: Array, **attrs: Any) -> Array:
-        return _each(lambda *values: holds(*values, **attrs), np.dtype(np.bool_), *xs)
-
-    return run
-
-
-def _bits(combine: Callable[..., int]) -> Callable[..., Array]:
-    def run(*xs: Array) -> Array:
-        return _each(lambda *values: wrapped(combine(*values), xs[0]), xs[0].dtype, *xs)
-
-    return run
-
-
-def _each(function: Callable[..., Any], dtype: np.dtype[Any], *xs: Array) -> Array:
-    """``function`` of the elements at each place of the broadcast inputs."""
-    y = np.empty(np.broadcast_shapes(*(x.shape for x in xs)), dtype)
-    wide = [np.broadcast_to(x, y.shape) for x in xs]
-    for at in np.ndindex(*y.shape):
-        y[at] = function(*(int(x[at]) if x.dtype.kind in "iub" else float(x[at]) for x in wide))
-    return y
+    return each(holds, np.bool_)
 
 
 def _is_inf(x: float, *, detect_negative: bool, detect_positive: bool) -> bool:
@@ -41,16 +22,16 @@ def _is_inf(x: float, *, detect_negative: bool, detect_positive: bool) -> bool:
 
 
 def _bit_shift(x: Array, count: Array, *, direction: str) -> Array:
-    bits = bits_of(x)
+    bits = 8 * x.dtype.itemsize
 
     def shifted(value: int, places: int) -> int:
         if not 0 <= places < bits:
             return -1 if direction == "right" and value < 0 else 0
         if direction == "left":
-            return wrapped(value * (1 << places), x)
+            return value * (1 << places)
         return value // (1 << places)  # rounds down, as filling with the sign does
 
-    return _each(shifted, x.dtype, x, count)
+    return each(shifted)(x, count)
 
 
 def _where(condition: Array, x: Array, y: Array) -> Array:
@@ -73,10 +54,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "logical_not": _predicate(lambda x: x == 0),
     "is_nan": _predicate(math.isnan),
     "is_inf": _predicate(_is_inf),
-    "bitwise_and": _bits(operator.and_),
-    "bitwise_or": _bits(operator.or_),
-    "bitwise_xor": _bits(operator.xor),
-    "bitwise_not": _bits(lambda x: -x - 1),
+    "bitwise_and": each(operator.and_),
+    "bitwise_or": each(operator.or_),
+    "bitwise_xor": each(operator.xor),
+    "bitwise_not": each(lambda x: -x - 1),
     "bit_shift": _bit_shift,
     "where": _where,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
-from headrace.testing.reference.integers import wrapped
+from headrace.testing.reference.scalars import number, store
 
 
 def _matmul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
@@ -20,17 +20,17 @@ def _matmul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Arra
     left = np.broadcast_to(left, batch + left.shape[-2:])
     right = np.broadcast_to(right, batch + right.shape[-2:])
     y = np.empty((*batch, rows, columns), a.dtype)
-    number = int if a.dtype.kind in "iu" else float
     for *at, row, column in np.ndindex(*y.shape):
-        total: Any = number(0)
+        total: Any = 0
         for k in range(depth):
             one = left[(*at, k, row) if transpose_a else (*at, row, k)]
             other = right[(*at, column, k) if transpose_b else (*at, k, column)]
             total += number(one) * number(other)
-        y[(*at, row, column)] = wrapped(total, y) if number is int else total
-    if b.ndim == 1:
-        y = y[..., 0]
-    return y[..., 0, :] if a.ndim == 1 and b.ndim > 1 else y[..., 0] if a.ndim == 1 else y
+        store(y, (*at, row, column), total)
+    y = y[..., 0] if b.ndim == 1 else y
+    if a.ndim == 1:
+        y = y[..., 0] if b.ndim == 1 else y[..., 0, :]
+    return y
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"matmul": _matmul}

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
-from headrace.testing.reference.integers import wrapped
+from headrace.testing.reference.scalars import number, store
 
 Number = Any
-"""A Python int for integers and bool, a Python float for floats."""
+"""A Python bool, int or float."""
 
 Fold = Callable[[list[Number], Array], Number]
 """``f(elements, x)``: one element of the result."""
@@ -53,10 +53,10 @@ def _folded(fold: Fold, x: Array, gone: list[int], keep_dims: bool, dtype: np.dt
     groups: dict[tuple[int, ...], list[Number]] = {at: [] for at in np.ndindex(*kept)}
     for at in np.ndindex(*x.shape):
         target = tuple(0 if axis in gone else place for axis, place in enumerate(at))
-        groups[target].append(int(x[at]) if x.dtype.kind in "iub" else float(x[at]))
+        groups[target].append(number(x[at]))
     y = np.empty(kept, dtype)
     for target, elements in groups.items():
-        y[target] = fold(elements, x)
+        store(y, target, fold(elements, x))
     return y if keep_dims else y.reshape([n for axis, n in enumerate(kept) if axis not in gone])
 
 
@@ -69,8 +69,7 @@ def _is_nan(value: Number) -> bool:
 
 
 def _sum(elements: list[Number], x: Array) -> Number:
-    total = sum(elements)
-    return wrapped(total, x) if _is_int(x) else total
+    return sum(elements)
 
 
 def _mean(elements: list[Number], x: Array) -> Number:
@@ -78,8 +77,7 @@ def _mean(elements: list[Number], x: Array) -> Number:
         return sum(elements) / len(elements) if elements else math.nan
     if not elements:
         return 0
-    # Sums are kept in 64 bits, of either sign as the elements are.
-    total = wrapped(sum(elements), np.empty(0, np.uint64 if x.dtype.kind == "u" else np.int64))
+    total = sum(elements)
     size = abs(total) // len(elements)
     return size if total >= 0 else -size
 
@@ -98,15 +96,14 @@ def _least(elements: list[Number], x: Array) -> Number:
 
 def _limits(x: Array) -> tuple[Number, Number]:
     if x.dtype.kind == "b":
-        return 0, 1
+        return False, True
     if _is_int(x):
         return int(np.iinfo(x.dtype).min), int(np.iinfo(x.dtype).max)
     return -math.inf, math.inf
 
 
 def _product(elements: list[Number], x: Array) -> Number:
-    product = math.prod(elements)
-    return wrapped(product, x) if _is_int(x) else product
+    return math.prod(elements)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
