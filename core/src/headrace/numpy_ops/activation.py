@@ -45,7 +45,8 @@ def _limited_line(x: Array, alpha: float, beta: float, out: Array) -> None:
 
 
 def _swish(call: OpCall, xs: Sequence[Any], out: Array) -> None:
-    gate = np.multiply(xs[0], call.float_attr("alpha"))
+    gate = np.empty_like(out)
+    np.multiply(xs[0], call.float_attr("alpha"), out=gate)
     sigmoid(gate, gate)
     np.multiply(xs[0], gate, out=out)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from headrace.dtypes import DType, storage_only
+from headrace.dtypes import bfloat16, storage_only
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array
@@ -21,32 +22,47 @@ def _cast(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
         return
     if source.is_float and source.itemsize < 4:
         x = x.astype(np.float32)  # exact, and a dtype whose every conversion numpy has
-    if target.is_int and source.is_float:
-        _float_to_int(x, out, target)
-    elif target.is_float and storage_only(target):
-        _to_float8(x if x.dtype.kind == "f" else x.astype(np.float32), out, call)
-    elif target.is_int and storage_only(target):
-        out[...] = x.astype(np.int8).astype(out.dtype)  # its low four bits
+    if target.is_float and storage_only(target):
+        _to_float8(_once(x), out, call)
+    elif target == bfloat16:
+        out[...] = _once(x).astype(out.dtype)
+    elif target.is_int:
+        carrier = np.dtype(f"{target.kind}1") if storage_only(target) else out.dtype
+        out[...] = (_cut(x, carrier) if source.is_float else x.astype(carrier)).astype(out.dtype)
     else:
         out[...] = x.astype(out.dtype)
 
 
-def _float_to_int(x: Array, out: Array, target: DType) -> None:
-    """Cut towards zero, keep within the range; NaN becomes 0."""
-    info = ml_dtypes.iinfo(out.dtype)  # type: ignore[no-untyped-call]
-    low, beyond = float(info.min), float(info.max) + 1.0  # exact: both are powers of two, or 0
-    if target.itemsize == 8:
-        beyond = 2.0 ** (63 if target.kind == "i" else 64)  # the sum above was rounded
-    carrier = np.dtype(np.int8) if storage_only(target) else out.dtype
-    y = np.where((x >= low) & (x < beyond), x, 0).astype(carrier)
-    y[x >= beyond] = int(info.max)
-    y[x < low] = int(info.min)
-    out[...] = y.astype(out.dtype)
+def _cut(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats as integers: cut towards zero, kept within the range; NaN becomes 0."""
+    limits = np.iinfo(dtype)
+    low, beyond = float(limits.min), 2.0 ** int(limits.max).bit_length()  # both exact
+    y = np.where((x >= low) & (x < beyond), x, 0).astype(dtype)
+    y[x >= beyond] = limits.max
+    y[x < low] = limits.min
+    return y
+
+
+def _once(x: Array) -> Array:
+    """Float32 that rounds to a narrower float as ``x`` itself does.
+
+    Rounding to nearest twice can go wrong: the first step may end on a tie of the second. So the
+    first cuts, and marks what it cut off in its last bit ("rounding to odd"), which then breaks it.
+    """
+    if x.dtype == np.float32:
+        return x
+    exact = x.astype(np.float64)
+    y: Array = np.array(exact, np.float32)
+    inexact = y != exact
+    np.copyto(y, np.nextafter(y, np.float32(0)), where=np.abs(y) > np.abs(exact))
+    bits = y.view(np.uint32)
+    np.bitwise_or(bits, 1, out=bits, where=inexact & ~np.isnan(y))
+    return y
 
 
 def _to_float8(x: Array, out: Array, call: OpCall) -> None:
     if call.flag_attr("saturate"):
-        info = ml_dtypes.finfo(out.dtype)  # type: ignore[no-untyped-call]
+        info = ml_dtypes.finfo(out.dtype)
         greatest = float(info.max)
         x = np.clip(x, -greatest, greatest)
     out[...] = x.astype(out.dtype)

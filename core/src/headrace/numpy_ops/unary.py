@@ -27,7 +27,7 @@ def _sigmoid(call: OpCall, xs: Sequence[Any], out: Array) -> None:
 
 
 def sigmoid(x: Array, out: Array) -> None:
-    """``1 / (1 + exp(-x))`` into ``out``; where ``exp`` overflows, the quotient is 0 as it should."""
+    """``1 / (1 + exp(-x))`` into ``out``; where ``exp`` overflows, that is 0."""
     np.negative(x, out=out)
     np.exp(out, out=out)
     np.add(out, out.dtype.type(1), out=out)

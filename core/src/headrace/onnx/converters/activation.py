@@ -36,7 +36,7 @@ def _limit(node: Node, index: int, name: str) -> Tensor | None:
         return scalar(node, node.attr(name, 0.0), x)
     if not x.spec.dtype.is_float:
         return None
-    info = ml_dtypes.finfo(x.spec.dtype.numpy)  # type: ignore[no-untyped-call]
+    info = ml_dtypes.finfo(x.spec.dtype.numpy)
     return node.constant(np.array(info.min if name == "min" else info.max, x.spec.dtype.numpy))
 
 

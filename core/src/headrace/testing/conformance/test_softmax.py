@@ -1,0 +1,51 @@
+"""Distributions along an axis, on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headrace.dtypes import FLOATS
+from headrace.tensor_spec import Array
+from headrace.testing.case import Case
+from headrace.testing.run import check_case
+
+
+def _f(values: object) -> Array:
+    return np.array(values, np.float32)
+
+
+_OPS = ("softmax", "log_softmax")
+_X = np.random.default_rng(13).uniform(-4, 4, (2, 3, 4, 5)).astype(np.float32)
+_ROW = np.array([[-2.0, 0.5, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
+
+CASES: tuple[Case, ...] = tuple(
+    Case(id, op, (x,), {"axis": axis})
+    for op in _OPS
+    for id, x, axis in (
+        ("last-axis", _X, -1),
+        ("first-axis", _X, 0),
+        ("middle-axis", _X, 2),
+        ("negative-axis", _X, -3),
+        ("vector", _X[0, 0, 0], 0),
+        ("one-element", _X[:, :, :, :1], 3),
+        ("empty-lines", np.zeros((2, 0), "f"), 1),
+        ("no-lines", np.zeros((0, 3), "f"), 1),
+        ("great", _f([[1000, 1001, 1002], [-1000, -1001, -1002]]), 1),
+        ("minus-inf", _f([[-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf]]), 1),
+        ("inf", _f([[np.inf, 0, 1], [1, 2, 3]]), 1),
+        ("nan", _f([[np.nan, 0, 1], [1, 2, 3]]), 1),
+        *((str(dtype), _ROW.astype(dtype.numpy), 1) for dtype in sorted(FLOATS)),
+    )
+) + tuple(
+    # 4096 equal elements: a sum in float16 would stop at 2048, in bfloat16 at 256.
+    Case(f"sums-in-float32-{dtype}", op, (np.zeros(4096, dtype.numpy),))
+    for op in _OPS
+    for dtype in sorted(FLOATS)
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_softmax(device: str, case: Case) -> None:
+    """Each line sums to one, however great its elements; a line without a greatest is NaN."""
+    check_case(device, case)
