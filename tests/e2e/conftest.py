@@ -1,0 +1,57 @@
+"""Fixtures of the end-to-end tests. The device comes from ``--device``; no test names a plugin.
+
+pytest -p headrace.testing.pytest_plugin tests/e2e --device TAG
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import headrace as flow
+from headrace.frontend.scope import PlacementScope
+from headrace.registry import State, default_registry
+
+
+@pytest.fixture
+def place(device: str) -> Callable[[], PlacementScope]:
+    """Makes the scope that places ops on the device under test."""
+    tag, _, index = device.partition(":")
+    return lambda: flow.scope.placement(tag, f"0:{index}")
+
+
+@pytest.fixture
+def config(place: Callable[[], PlacementScope]) -> flow.FunctionConfig:
+    """Jobs with this run on the device under test."""
+    config = flow.FunctionConfig()
+    config.default_placement_scope(place())
+    return config
+
+
+@pytest.fixture
+def session(device: str) -> Iterator[flow.Session]:
+    """An open session, closed after the test."""
+    with flow.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def elsewhere(device: str) -> Callable[[], PlacementScope]:
+    """Makes the scope that places ops on another backend; skips where there is one only."""
+    tag = device.partition(":")[0]
+    others = [
+        record.tag
+        for record in default_registry().records()
+        if record.tag != tag and record.state in (State.FOUND, State.READY)
+    ]
+    if not others:
+        pytest.skip(f"needs a second backend; only {tag!r} is installed")
+    return lambda: flow.scope.placement(others[0], "0:0")
+
+
+@pytest.fixture(autouse=True)
+def _no_default_session_left() -> Iterator[None]:
+    """Each test has its own default session."""
+    yield
+    flow.clear_default_session()
