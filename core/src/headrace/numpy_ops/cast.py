@@ -27,7 +27,7 @@ def _cast(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
     elif target == bfloat16:
         out[...] = _once(x).astype(out.dtype)
     elif target.is_int:
-        carrier = np.dtype(f"{target.kind}1") if storage_only(target) else out.dtype
+        carrier = np.dtype(np.int32) if storage_only(target) else out.dtype
         out[...] = (_cut(x, carrier) if source.is_float else x.astype(carrier)).astype(out.dtype)
     else:
         out[...] = x.astype(out.dtype)

@@ -13,8 +13,8 @@ class Cast(Elementwise):
 
     To a float: rounded to nearest, even on ties; beyond its range, infinite. To an integer: a
     float is cut towards zero and kept within the integer's range, NaN becomes 0; an integer keeps
-    its low bits. To an integer of 4 bits: as to 8 bits, and then the low ones of these. To bool:
-    True where it is not zero.
+    its low bits. To an integer of 4 bits: as to int32, and then the low ones of its bits.
+    To bool: True where it is not zero.
 
     Attributes:
         dtype: the dtype of ``y``.

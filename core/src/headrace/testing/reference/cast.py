@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from headrace.dtypes import DType, dtype_of
+from headrace.dtypes import DType, dtype_of, int32
 from headrace.tensor_spec import Array
 
 
@@ -26,7 +26,8 @@ def _cast(x: Array, *, dtype: DType, saturate: bool) -> Array:
             y[at] = _to_float(value, y, saturate and dtype.itemsize == 1)
         else:
             bits = int(dtype.name.lstrip("uint"))
-            whole = _cut(value, dtype, max(bits, 8)) if source.is_float else value
+            limits = _limits(int32, 32) if bits == 4 else _limits(dtype, bits)
+            whole = _cut(value, *limits) if source.is_float else value
             y[at] = _low_bits(whole, dtype, bits)
     return y
 
@@ -36,8 +37,7 @@ def _low_bits(value: int, dtype: DType, bits: int) -> int:
     return (value - low) % (high - low + 1) + low
 
 
-def _cut(value: float, dtype: DType, bits: int) -> int:
-    low, high = _limits(dtype, bits)
+def _cut(value: float, low: int, high: int) -> int:
     if math.isnan(value):
         return 0
     if math.isinf(value):
