@@ -21,6 +21,7 @@ from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.graphs import check_graph
 from headrace.onnx.text import quote
+from headrace.onnx.utf8 import check_text
 from headrace.tensor_spec import Array
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto
@@ -73,6 +74,7 @@ def read_model(source: Source) -> ModelFile:
     name, folder, data = _bytes_of(source)
     model = _parse(data, name)
     del data
+    check_text(model, name)
     _check_versions(model, name)
     opsets = opsets_of(model.opset_import, name)
     if not model.HasField("graph"):
@@ -110,7 +112,8 @@ def _bytes_of(source: Source) -> tuple[str, Path | None, bytes]:
             raise InvalidModelError(f"{path}: is no plain file")
         _check_size(status.st_size, path.name)
         with path.open("rb") as file:
-            data = file.read(limits.FILE_BYTES + 1)
+            # Room is made for as many bytes as are asked for, not for as many as there are.
+            data = file.read(status.st_size + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidModelError(f"{path}: cannot be read: {reason}") from error
