@@ -62,14 +62,17 @@ def _print(results: Results) -> None:
     from headrace.cli.show import print_table, printable
 
     rows = [
-        (
-            str(path),
-            result.label,
-            f"{result.description} ({result.group})",
-            f"{int(result.score * 100)}%",
-        )
+        (str(path), result.label, _description(result), f"{int(result.score * 100)}%")
         if isinstance(result, FileType)
         else (str(path), printable("error", "red"), result.reason, "-")
         for path, result in results
     ]
     print_table(("file", "type", "description", "score"), rows, right=("score",))
+
+
+def _description(result: FileType) -> str:
+    if not result.guess:
+        return result.text
+    # The way that magika's own tool says it, to the character.
+    guess = f"[Low-confidence model best-guess: {result.guess}, score={result.score:.3f}]"
+    return f"{result.text} {guess}"

@@ -35,6 +35,7 @@ class FileType:
         description, group: for people.
         mime_type: for programs.
         score: how sure the model is, 0 to 1; 1 where it was not asked.
+        guess: what the model would say, where it is not sure enough for that to be the answer.
     """
 
     label: str
@@ -42,6 +43,12 @@ class FileType:
     group: str
     mime_type: str
     score: float
+    guess: str = ""
+
+    @property
+    def text(self) -> str:
+        """Description and group, as people read it."""
+        return f"{self.description} ({self.group})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +119,15 @@ class Rules:
     def _decide(self, label: str, score: float) -> FileType:
         """The model's label, or a general one where it is not sure enough for that label."""
         answer = self._replaced.get(label, label)
-        if score < self._thresholds.get(label, self._threshold):
-            answer = "txt" if self._types[answer]["is_text"] else "unknown"
-        return self._type(answer, score)
+        if score >= self._thresholds.get(label, self._threshold):
+            return self._type(answer, score)
+        answer = "txt" if self._types[answer]["is_text"] else "unknown"
+        return self._type(answer, score, label if label != answer else "")
 
     def _sure(self, label: str) -> FileType:
         return self._type(label, 1.0)
 
-    def _type(self, label: str, score: float) -> FileType:
+    def _type(self, label: str, score: float, guess: str = "") -> FileType:
         entry = self._types[label]
         general = "text/plain" if entry["is_text"] else "application/octet-stream"
         return FileType(
@@ -128,6 +136,7 @@ class Rules:
             entry["group"] or "unknown",
             entry["mime_type"] or general,
             float(score),
+            guess and self._type(guess, score).text,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import TracebackType
 
+import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from headrace.cli.show import error_console
@@ -15,7 +16,7 @@ _REPORT = re.compile(r"Progress (\d+) of (\d+)\s*\Z")
 class Bar:
     """A bar of bytes; it pulses as long as nobody says how many there are. A context manager.
 
-    Nothing is drawn where stderr is no terminal.
+    Where stderr is no terminal, one line says what is going on.
     """
 
     def __init__(self, title: str) -> None:
@@ -24,6 +25,7 @@ class Bar:
             TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
             console=console, transient=True, disable=not console.is_terminal,
         )  # fmt: skip
+        self._title = title
         self._task = self._progress.add_task(title, total=None)
 
     def follow(self, line: str) -> None:
@@ -34,6 +36,8 @@ class Bar:
             self._progress.update(self._task, completed=done, total=total or None)
 
     def __enter__(self) -> Bar:
+        if self._progress.disable:
+            click.echo(self._title, err=True)
         self._progress.start()
         return self
 
