@@ -1,0 +1,67 @@
+"""Transposed convolution: a matrix product, and its columns added where they belong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.ops.conv import conv_window
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.arrays import array_of, optional_array
+
+
+class ConvTranspose(Kernel):
+    """``conv_transpose``, one image at a time, over columns in the workspace.
+
+    x: T[n, c, *spatial], weight: T[c, m / groups, *kernel], bias: T[m] or absent,
+    y: T[n, m, *out]; workspace: T[m * taps, spatial].
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        self._window = conv_window(call)
+        rows = call.outputs[0].shape[1] * math.prod(self._window.kernel)
+        pixels = math.prod(call.input(0).shape[2:])
+        self._columns = TensorSpec((rows, pixels), call.input(0).dtype)
+
+    def workspace_bytes(self) -> int:
+        """The columns of one image."""
+        return self._columns.nbytes
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views; the launch multiplies and scatters image by image."""
+        from headrace_cpu import _native
+
+        call, window, groups = self._call, self._window, self._call.int_attr("groups")
+        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        y = array_of(outputs[0], call.outputs[0])
+        if self._columns.nbytes:
+            columns = array_of(workspace, self._columns)
+        else:  # nothing to scatter, but y must still be written
+            columns = np.zeros(self._columns.shape, x.dtype)
+        per_group, pixels = weight.shape[0] // groups, columns.shape[1]
+        kernels = weight.reshape(groups, per_group, math.prod(weight.shape[1:])).transpose(0, 2, 1)
+        grouped = columns.reshape(groups, kernels.shape[1], pixels)
+        images = tuple(zip(x.reshape(x.shape[0], groups, per_group, pixels), y, strict=True))
+        geometry = (window.kernel, window.strides, window.dilations, window.pads_begin, x.shape[2:])
+        bias = optional_array(inputs, call.inputs, 2)
+        offset = None if bias is None else bias.reshape(-1, *(1,) * (y.ndim - 2))
+
+        def run() -> None:
+            with np.errstate(all="ignore"):
+                for image, result in images:
+                    np.matmul(kernels, image, out=grouped)
+                    _native.col2im(columns, result, *geometry)
+                    if offset is not None:
+                        np.add(result, offset, out=result)
+
+        return run

@@ -1,0 +1,70 @@
+"""Pools, each one native call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.ops.pool import pool_window
+from headrace_cpu.kernels.arrays import array_of
+
+
+class MaxPool(Kernel):
+    """``max_pool``: x: T[n, c, *spatial], y: T[n, c, *windows], indices: int64 or not asked for.
+
+    Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        self._window = pool_window(call)
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views; the launch is one native call."""
+        from headrace_cpu import _native
+
+        call, window = self._call, self._window
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        indices = array_of(outputs[1], call.outputs[1]) if len(outputs) > 1 else None
+        geometry = (window.kernel, window.strides, window.dilations, window.pads_begin)
+        column_major = call.str_attr("storage_order") == "column"
+
+        def run() -> None:
+            _native.max_pool(x, y, indices, *geometry, column_major)
+
+        return run
+
+
+class AvgPool(Kernel):
+    """``avg_pool``: x: T[n, c, *spatial], y: T[n, c, *windows]. Needs no workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        self._window = pool_window(call)
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views; the launch is one native call."""
+        from headrace_cpu import _native
+
+        call, window = self._call, self._window
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        geometry = (window.kernel, window.strides, window.dilations)
+        pads = (window.pads_begin, window.pads_end)
+        count_include_pad = call.flag_attr("count_include_pad")
+
+        def run() -> None:
+            _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
+
+        return run

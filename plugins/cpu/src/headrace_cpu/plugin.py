@@ -1,0 +1,65 @@
+"""The hooks: one device, in host memory, whose every call returns when the work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.device import (
+    AllocatorEntry,
+    Device,
+    DeviceEntry,
+    HostAllocator,
+    KernelEntry,
+    MemoryKind,
+    dtypes,
+)
+from headrace.hookspecs import hookimpl
+from headrace.numpy_ops import kernel_entries
+from headrace_cpu.kernels.conv import (
+    DepthwiseConv,
+    Im2colConv,
+    PointwiseConv,
+    depthwise,
+    pointwise,
+)
+from headrace_cpu.kernels.conv_transpose import ConvTranspose
+from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.pool import AvgPool, MaxPool
+
+TAG = "cpu"
+
+_FLOATS = dtypes("float32", "float64")
+_POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
+
+
+def _open(index: int) -> Device:
+    # A missing or broken extension is an error here, which names this plugin, and not on the
+    # first launch of a kernel.
+    from headrace_cpu import _native  # noqa: F401
+
+    return Device(index)
+
+
+@hookimpl
+def headrace_devices() -> Iterable[DeviceEntry]:
+    """Name the device type: the cores of this machine are one device."""
+    yield DeviceEntry(TAG, open=_open)
+
+
+@hookimpl
+def headrace_allocators() -> Iterable[AllocatorEntry]:
+    """Give host memory: nothing is copied between the host and this device."""
+    yield AllocatorEntry(TAG, MemoryKind.HOST, HostAllocator.ALIGNMENT_BYTES, HostAllocator)
+
+
+@hookimpl
+def headrace_kernels() -> Iterable[KernelEntry]:
+    """Offer numpy's kernel for every op, and a better one where there is one."""
+    yield from kernel_entries(TAG)
+    yield KernelEntry(TAG, "conv", Im2colConv, _FLOATS, priority=0)
+    yield KernelEntry(TAG, "conv", PointwiseConv, pointwise, priority=1)
+    yield KernelEntry(TAG, "conv", DepthwiseConv, depthwise, priority=2)
+    yield KernelEntry(TAG, "conv_transpose", ConvTranspose, _FLOATS)
+    yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
+    yield KernelEntry(TAG, "avg_pool", AvgPool, _FLOATS)
+    yield KernelEntry(TAG, "erf", Erf, _FLOATS)

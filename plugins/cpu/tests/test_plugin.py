@@ -1,0 +1,124 @@
+"""What the plugin offers: which kernel takes which call, and what each needs."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from headrace.device import DeviceContext, HostAllocator, MemoryKind, OpCall
+from headrace.numpy_ops import FUNCTIONS, NumpyKernel
+from headrace.ops import get_op, make_call
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu import plugin
+from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv, PointwiseConv
+from headrace_cpu.kernels.conv_transpose import ConvTranspose
+from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.pool import AvgPool, MaxPool
+
+
+def call_of(op, *shapes, dtype="float32", **attrs) -> OpCall:
+    specs = [None if shape is None else TensorSpec(shape, dtype) for shape in shapes]
+    return make_call(get_op(op), op, specs, attrs)
+
+
+def chosen(call: OpCall):
+    """The class of the kernel that core takes: of those that match, the highest priority."""
+    entries = [e for e in plugin.headrace_kernels() if e.op == call.op and e.match(call)]
+    best = max(entry.priority for entry in entries)
+    (entry,) = (entry for entry in entries if entry.priority == best)
+    return entry.create
+
+
+IMAGE, WINDOW = (2, 4, 5, 6), {"kernel": (2, 2)}
+
+
+@pytest.mark.parametrize(
+    ("call", "kernel"),
+    [
+        (call_of("conv", IMAGE, (3, 4, 1, 1)), PointwiseConv),
+        (call_of("conv", IMAGE, (4, 2, 1, 1), groups=2), PointwiseConv),
+        (call_of("conv", IMAGE, (3, 4, 1, 1), strides=(2, 1)), Im2colConv),
+        (call_of("conv", IMAGE, (3, 4, 1, 1), pads=(0, 0, 0, 1)), Im2colConv),
+        (call_of("conv", IMAGE, (3, 4, 3, 3), dtype="float64"), Im2colConv),
+        (call_of("conv", IMAGE, (4, 2, 3, 3), groups=2), Im2colConv),
+        (call_of("conv", IMAGE, (8, 1, 3, 3), groups=4), DepthwiseConv),
+        (call_of("conv", IMAGE, (4, 1, 1, 1), groups=4), DepthwiseConv),
+        (call_of("conv", IMAGE, (3, 4, 3, 3), dtype="float16"), NumpyKernel),
+        (call_of("conv", IMAGE, (3, 4, 1, 1), dtype="bfloat16"), NumpyKernel),
+        (call_of("conv_transpose", IMAGE, (4, 3, 2, 2)), ConvTranspose),
+        (call_of("max_pool", IMAGE, **WINDOW), MaxPool),
+        (call_of("max_pool", IMAGE, dtype="uint8", **WINDOW), MaxPool),
+        (call_of("max_pool", IMAGE, dtype="uint16", **WINDOW), NumpyKernel),
+        (call_of("avg_pool", IMAGE, **WINDOW), AvgPool),
+        (call_of("avg_pool", IMAGE, dtype="float16", **WINDOW), NumpyKernel),
+        (call_of("erf", IMAGE), Erf),
+        (call_of("relu", IMAGE), NumpyKernel),
+    ],
+    ids=str,
+)
+def test_each_call_gets_the_kernel_made_for_it(call, kernel):
+    """One kernel has the highest priority for every call, and it is the special one."""
+    assert chosen(call) is kernel
+
+
+def test_every_numpy_op_is_offered():
+    """Whatever numpy computes runs here."""
+    assert {entry.op for entry in plugin.headrace_kernels()} == set(FUNCTIONS)
+
+
+def test_predicates_print_what_they_take():
+    """`explain` shows them to people."""
+    texts = {str(e.match) for e in plugin.headrace_kernels() if e.op == "conv"}
+    assert "1x1, stride 1, no padding, float32 | float64" in texts
+
+
+def test_memory_is_the_host_s():
+    """So that core copies nothing."""
+    (entry,) = plugin.headrace_allocators()
+    assert (entry.tag, entry.memory_kind) == ("cpu", MemoryKind.HOST)
+
+
+def test_columns_of_one_image_are_the_workspace():
+    """A larger batch takes no more scratch memory, and a pointwise convolution none."""
+    one = Im2colConv(call_of("conv", (1, 4, 5, 6), (3, 4, 3, 3)))
+    many = Im2colConv(call_of("conv", (9, 4, 5, 6), (3, 4, 3, 3)))
+    assert one.workspace_bytes() == many.workspace_bytes() == 4 * 9 * (3 * 4) * 4
+    assert PointwiseConv(call_of("conv", IMAGE, (3, 4, 1, 1))).workspace_bytes() == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 4), (2, 3, 1, 1)], ids=str)
+def test_a_launch_reads_the_buffers_of_its_time(shape):
+    """Views are made once; every launch works on what the buffers hold then."""
+    call = call_of("conv", shape, (2, 3, 1, 1), (2,))
+    device = plugin._open(0)
+    allocator = HostAllocator(device)
+    inputs = [allocator.allocate(call.input(index).nbytes) for index in range(3)]
+    (output,) = (allocator.allocate(spec.nbytes) for spec in call.outputs)
+    x, weight, bias = (b.array(call.input(i)) for i, b in enumerate(inputs))
+    launch = PointwiseConv(call).bind(DeviceContext(device, 0), inputs, [output], None)
+    weight[...], bias[...] = 1, (0, 10)
+    for value in (1, 2):
+        x[...] = value
+        launch()
+        y = output.array(call.outputs[0])
+        np.testing.assert_array_equal(y[:, 0], 3 * value)
+        np.testing.assert_array_equal(y[:, 1], 3 * value + 10)
+
+
+def test_listing_the_kernels_loads_nothing_native():
+    """The plugin can be asked what it offers where its extension is broken."""
+    code = (
+        "import sys; from headrace_cpu import plugin\n"
+        "list(plugin.headrace_devices()), list(plugin.headrace_kernels())\n"
+        "assert 'headrace_cpu._native' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_opening_the_device_reports_a_broken_extension(monkeypatch):
+    """An extension that does not load stops the device, not the first launch."""
+    monkeypatch.setitem(sys.modules, "headrace_cpu._native", None)
+    monkeypatch.delattr("headrace_cpu._native", raising=False)
+    with pytest.raises(ImportError):
+        plugin._open(0)
