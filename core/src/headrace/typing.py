@@ -32,9 +32,7 @@ class Numpy:
     """A numpy array: the result of a job, and with ``Placeholder`` a parameter."""
 
     @staticmethod
-    def Placeholder(
-        shape: Sequence[int], dtype: object = "float32"
-    ) -> type[Numpy]:
+    def Placeholder(shape: Sequence[int], dtype: object = "float32") -> type[Numpy]:
         """A parameter of exactly this shape and dtype.
 
         Raises:

@@ -91,14 +91,11 @@ def test_a_plan_of_another_format_is_refused_naming_both(plan: Plan) -> None:
 
 
 def test_truncation_never_passes_for_a_plan(plan: Plan) -> None:
-    """Every proper prefix of a plan is refused, or fails the check."""
+    """Every proper prefix is refused: chunks come last, and registers need theirs."""
     data = encode(plan)
     for end in range(0, len(data), 7):
         with pytest.raises(PlanError):
-            cut = decode(data[:end])
-            check(cut)
-            if cut != plan:
-                raise PlanError("decoded to another plan")  # a prefix that ends between fields
+            check(decode(data[:end]))
 
 
 def test_a_register_outside_its_chunk_is_named(plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""How each ONNX op is said in headrace ops; one file per family, with the stems of ``headrace.ops``.
+"""How each ONNX op is said in headrace ops: one file per family, stems as in ``headrace.ops``.
 
 A converter is a function ``Node -> Tensor | tuple[Tensor, ...]``. It reads versions with
 ``node.opset`` and refuses what headrace does not run with ``node.refuse``.
