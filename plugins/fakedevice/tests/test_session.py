@@ -1,0 +1,134 @@
+"""Whole jobs on the device: where they ran, what is left of them, and work that fails late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
+from headrace.device import KernelEntry, OpCall
+from headrace.errors import RunError
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.hookspecs import hookimpl
+from headrace.placement import Placement
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+from headrace_fakedevice import MemoryFault, plugin, statistics
+from headrace_fakedevice.kernels import FakeKernel
+
+X = np.array([1, -2, 3], np.float32)
+
+
+def graph(*ops: tuple[str, str]) -> JobGraph:
+    """A chain of unary ops, given as (op, device indices)."""
+    builder = JobGraphBuilder("chain", Placement.parse("fakedevice", "0:0"))
+    tensor = builder.input("x", TensorSpec.of(X))
+    for op, where in ops:
+        with builder.placed(Placement.parse("fakedevice", where)):
+            (tensor,) = builder.op(op, [tensor])
+    builder.output("y", tensor)
+    return builder.finish()
+
+
+def registry_with(*kernels: KernelEntry) -> BackendRegistry:
+    """The plugin with these kernels added."""
+
+    def headrace_kernels() -> Iterator[KernelEntry]:
+        yield from plugin.headrace_kernels()
+        yield from kernels
+
+    hooks = {name: hook for name, hook in vars(plugin).items() if name.startswith("headrace_")}
+    hooks["headrace_kernels"] = hookimpl(headrace_kernels)
+    return BackendRegistry.from_modules({plugin.TAG: SimpleNamespace(**hooks)})
+
+
+def test_a_job_runs_here_and_leaves_nothing() -> None:
+    """Kernels and copies ran on the device that was named, and its memory is free again."""
+    before, other = statistics(2), statistics(1)
+    with CompiledJob(graph(("relu", "0:2"), ("negative", "0:2")), registry_with()) as job:
+        for factor in (1, 2):
+            assert job.run({"x": X * factor})["y"].tolist() == [-factor, 0, -3 * factor]
+        during = statistics(2)
+    after = statistics(2)
+    assert during.live_bytes > before.live_bytes
+    assert (after.live_allocations, after.live_bytes) == (
+        before.live_allocations,
+        before.live_bytes,
+    )
+    assert after.launches - before.launches == 4
+    assert after.copies_h2d - before.copies_h2d == 2
+    assert after.copies_d2h - before.copies_d2h == 2
+    assert statistics(1) == other
+
+
+def test_a_job_crosses_devices_through_the_host() -> None:
+    """One device cannot reach the other's memory, so every crossing is a copy out and a copy in."""
+    before = [statistics(index) for index in (0, 3)]
+    with CompiledJob(graph(("relu", "0:0"), ("negative", "0:3")), registry_with()) as job:
+        assert job.run({"x": X})["y"].tolist() == [-1, 0, -3]
+    for old, new in zip(before, [statistics(index) for index in (0, 3)], strict=True):
+        assert (new.launches - old.launches, new.copies_d2h - old.copies_d2h) == (1, 1)
+
+
+class _LateFailure(FakeKernel):
+    """Negates, but its first two launches fail when the stream comes to them."""
+
+    failures = 2
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+        negate = self.function
+
+        def function(
+            call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+        ) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise ZeroDivisionError("on purpose")
+            negate(call, inputs, outputs)
+
+        self.function = function
+
+
+def test_work_that_fails_late_reaches_the_caller_each_time() -> None:
+    """The launch was fine and its work was not: the error arrives, and then the job is usable."""
+    late = KernelEntry(plugin.TAG, "negative", _LateFailure, priority=1)
+    live = statistics(0).live_bytes
+    with CompiledJob(graph(("relu", "0:0"), ("negative", "0:0")), registry_with(late)) as job:
+        for _ in range(2):
+            with pytest.raises(RunError, match="on purpose") as caught:
+                job.run({"x": X})
+            assert isinstance(caught.value.__cause__, ZeroDivisionError)
+            assert "fakedevice:0" in caught.value.device
+        assert job.run({"x": X})["y"].tolist() == [-1, 0, -3]
+    assert statistics(0).live_bytes == live
+
+
+class _Overrun(FakeKernel):
+    """Writes one byte behind the allocation that its output is in."""
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+
+        def function(
+            call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+        ) -> None:
+            storage = outputs[0]
+            while isinstance(storage.base, np.ndarray):
+                storage = storage.base
+            storage[-1] ^= 1
+
+        self.function = function
+
+
+def test_a_kernel_that_overruns_is_found_by_the_next_access() -> None:
+    """The guard behind the block is broken, and the run that broke it does not pass."""
+    wild = KernelEntry(plugin.TAG, "negative", _Overrun, priority=1)
+    job = CompiledJob(graph(("negative", "0:0")), registry_with(wild))
+    with pytest.raises(RunError, match="was written to behind its end"):
+        job.run({"x": X})
+    with pytest.raises(MemoryFault, match="was written to behind its end"):
+        job.close()
