@@ -10,9 +10,14 @@ from headrace.runtime.bus import new_lock
 
 
 class DevicePool:
-    """The opened devices of one registry, with counts of their users."""
+    """The opened devices of one registry, with counts of their users.
+
+    Attributes:
+        allocating: held while an allocator is called: plugins are promised one call at a time.
+    """
 
     def __init__(self, registry: BackendRegistry) -> None:
+        self.allocating = new_lock()
         self._registry = registry
         self._lock = new_lock()
         self._open: dict[tuple[str, int], tuple[Device, int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Resources:
                     self.contexts[actor.stream_id] = self._context(actor.stream_id, foreign)
             for chunk in plan.chunks:
                 allocator = self._allocator(chunk.memory)
-                buffer = allocator.allocate(chunk.nbytes)
+                with self._pool.allocating:
+                    buffer = allocator.allocate(chunk.nbytes)
                 self._allocated.append((allocator, buffer))
                 self._chunks.append(buffer.view(0, chunk.nbytes))
             for register in plan.registers:
@@ -89,18 +90,26 @@ class Resources:
                 context.synchronize()
 
     def close(self) -> None:
-        """Synchronise and close the streams, free the chunks, release the devices. Idempotent."""
+        """Synchronise and close the streams, free the chunks, release the devices. Idempotent.
+
+        What a plugin raises here stops nothing: all is given back, then the error is raised.
+        """
         self.settle()
-        for context in (*self.contexts.values(), *self._loaders.values()):
-            context.close()
-        self.contexts.clear()
-        self._loaders.clear()
-        self._chunks.clear()
-        while self._allocated:
-            allocator, buffer = self._allocated.pop()
+        contexts = (*self.contexts.values(), *self._loaders.values())
+        allocated, devices = tuple(self._allocated), tuple(self._devices)
+        for held in (self.contexts, self._loaders, self._chunks, self._allocated, self._devices):
+            held.clear()
+        with ExitStack() as last_first:
+            for key in devices:
+                last_first.callback(self._pool.release, *key)
+            for allocator, buffer in allocated:
+                last_first.callback(self._free, allocator, buffer)
+            for context in contexts:
+                last_first.callback(context.close)
+
+    def _free(self, allocator: Allocator, buffer: Buffer) -> None:
+        with self._pool.allocating:
             allocator.free(buffer)
-        while self._devices:
-            self._pool.release(*self._devices.popitem()[0])
 
     def _context(self, stream_id: StreamId, foreign: bool) -> DeviceContext:
         if foreign:  # core's own work on the host, whether or not a plugin brings a host device
