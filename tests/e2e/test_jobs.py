@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -118,6 +119,26 @@ def test_two_sessions_are_independent(config: flow.FunctionConfig) -> None:
             assert thrice(x).tolist() == [3, 6]
             assert twice(x).tolist() == [2, 4]
         assert twice(x).tolist() == [2, 4]
+
+
+def test_sessions_of_several_threads_share_a_device(config: flow.FunctionConfig) -> None:
+    """Each opens, runs and closes its own jobs while the others do; no answer is mixed up."""
+
+    def work(number: int) -> list[float]:
+        answers: list[float] = []
+        for _ in range(5):
+            with flow.Session() as session:
+
+                @flow.global_function(function_config=config, session=session)
+                def job(x: tp.Numpy.Placeholder((64,))) -> tp.Numpy:
+                    return flow.relu(x) * 2.0 + x
+
+                answers += (float(job(np.full(64, number + k, np.float32)).max()) for k in range(3))
+        return answers
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(work, range(0, 400, 100)))
+    assert results == [[3.0 * (number + k) for k in range(3)] * 5 for number in range(0, 400, 100)]
 
 
 def test_one_job_on_two_backends(session: flow.Session, place: Place, elsewhere: Place) -> None:
