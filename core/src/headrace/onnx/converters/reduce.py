@@ -79,11 +79,11 @@ def _log_sum(node: Node, x: Tensor, fold: Fold) -> Tensor:
 
 
 def _log_sum_exp(node: Node, x: Tensor, fold: Fold) -> Tensor:
-    keep = {"axes": _axes(node), "keep_dims": True}
-    if keep["axes"] is None:
-        return node.one("log", [node.one("exp", [x])])
+    axes = _axes(node)
+    if axes is None:
+        return x
     # Less the greatest, exp cannot overflow; an infinite greatest would make NaN of inf - inf.
-    greatest = node.one("reduce_max", [x], **keep)
+    greatest = node.one("reduce_max", [x], axes=axes, keep_dims=True)
     infinite = node.one("is_inf", [greatest])
     shift = node.one("where", [infinite, scalar(node, 0, x), greatest])
     total = fold("reduce_sum", node.one("exp", [node.one("subtract", [x, shift])]))

@@ -41,6 +41,8 @@ def _log_softmax(node: Node, x: Tensor, axis: int) -> Tensor:
 
 def _hardmax(node: Node, x: Tensor, axis: int) -> Tensor:
     """1 where the greatest of the line first stands, 0 elsewhere."""
+    if x.spec.elements == 0:  # an empty line has no greatest
+        return x
     places = np.arange(x.spec.shape[axis]).reshape(-1, *(1,) * (x.spec.rank - 1 - axis))
     greatest = node.one("argmax", [x], axis=axis, keep_dims=True)
     return cast(node, node.one("equal", [greatest, node.constant(places)]), x.spec.dtype)
