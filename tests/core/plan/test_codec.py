@@ -16,6 +16,7 @@ from headrace.errors import PlanError
 from headrace.op_call import Attrs
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind, check, decode, encode
+from headrace.plan.codec import seal
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 
@@ -80,22 +81,29 @@ def _tiny_registry() -> BackendRegistry:
 def test_bytes_that_are_no_plan_are_refused(data: bytes) -> None:
     """Random bytes raise PlanError, nothing else."""
     with pytest.raises(PlanError):
-        check(decode(data + b"\xff"))
+        check(decode(data))
+    with pytest.raises(PlanError):
+        check(decode(seal(data + b"\xff")))
 
 
 def test_a_plan_of_another_format_is_refused_naming_both(plan: Plan) -> None:
     """The version is checked before anything else."""
-    data = bytes([0x08, 99]) + encode(plan)[2:]  # field 1, format_version
+    message = encode(plan)[8:]  # behind magic and checksum
+    other = bytes([0x08, 99]) + message[2:]  # field 1, format_version
     with pytest.raises(PlanError, match="version 99 and this headrace reads 1"):
-        decode(data)
+        decode(seal(other))
 
 
-def test_truncation_never_passes_for_a_plan(plan: Plan) -> None:
-    """Every proper prefix is refused: chunks come last, and registers need theirs."""
+def test_a_damaged_plan_is_never_taken(plan: Plan) -> None:
+    """A plan cut short anywhere, or with any byte changed, is refused."""
     data = encode(plan)
-    for end in range(0, len(data), 7):
+    for position in range(len(data)):
         with pytest.raises(PlanError):
-            check(decode(data[:end]))
+            decode(data[:position])
+        changed = bytearray(data)
+        changed[position] ^= 0x10
+        with pytest.raises(PlanError):
+            decode(bytes(changed))
 
 
 def test_a_register_outside_its_chunk_is_named(plan: Plan) -> None:

@@ -1,4 +1,7 @@
-"""Plan to protobuf bytes and back. The only module that sees a protobuf type.
+"""Plan to bytes and back. The only module that sees a protobuf type.
+
+The bytes are ``MAGIC``, the CRC-32 of the message (4 bytes, little endian), and the message
+``headrace.proto.Plan``: a protobuf message alone does not show that its end is missing.
 
 A session hands the runtime a decoded plan even inside one process, so that a field which the codec
 forgets fails the first test and not the first remote run. Equal plans give equal bytes.
@@ -6,6 +9,7 @@ forgets fails the first test and not the first remote run. Equal plans give equa
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -34,6 +38,15 @@ from headrace.tensor_spec import TensorSpec
 _Kind = TypeVar("_Kind", JobKind, TaskKind)
 
 
+MAGIC = b"HRPL"
+_HEADER_BYTES = len(MAGIC) + 4
+
+
+def seal(message: bytes) -> bytes:
+    """Put the header before an encoded ``Plan`` message."""
+    return MAGIC + zlib.crc32(message).to_bytes(4, "little") + message
+
+
 def encode(plan: Plan) -> bytes:
     """The plan as bytes; equal plans give equal bytes."""
     message = pb.Plan(
@@ -57,18 +70,23 @@ def encode(plan: Plan) -> bytes:
             for chunk in plan.chunks
         ],
     )
-    return message.SerializeToString(deterministic=True)
+    return seal(message.SerializeToString(deterministic=True))
 
 
 def decode(data: bytes) -> Plan:
     """The plan that ``encode`` made ``data`` from.
 
     Raises:
-        PlanError: the bytes are no plan, or a plan of another format version.
+        PlanError: the bytes are no plan, damaged, or a plan of another format version.
     """
+    if data[: len(MAGIC)] != MAGIC:
+        raise PlanError(f"these {len(data)} bytes are not a plan: they begin {data[:8]!r}")
+    body = data[_HEADER_BYTES:]
+    if seal(body) != data:
+        raise PlanError(f"the plan of {len(data)} bytes is damaged or cut short; compile it again")
     message = pb.Plan()
     try:
-        message.ParseFromString(data)
+        message.ParseFromString(body)
     except DecodeError as error:
         raise PlanError(f"these {len(data)} bytes are not a plan: {error}") from None
     if message.format_version != FORMAT_VERSION:
