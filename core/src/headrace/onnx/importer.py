@@ -187,7 +187,11 @@ class Importer:
     def _op(self, site: Site) -> Given:
         """Import a node of an op that ONNX declares."""
         domain, op = domain_of(site.node.domain), site.node.op_type
-        opset = site.scope.opsets[domain]
+        opset = site.scope.opsets.get(domain)
+        if opset is None:
+            raise InvalidModelError(
+                f"{site.where}: the operator set of domain {quote(domain)} is not imported"
+            )
         declared = schemas.require(domain, op, opset, site.where)
         schemas.check_form(declared, site.node, site.attributes, site.where)
         dtypes = [None if tensor is None else tensor.spec.dtype for tensor in site.inputs]
