@@ -1,13 +1,6 @@
 #include "bind_common.h"
 
-#include <limits>
-
 namespace headrace::cpu::bind {
-namespace {
-
-constexpr std::int64_t kLimit = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
 
 std::string Text(const Dims& dims) {
   std::string text = "[";
@@ -67,14 +60,15 @@ std::array<Size, 3> Align(const Dims& dims, Size missing) {
   return aligned;
 }
 
-Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args) {
+Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args,
+                  std::int64_t lowest_pad) {
   const std::size_t rank = in.size();
   RequireDims(op, "the spatial input shape", in, rank, 0);
   RequireDims(op, "the spatial output shape", out, rank, 0);
   RequireDims(op, "kernel", args.kernel, rank, 1);
   RequireDims(op, "strides", args.strides, rank, 1);
   RequireDims(op, "dilations", args.dilations, rank, 1);
-  RequireDims(op, "pads_begin", args.pads_begin, rank, 0);
+  RequireDims(op, "pads_begin", args.pads_begin, rank, lowest_pad);
   Window w;
   w.in = Align(in, 1);
   w.out = Align(out, 1);

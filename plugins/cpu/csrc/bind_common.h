@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,12 @@ struct WindowArgs {
   const Dims& pads_begin;
 };
 
+constexpr std::int64_t kLimit = std::numeric_limits<std::int32_t>::max();
+
 // Checks lengths and signs against the spatial shapes. Every number stays below 2^31, so that no
 // product of two of them overflows inside a kernel.
-Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args);
+Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args,
+                  std::int64_t lowest_pad = 0);
 
 // Throws ValueError unless dims has `rank` numbers in [lowest, 2^31).
 void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t rank,

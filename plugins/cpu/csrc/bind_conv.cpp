@@ -7,13 +7,14 @@
 namespace headrace::cpu::bind {
 namespace {
 
-// im2col and col2im take the same pair of arrays, one read and one written.
+// im2col and col2im take the same pair of arrays, one read and one written. A negative pad begins
+// inside the image: so the windows of one strip of a larger output are asked for.
 Window ColumnWindow(const char* op, const char* image_name, const py::array& image,
                     const py::array& cols, const Dims& out, const WindowArgs& args) {
   RequireSpatialRank(op, image_name, image, 1);
   const Dims shape = Shape(image);
   RequireDims(op, "out", out, shape.size() - 1, 0);
-  const Window w = MakeWindow(op, Tail(shape, 1), out, args);
+  const Window w = MakeWindow(op, Tail(shape, 1), out, args, -kLimit);
   Dims rows = args.kernel;
   rows.push_back(shape[0]);
   RequireShape(op, "cols", cols, {Product(rows), Product(out)});
@@ -84,12 +85,14 @@ void BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<Arr
 
 template <class T>
 void RegisterConvFor(py::module_& m) {
-  m.def("im2col", &BindIm2Col<T>, py::arg("x").noconvert(), py::arg("cols").noconvert(),
-        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-        py::arg("out"),
-        "Gather the windows of one image into columns; padding reads as 0.\n\n"
-        "x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written. `out` is the\n"
-        "spatial output shape, 1 to 3 axes. T is float32 or float64. No overlap.");
+  m.def(
+      "im2col", &BindIm2Col<T>, py::arg("x").noconvert(), py::arg("cols").noconvert(),
+      py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
+      py::arg("out"),
+      "Gather the windows of one image into columns; padding reads as 0.\n\n"
+      "x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written. `out` is the\n"
+      "spatial output shape, 1 to 3 axes, or that of a part of it that begins where `pads_begin`\n"
+      "(negative inside the image) says. T is float32 or float64. No overlap.");
   m.def("col2im", &BindCol2Im<T>, py::arg("cols").noconvert(), py::arg("y").noconvert(),
         py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
         py::arg("out"),

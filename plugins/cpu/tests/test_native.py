@@ -327,7 +327,7 @@ def test_right_arguments_pass(name):
         ("im2col", {"out": [4]}, r"out is \[4\] but must be 2 number"),
         ("im2col", {"x": zeros(4)}, r"x is \[4\] but must have 1 to 3 spatial axes after 1"),
         ("im2col", {"strides": [1, 0]}, r"strides is \[1, 0\] but must be 2 number\(s\) from 1"),
-        ("im2col", {"pads_begin": [1, -1]}, r"pads_begin is \[1, -1\] but must be .* from 0"),
+        ("max_pool", {"pads_begin": [1, -1]}, r"pads_begin is \[1, -1\] but must be .* from 0"),
         ("im2col", {"out": [2**62, 4]}, r"out is \[\d+, 4\] but must be"),
         ("im2col", {"cols": read_only(18, 16)}, "cols is read-only"),
         ("im2col", {"x": misaligned(2, 4, 4)}, "x is not aligned"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headrace.device import DeviceContext, HostAllocator, MemoryKind, OpCall
-from headrace.numpy_ops import FUNCTIONS, NumpyKernel
+from headrace.numpy_ops import FUNCTIONS, NumpyKernel, evaluate
 from headrace.ops import get_op, make_call
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu import plugin
@@ -79,12 +79,43 @@ def test_memory_is_the_host_s():
     assert (entry.tag, entry.memory_kind) == ("cpu", MemoryKind.HOST)
 
 
-def test_columns_of_one_image_are_the_workspace():
-    """A larger batch takes no more scratch memory, and a pointwise convolution none."""
-    one = Im2colConv(call_of("conv", (1, 4, 5, 6), (3, 4, 3, 3)))
+def test_the_workspace_is_the_columns_of_a_strip():
+    """It grows neither with the batch nor, beyond a strip, with the image."""
+    small = Im2colConv(call_of("conv", (1, 4, 5, 6), (3, 4, 3, 3)))
     many = Im2colConv(call_of("conv", (9, 4, 5, 6), (3, 4, 3, 3)))
-    assert one.workspace_bytes() == many.workspace_bytes() == 4 * 9 * (3 * 4) * 4
+    assert small.workspace_bytes() == many.workspace_bytes() == 4 * 9 * (3 * 4) * 4
+    large = Im2colConv(call_of("conv", (1, 16, 999, 400), (3, 16, 9, 9)))
+    assert large.workspace_bytes() < 1 << 22
     assert PointwiseConv(call_of("conv", IMAGE, (3, 4, 1, 1))).workspace_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "attrs"),
+    [
+        ((2, 4, 61, 9), (6, 2, 3, 3), {"groups": 2, "pads": (2, 1, 0, 1), "strides": (2, 1)}),
+        ((1, 4, 60), (3, 4, 5), {"pads": (3, 4), "dilations": (3,)}),
+        ((1, 4, 1, 60), (3, 4, 1, 5), {"strides": (1, 3)}),
+        ((1, 2, 17, 4, 5), (3, 2, 2, 3, 2), {"pads": (1, 0, 2, 1, 0, 0)}),
+    ],
+    ids=str,
+)
+def test_strips_make_the_same_image(x, weight, attrs, monkeypatch):
+    """Cut into many strips, the result is the one of a single strip, and of numpy."""
+    monkeypatch.setattr("headrace_cpu.kernels.conv._STRIP_BYTES", 1)
+    call = call_of("conv", x, weight, weight[:1], **attrs)
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-4, 5, spec.shape).astype(np.float32) for spec in call.inputs]
+    device = plugin._open(0)
+    allocator = HostAllocator(device)
+    buffers = [allocator.allocate(array.nbytes) for array in arrays]
+    for buffer, spec, array in zip(buffers, call.inputs, arrays, strict=True):
+        buffer.array(spec)[...] = array
+    output = allocator.allocate(call.outputs[0].nbytes)
+    kernel = Im2colConv(call)
+    workspace = allocator.allocate(kernel.workspace_bytes())
+    kernel.bind(DeviceContext(device, 0), buffers, [output], workspace)()
+    (expected,) = evaluate(call, arrays)
+    np.testing.assert_array_equal(output.array(call.outputs[0]), expected)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 4), (2, 3, 1, 1)], ids=str)

@@ -30,7 +30,8 @@ def im2col(
     """Gather the windows of one image into columns; padding reads as 0.
 
     x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written; out: the spatial
-    output shape.
+    output shape, or that of a part of it that begins where pads_begin (negative inside the image)
+    says.
     """
 
 def col2im(

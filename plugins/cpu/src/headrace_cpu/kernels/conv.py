@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.arrays import array_of, optional_array
 
 _FLOATS = dtypes("float32", "float64")
+
+_STRIP_BYTES = 1 << 20
+"""Columns that stay in the second-level cache of today's cores, or nearly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +91,24 @@ class PointwiseConv(Kernel):
 
 
 class Im2colConv(Kernel):
-    """``conv`` as a matrix product, one image at a time, over columns in the workspace.
+    """``conv`` as matrix products over columns in the workspace, strip by strip of each image.
 
     x: T[n, c, *spatial], weight: T[m, c / groups, *kernel], bias: T[m] or absent,
-    y: T[n, m, *windows]; workspace: T[c * taps, windows].
+    y: T[n, m, *windows]; workspace: T[c * taps, windows of a strip].
+
+    The columns of a whole image may be a hundred times the image; those of a strip stay in the
+    cache between being gathered and being multiplied.
     """
 
     def __init__(self, call: OpCall) -> None:
         self._call = call
         self._window = conv_window(call)
-        taps, windows = math.prod(self._window.kernel), math.prod(call.outputs[0].shape[2:])
-        self._columns = TensorSpec((call.input(0).shape[1] * taps, windows), call.input(0).dtype)
+        self._rows = call.input(0).shape[1] * math.prod(self._window.kernel)
+        self._strips = _strips(call.outputs[0].shape[2:], self._rows * call.input(0).dtype.itemsize)
 
     def workspace_bytes(self) -> int:
-        """The columns of one image."""
-        return self._columns.nbytes
+        """The columns of one strip; the first is the longest."""
+        return self._rows * math.prod(self._strips[0].shape) * self._call.input(0).dtype.itemsize
 
     def bind(
         self,
@@ -109,31 +117,70 @@ class Im2colConv(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch gathers and multiplies image by image."""
+        """Make the views; the launch gathers and multiplies strip by strip."""
         from headrace_cpu import _native
 
         call, window = self._call, self._window
         x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
         weight = _by_group(call, array_of(inputs[1], call.inputs[1]))
         bias = _bias(optional_array(inputs, call.inputs, 2), weight.shape[0])
-        if self._columns.nbytes:
-            columns = array_of(workspace, self._columns)
-        else:  # no input channels: sums of nothing
-            columns = np.zeros(self._columns.shape, x.dtype)
-        grouped = columns.reshape(weight.shape[0], weight.shape[2], columns.shape[1])
-        results = y.reshape(y.shape[0], *weight.shape[:2], columns.shape[1])
-        images = tuple(zip(x, results, strict=True))
-        geometry = (window.kernel, window.strides, window.dilations, window.pads_begin, y.shape[2:])
+        results = y.reshape(y.shape[0], *weight.shape[:2], math.prod(y.shape[2:]))
+        taps = (window.kernel, window.strides, window.dilations)
+        steps = []
+        for strip in self._strips:
+            length = math.prod(strip.shape)
+            columns = self._columns(workspace, length, x.dtype)
+            grouped = columns.reshape(weight.shape[0], weight.shape[2], length)
+            pads = tuple(
+                pad - begin * stride
+                for pad, begin, stride in zip(
+                    window.pads_begin, strip.begin, window.strides, strict=True
+                )
+            )
+            place = slice(strip.position, strip.position + length)
+            for image, result in zip(x, results, strict=True):
+                gather = partial(_native.im2col, image, columns, *taps, pads, strip.shape)
+                steps.append((gather, grouped, result[..., place]))
 
         def run() -> None:
             with np.errstate(all="ignore"):
-                for image, result in images:
-                    _native.im2col(image, columns, *geometry)
-                    np.matmul(weight, grouped, out=result)
+                for gather, columns, result in steps:
+                    gather()
+                    np.matmul(weight, columns, out=result)
                     if bias is not None:
                         np.add(result, bias, out=result)
 
         return run
+
+    def _columns(self, workspace: Buffer | None, length: int, dtype: np.dtype[Any]) -> Array:
+        if workspace is None:  # no input channels: sums of nothing
+            return np.zeros((self._rows, length), dtype)
+        return array_of(workspace, TensorSpec((self._rows, length), dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """A part of the windows: where it begins, also in all of them flattened, and its shape."""
+
+    begin: tuple[int, ...]
+    position: int
+    shape: tuple[int, ...]
+
+
+def _strips(windows: tuple[int, ...], column_bytes: int) -> tuple[_Strip, ...]:
+    """Cut along the first axis that has more than one window: then a strip is contiguous."""
+    axis = next((i for i, count in enumerate(windows) if count > 1), 0)
+    inner = math.prod(windows[axis + 1 :])
+    most = max(1, _STRIP_BYTES // max(1, column_bytes * inner))
+    count = -(-windows[axis] // most)
+    step = -(-windows[axis] // count)  # as even as it gets: no short strip at the end
+    result = []
+    for first in range(0, windows[axis], step):
+        begin = tuple(first if i == axis else 0 for i in range(len(windows)))
+        length = min(step, windows[axis] - first)
+        shape = (*windows[:axis], length, *windows[axis + 1 :])
+        result.append(_Strip(begin, first * inner, shape))
+    return tuple(result)
 
 
 class DepthwiseConv(Kernel):
