@@ -1,0 +1,132 @@
+"""SBP signatures hold: what is computed on parts and joined is what is computed on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace import numpy_ops
+from headrace.op_call import OpCall
+from headrace.ops import SbpSignature, get_op, make_call
+from headrace.sbp import Broadcast, PartialSum, Sbp, Split
+from headrace.tensor_spec import Array, TensorSpec
+
+DEVICES = 2
+_X = np.random.default_rng(3).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
+_ROW = np.linspace(0.5, 2, 5).astype(np.float32)
+_ODD = np.arange(12, dtype=np.int32).reshape(3, 4) - 5
+
+CALLS: tuple[Any, ...] = (  # op, inputs, attributes
+    *((op, (_X, _X[:, :1] + 3), {}) for op in ("add", "subtract", "multiply", "divide")),
+    *((op, (_ROW, _X), {}) for op in ("maximum", "minimum", "greater", "equal")),
+    *((op, (_ODD, _ODD[:1] + 7), {}) for op in ("add", "multiply", "divide", "mod")),
+    ("add_n", (_X, _ROW, _X[:1]), {}),
+    ("bias_add", (_X, _ROW[:4]), {"axis": 1}),
+    ("negative", (_X,), {}),
+    ("exp", (_X,), {}),
+    ("where", (_X[:, :, :1] > 0, _X, _ROW), {}),
+    ("cast", (_X,), {"dtype": "int32"}),
+    ("clip", (_X, None, np.array(1, np.float32)), {}),
+    ("prelu", (_X, _ROW), {}),
+    ("softmax", (_X,), {"axis": 1}),
+    ("log_softmax", (_X,), {"axis": -1}),
+    *(
+        (op, (_X,), {"axes": (1,), "keep_dims": keep})
+        for op in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_prod")
+        for keep in (False, True)
+    ),
+    ("argmax", (_X,), {"axis": -2}),
+    ("matmul", (_X, _X[0].T.copy()), {}),
+    ("matmul", (_X, np.swapaxes(_X, 1, 2).copy()), {}),
+    ("matmul", (_X[:1], np.swapaxes(_X, 1, 2).copy()), {}),
+    ("matmul", (_X, _X), {"transpose_a": True}),
+    ("matmul", (_X[0], _X), {"transpose_b": True}),
+    ("matmul", (_X, _ROW), {}),
+    ("matmul", (_ROW[:4], _X), {}),
+    ("matmul", (_ROW, _ROW), {}),
+)
+
+
+def parts(x: Array | None, sbp: Sbp) -> list[Array | None]:
+    """What each device holds of ``x``."""
+    if x is None or sbp == Broadcast():
+        return [x] * DEVICES
+    if isinstance(sbp, Split):
+        return list(np.array_split(x, DEVICES, sbp.axis))
+    assert isinstance(sbp, PartialSum)
+    if sbp.reduction == "sum":
+        first = (x // 3).astype(x.dtype)
+        return [first, x - first]
+    here = np.arange(x.size).reshape(x.shape) % 2 == 0
+    worse = x.dtype.type(-9 if sbp.reduction == "max" else 9)
+    return [np.where(here, x, worse), np.where(here, worse, x)]
+
+
+def joined(results: Sequence[Array], sbp: Sbp) -> Array:
+    """The tensor that the devices hold parts of."""
+    if isinstance(sbp, Split):
+        return np.concatenate(results, sbp.axis)
+    if isinstance(sbp, PartialSum):
+        join = {"sum": np.add, "max": np.maximum, "min": np.minimum}[sbp.reduction]
+        result: Array = join(results[0], results[1])
+        return result
+    np.testing.assert_array_equal(results[0], results[1])
+    return results[0]
+
+
+def called(op: str, inputs: Sequence[Array | None], attrs: dict[str, object]) -> OpCall:
+    specs = [None if x is None else TensorSpec.of(x) for x in inputs]
+    return make_call(get_op(op), op, specs, attrs)
+
+
+def signatures() -> list[tuple[int, SbpSignature]]:
+    found = []
+    for number, (op, inputs, attrs) in enumerate(CALLS):
+        call = called(op, inputs, attrs)
+        found += [(number, signature) for signature in get_op(op).sbp_signatures(call)]
+    return found
+
+
+def label(value: object) -> str:
+    if isinstance(value, SbpSignature):
+        return "-".join(map(str, (*value.inputs, *value.outputs)))
+    return f"{CALLS[value][0]}{value}" if isinstance(value, int) else str(value)
+
+
+@pytest.mark.parametrize(("number", "signature"), signatures(), ids=label)
+def test_signature_holds_on_two_devices(number: int, signature: SbpSignature) -> None:
+    """Parts of uneven size, computed apart and joined as the signature says, are the whole."""
+    op, inputs, attrs = CALLS[number]
+    whole = numpy_ops.evaluate(called(op, inputs, attrs), inputs)
+    assert len(signature.inputs) == len(inputs)
+    held = [parts(x, sbp) for x, sbp in zip(inputs, signature.inputs, strict=True)]
+    results = [
+        numpy_ops.evaluate(called(op, [h[device] for h in held], attrs), [h[device] for h in held])
+        for device in range(DEVICES)
+    ]
+    for index, sbp in enumerate(signature.outputs):
+        got = joined([result[index] for result in results], sbp)
+        np.testing.assert_allclose(got, whole[index], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=label)
+def test_every_call_of_rank_1_or_more_can_be_shared_out(number: int) -> None:
+    """An op without a signature would hold every device back."""
+    op, inputs, attrs = CALLS[number]
+    assert get_op(op).sbp_signatures(called(op, inputs, attrs))
+
+
+def test_a_normalised_axis_is_never_split() -> None:
+    """Half a line of softmax has another sum."""
+    call = called("softmax", (_X,), {"axis": 1})
+    splits = {s.inputs[0] for s in get_op("softmax").sbp_signatures(call)}
+    assert splits == {Split(0), Split(2)}
+
+
+def test_an_axis_of_one_is_never_split() -> None:
+    """There is nothing to share out, and a device would get an empty part."""
+    call = called("exp", (_X[:, :1],), {})
+    assert {s.inputs[0] for s in get_op("exp").sbp_signatures(call)} == {Split(0), Split(2)}
