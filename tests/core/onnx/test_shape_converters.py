@@ -68,7 +68,7 @@ def folded(op: str, inputs: Sequence[Array | None], **more: Any) -> list[Array]:
 def one(op: str, inputs: Sequence[Array | None], **more: Any) -> list[Any]:
     """``folded`` for one output, as a list that a test can spell out."""
     (value,) = folded(op, inputs, **more)
-    return value.tolist()  # type: ignore[no-any-return]
+    return value.tolist()
 
 
 # --- what changed from version to version ----------------------------------------------------

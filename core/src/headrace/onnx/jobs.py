@@ -97,6 +97,7 @@ class JobCache:
             new = tuple(name for name in made.fixed if name not in self._fixed)
             self._fixed += new
             key = job_key(specs, arrays, self._fixed)
+            # Room first: the old job and the new one may not fit into memory together.
             self._drop_down_to(self._size - 1)
             self._jobs[key] = LeasedJob(CompiledJob(made.graph, self._registry), made.fixed)
         self._jobs.move_to_end(key)
