@@ -12,7 +12,7 @@ nesting, or None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Dict, Generic, List, Tuple, TypeVar  # noqa: UP035 - re-exported on purpose
+from typing import Dict, Generic, List, Tuple, TypeVar, cast  # noqa: UP035 - re-exported on purpose
 
 from headrace.tensor_spec import TensorSpec
 
@@ -39,7 +39,7 @@ class Numpy:
             ShapeError, DTypeError: no tensor has this shape or dtype.
         """
         spec = TensorSpec(tuple(shape), dtype)
-        return _PlaceholderMeta("Placeholder", (Numpy,), {"spec": spec})
+        return cast("type[Numpy]", _PlaceholderMeta("Placeholder", (Numpy,), {"spec": spec}))
 
 
 class Bundle(Generic[_Leaf]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -285,3 +286,17 @@ def test_train_jobs_are_refused_by_name() -> None:
     """A job type that this version does not run is refused when it is asked for."""
     with pytest.raises(JobError, match="'train' is not known"):
         flow.global_function(type="train")
+
+
+def test_several_threads_may_call_one_job(job: Callable[..., Any]) -> None:
+    """The first calls of a job from six threads compile it once and all get their own answer."""
+
+    @job
+    def f(x: Spec) -> tp.Numpy:
+        with flow.scope.placement("far", "0:0"):
+            return x + x
+
+    with ThreadPoolExecutor(6) as threads:
+        results = list(threads.map(lambda shift: f(X + shift), range(30)))
+    for shift, result in enumerate(results):
+        np.testing.assert_array_equal(result, 2 * (X + shift))

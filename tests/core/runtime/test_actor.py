@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.actor import Actor, Wiring
-from headrace.runtime.commands import Act, Publish, Return
+from headrace.runtime.commands import Act, Command, Publish, Return
 from headrace.runtime.events import ActDone, CallArrived, RegisterReady, RegisterReturned
 
 ME, NEXT, OTHER = ActorId(1), ActorId(2), ActorId(3)
@@ -42,7 +42,7 @@ def test_second_act_waits_until_the_output_register_is_free() -> None:
 def test_two_slots_let_an_actor_run_one_piece_ahead() -> None:
     """With two output slots, two acts are under way at once, and not three."""
     actor = middle(slots=2)
-    started = []
+    started: list[Command] = []
     for _ in range(3):
         actor, commands = actor.on(RegisterReady(X))
         started += commands
@@ -104,7 +104,7 @@ def test_flow_control_holds_in_any_order_of_events(slots: int, width: int, rando
     arrivals, running, published = pieces, 0, 0
     returned = dict.fromkeys(consumers, 0)
     while True:
-        choices = []
+        choices: list[str | ActorId] = []
         if arrivals:
             choices.append("arrive")
         if running:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from toy_backends import FarAllocator, FarKernel, far, near
 from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.numpy_ops import NumpyKernel
+from headrace.numpy_ops import NumpyFunction, NumpyKernel
 from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
+from headrace.runtime.resources import default_memory_limit
 from headrace.tensor_spec import TensorSpec
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
@@ -118,14 +120,14 @@ class Failing:
         class Kernel(base):  # type: ignore[misc, valid-type]
             def __init__(self, call: OpCall) -> None:
                 super().__init__(call)
-                compute = self.function
+                compute: NumpyFunction = self.function
 
-                def function(*args: object) -> None:
+                def function(*args: Any) -> None:
                     if call.name == "last" and failing.broken:
                         raise ArithmeticError("the chip is on fire")
-                    compute(*args)  # type: ignore[arg-type]
+                    compute(*args)
 
-                self.function = function  # type: ignore[assignment]
+                self.function: NumpyFunction = function
 
         return Kernel
 
@@ -168,3 +170,12 @@ def test_a_plan_over_the_memory_limit_is_refused_before_anything_is_allocated(
     with pytest.raises(ResourceLimitError, match=r"limit is 100; nothing was allocated.*float32"):
         Executor(plan, registry, {}, memory_limit=100)
     assert FarAllocator.live == live
+
+
+def test_a_memory_limit_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that cannot be read is reported with what to write instead."""
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4GB")
+    with pytest.raises(ResourceLimitError, match="'4GB'; write a number of bytes"):
+        default_memory_limit()
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4000")
+    assert default_memory_limit() == 4000

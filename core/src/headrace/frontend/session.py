@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -52,6 +53,7 @@ class Session:
         self.status = SessionStatus.OPEN
         self._registry = registry
         self._jobs: dict[str, _Job] = {}
+        self._compiling = threading.Lock()
 
     def add_job(
         self, function: Callable[..., Any], config: FunctionConfig | None = None
@@ -96,19 +98,17 @@ class Session:
             leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
             for leaf, spec in _inputs(job.signature)
         }
-        if job.compiled is None:
-            graph, job.result = _trace(job)
-            job.compiled = CompiledJob(graph, self._registry)
-            self.status = SessionStatus.RUNNING
-        return rebuild("result", job.result, job.compiled.run(feeds))
+        results = self._compiled(job).run(feeds)
+        return rebuild("result", job.result, results)
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more."""
-        self.status = SessionStatus.CLOSED
-        for job in self._jobs.values():
-            if job.compiled is not None:
-                job.compiled.close()
-                job.compiled = None
+        with self._compiling:
+            self.status = SessionStatus.CLOSED
+            for job in self._jobs.values():
+                if job.compiled is not None:
+                    job.compiled.close()
+                    job.compiled = None
 
     def __enter__(self) -> Session:
         return self
@@ -120,6 +120,16 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _compiled(self, job: _Job) -> CompiledJob:
+        """The compiled job; compiles it when it is first needed, on one thread."""
+        with self._compiling:
+            self._check_open()
+            if job.compiled is None:
+                graph, job.result = _trace(job)
+                job.compiled = CompiledJob(graph, self._registry)
+                self.status = SessionStatus.RUNNING
+            return job.compiled
 
     def _check_open(self) -> None:
         if self.status is SessionStatus.CLOSED:

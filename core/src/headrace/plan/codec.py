@@ -120,11 +120,13 @@ def decode(data: bytes) -> Plan:
 
 
 def _job_kind(kind: JobKind) -> pb.JobKind:
-    return pb.JobKind.Value(f"JOB_KIND_{kind.name}")
+    number: pb.JobKind = getattr(pb, f"JOB_KIND_{kind.name}")
+    return number
 
 
 def _task_kind(kind: TaskKind) -> pb.TaskKind:
-    return pb.TaskKind.Value(f"TASK_KIND_{kind.name}")
+    number: pb.TaskKind = getattr(pb, f"TASK_KIND_{kind.name}")
+    return number
 
 
 def _read_kind(kind: type[_Kind], name: str, prefix: str) -> _Kind:

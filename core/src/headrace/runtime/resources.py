@@ -21,11 +21,19 @@ FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT})
 
 
 def default_memory_limit() -> int:
-    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory."""
-    given = os.environ.get("HEADRACE_MEMORY_LIMIT")
-    if given:
-        return int(given)
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory.
+
+    Raises:
+        ResourceLimitError: the variable is not a number of bytes.
+    """
+    given = os.environ.get("HEADRACE_MEMORY_LIMIT", "")
+    if not given:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    if not given.isdecimal():
+        raise ResourceLimitError(
+            f"HEADRACE_MEMORY_LIMIT is {given!r}; write a number of bytes, for example 4000000000"
+        )
+    return int(given)
 
 
 class Resources:
