@@ -27,7 +27,7 @@ def families(package: ModuleType, attribute: str) -> dict[str, str]:
     """Op name -> stem of the file of `package` that lists it in `attribute`."""
     found: dict[str, str] = {}
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name == "table":  # the union of all families
+        if module.name in ("kernel", "table"):  # they hold the union of all families
             continue
         listed = getattr(import_module(f"{package.__name__}.{module.name}"), attribute, ())
         for item in listed:
