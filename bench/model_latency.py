@@ -2,7 +2,8 @@
 
     python bench/model_latency.py MODEL.onnx [MODEL.onnx ...] [--device cpu] [--rounds 15]
 
-Inputs are seeded random numbers; symbolic dimensions are 1 unless --dim NAME=N says otherwise.
+Inputs are seeded random numbers; symbolic dimensions are 1 unless --shape INPUT=1,3,224,224 says
+otherwise.
 Threads: set OMP_NUM_THREADS and OPENBLAS_NUM_THREADS; onnxruntime gets --threads.
 """
 
@@ -23,6 +24,10 @@ from rich.table import Table
 import headrace as flow
 
 
+Shapes = dict[str, list[int]]
+"""Shapes of inputs with symbolic dimensions, by input name."""
+
+
 def main() -> None:
     """Measure every model that was named and print one row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -30,21 +35,22 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N")
+    parser.add_argument("--shape", action="append", default=[], metavar="INPUT=1,3,224,224")
     options = parser.parse_args()
-    dims = {name: int(size) for name, size in (item.split("=") for item in options.dim)}
+    given = (item.rsplit("=", 1) for item in options.shape)
+    shapes = {name: [int(dim) for dim in dims.split(",")] for name, dims in given}
     table = Table("model", "headrace ms", "onnxruntime ms", "ratio", "largest difference")
     for path in options.models:
-        table.add_row(path.name, *measure(path, options, dims))
+        table.add_row(path.name, *measure(path, options, shapes))
     Console().print(table)
 
 
-def measure(path: Path, options: argparse.Namespace, dims: dict[str, int]) -> tuple[str, ...]:
+def measure(path: Path, options: argparse.Namespace, shapes: Shapes) -> tuple[str, ...]:
     """Median ms of both, the median of paired ratios, and how far the outputs differ."""
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = options.threads
     peer = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
-    feeds = random_inputs(peer, dims)
+    feeds = random_inputs(peer, shapes)
     with flow.onnx.load(path, device=options.device) as model:
         ours, theirs = model.run(feeds), peer.run(None, feeds)
         names = [output.name for output in peer.get_outputs()]
@@ -67,14 +73,13 @@ def measure(path: Path, options: argparse.Namespace, dims: dict[str, int]) -> tu
     )
 
 
-def random_inputs(
-    session: onnxruntime.InferenceSession, dims: dict[str, int]
-) -> dict[str, np.ndarray]:
+def random_inputs(session: onnxruntime.InferenceSession, shapes: Shapes) -> dict[str, np.ndarray]:
     """Seeded inputs of a model; integers are small, so that they may be indices."""
     random = np.random.default_rng(0)
     feeds = {}
     for item in session.get_inputs():
-        shape = [dim if isinstance(dim, int) else dims.get(dim, 1) for dim in item.shape]
+        usual = [dim if isinstance(dim, int) else 1 for dim in item.shape]
+        shape = shapes.get(item.name, usual)
         if item.type == "tensor(float)":
             feeds[item.name] = random.standard_normal(shape).astype(np.float32)
         else:
