@@ -23,7 +23,6 @@ from rich.table import Table
 
 import headrace as flow
 
-
 Shapes = dict[str, list[int]]
 """Shapes of inputs with symbolic dimensions, by input name."""
 

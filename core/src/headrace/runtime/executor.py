@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
 from headrace.ids import ActorId
-from headrace.plan import Plan
+from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
@@ -51,6 +51,7 @@ class Executor:
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self._plan = plan
         self._network = Network.of(plan)
+        self._outputs = tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT))
         self._lock = new_lock()
         self._closed = False
         self._calls = CallTable(len(self._network.sinks))
@@ -89,12 +90,13 @@ class Executor:
             return call
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once; returns new arrays by name of the output.
+        """Run once; returns new arrays by name of the output, in the order of the plan.
 
         Raises:
             RunError: a launch failed; says op, task and device. The executor stays usable.
         """
-        return self.submit(feeds).wait()
+        results = self.submit(feeds).wait()
+        return {name: results[name] for name in self._outputs}
 
     def close(self) -> None:
         """Stop the threads and give everything back. Idempotent."""
