@@ -70,8 +70,7 @@ class Model:
         specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
         with self._jobs.lease(specs, arrays) as leased:
             fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
-            results = leased.job.run(fed)
-        return {output.name: results[output.name] for output in self.outputs}
+            return leased.job.run(fed)
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.

@@ -212,6 +212,8 @@ def _complete_attrs(op: type[Op], call: OpCall, given: Mapping[str, object]) -> 
 def _attr_value(call: OpCall, attr: Attr, value: Any) -> AttrValue:
     try:
         result = _CONVERTERS[attr.type](value)
+    except DTypeError as error:
+        fail(call, f"attribute {attr.name!r}: {error}", DTypeError)
     except (TypeError, ValueError, AttributeError):
         fail(call, f"attribute {attr.name!r} must be {attr.type}; got {value!r}", OpError)
     if attr.choices and result not in attr.choices:
