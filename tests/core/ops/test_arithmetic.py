@@ -57,7 +57,7 @@ REFUSED: tuple[Any, ...] = (  # op, inputs, attributes, error, message
     ("bit_shift", ("int8[3]", "int8[3]"), {"direction": "up"}, OpError, "one of left, right"),
     ("where", ("int32[3]", "int32[3]", "int32[3]"), {}, DTypeError, "'condition' is int32"),
     ("cast", ("int32[3]",), {}, OpError, "'dtype' is required"),
-    ("cast", ("int32[3]",), {"dtype": "string"}, OpError, "must be dtype; got 'string'"),
+    ("cast", ("int32[3]",), {"dtype": "string"}, DTypeError, "'string' is not a tensor dtype"),
     ("matmul", ("float32[2, 3]", "float32[4, 5]"), {}, ShapeError, "inner sizes differ"),
     ("matmul", ("float32[]", "float32[4, 5]"), {}, ShapeError, "a is a scalar"),
     ("matmul", ("float32[3]", "float32[3]"), {"transpose_b": True}, ShapeError, "needs two axes"),
