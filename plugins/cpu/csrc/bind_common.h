@@ -23,6 +23,7 @@ using Dims = std::vector<std::int64_t>;
 // Each family adds its functions to the module.
 void RegisterConv(py::module_& m);
 void RegisterPool(py::module_& m);
+void RegisterNorm(py::module_& m);
 void RegisterElementwise(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"

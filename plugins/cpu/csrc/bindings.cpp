@@ -9,5 +9,6 @@ PYBIND11_MODULE(_native, m) {
       "is released while a kernel runs, and no kernel keeps state between calls.";
   headrace::cpu::bind::RegisterConv(m);
   headrace::cpu::bind::RegisterPool(m);
+  headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
 }

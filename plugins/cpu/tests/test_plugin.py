@@ -14,6 +14,7 @@ from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv, PointwiseConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 
 
@@ -28,6 +29,12 @@ def chosen(call: OpCall):
     best = max(entry.priority for entry in entries)
     (entry,) = (entry for entry in entries if entry.priority == best)
     return entry.create
+
+
+def mixed_normalization() -> OpCall:
+    """Statistics of another dtype than x, which the extension does not take."""
+    specs = [TensorSpec(IMAGE, "float64"), *[TensorSpec((4,), "float32")] * 4]
+    return make_call(get_op("normalization"), "normalization", specs, {})
 
 
 IMAGE, WINDOW = (2, 4, 5, 6), {"kernel": (2, 2)}
@@ -52,6 +59,9 @@ IMAGE, WINDOW = (2, 4, 5, 6), {"kernel": (2, 2)}
         (call_of("max_pool", IMAGE, dtype="uint16", **WINDOW), NumpyKernel),
         (call_of("avg_pool", IMAGE, **WINDOW), AvgPool),
         (call_of("avg_pool", IMAGE, dtype="float16", **WINDOW), NumpyKernel),
+        (call_of("normalization", IMAGE, (4,), (4,), (4,), (4,)), Normalization),
+        (mixed_normalization(), NumpyKernel),
+        (call_of("instance_norm", IMAGE, (4,), (4,)), InstanceNorm),
         (call_of("erf", IMAGE), Erf),
         (call_of("relu", IMAGE), NumpyKernel),
     ],

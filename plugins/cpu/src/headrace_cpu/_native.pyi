@@ -101,6 +101,33 @@ def avg_pool(
     gives 0.
     """
 
+def normalization(
+    x: NDArray[_Float],
+    mean: NDArray[_Float],
+    variance: NDArray[_Float],
+    gamma: NDArray[_Float],
+    beta: NDArray[_Float],
+    y: NDArray[_Float],
+    axis: int,
+    epsilon: float,
+) -> None:
+    """``y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`` along an axis.
+
+    x, y: T[...] of one shape; may be the same array. The others: T[length of axis].
+    """
+
+def instance_norm(
+    x: NDArray[_Float],
+    gamma: NDArray[_Float],
+    beta: NDArray[_Float],
+    y: NDArray[_Float],
+    epsilon: float,
+) -> None:
+    """Bring each channel of each image to mean beta and deviation gamma.
+
+    x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double.
+    """
+
 def erf(x: NDArray[_Float], y: NDArray[_Float]) -> None:
     """Write the error function of x into y, within 2 units in the last place.
 

@@ -24,11 +24,12 @@ from headrace_cpu.kernels.conv import (
 )
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.match import FLOATS
+from headrace_cpu.kernels.norm import InstanceNorm, Normalization, one_dtype
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 
 TAG = "cpu"
 
-_FLOATS = dtypes("float32", "float64")
 _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
 
@@ -56,10 +57,12 @@ def headrace_allocators() -> Iterable[AllocatorEntry]:
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer numpy's kernel for every op, and a better one where there is one."""
     yield from kernel_entries(TAG)
-    yield KernelEntry(TAG, "conv", Im2colConv, _FLOATS, priority=0)
+    yield KernelEntry(TAG, "conv", Im2colConv, FLOATS, priority=0)
     yield KernelEntry(TAG, "conv", PointwiseConv, pointwise, priority=1)
     yield KernelEntry(TAG, "conv", DepthwiseConv, depthwise, priority=2)
-    yield KernelEntry(TAG, "conv_transpose", ConvTranspose, _FLOATS)
+    yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
-    yield KernelEntry(TAG, "avg_pool", AvgPool, _FLOATS)
-    yield KernelEntry(TAG, "erf", Erf, _FLOATS)
+    yield KernelEntry(TAG, "avg_pool", AvgPool, FLOATS)
+    yield KernelEntry(TAG, "normalization", Normalization, one_dtype)
+    yield KernelEntry(TAG, "instance_norm", InstanceNorm, FLOATS)
+    yield KernelEntry(TAG, "erf", Erf, FLOATS)

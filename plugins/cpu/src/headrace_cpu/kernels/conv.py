@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.arrays import array_of, optional_array
-
-_FLOATS = dtypes("float32", "float64")
+from headrace_cpu.kernels.match import FloatCalls
 
 _STRIP_BYTES = 1 << 20
 """Columns that stay in the second-level cache of today's cores, or nearly."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Calls:
-    """Convolutions of float32 or float64 for which ``holds``."""
-
-    name: str
-    holds: Callable[[OpCall], bool]
-
-    def __call__(self, call: OpCall) -> bool:
-        return _FLOATS(call) and self.holds(call)
-
-    def __str__(self) -> str:
-        return f"{self.name}, {_FLOATS}"
 
 
 def _reads_pixels_as_they_lie(call: OpCall) -> bool:
@@ -46,8 +31,8 @@ def _reads_one_channel(call: OpCall) -> bool:
     return call.input(1).shape[1] == 1 and call.int_attr("groups") == call.input(0).shape[1]
 
 
-pointwise = _Calls("1x1, stride 1, no padding", _reads_pixels_as_they_lie)
-depthwise = _Calls("one input channel for each output channel", _reads_one_channel)
+pointwise = FloatCalls("1x1, stride 1, no padding", _reads_pixels_as_they_lie)
+depthwise = FloatCalls("one input channel for each output channel", _reads_one_channel)
 
 
 class PointwiseConv(Kernel):

@@ -1,0 +1,80 @@
+#include "bind_common.h"
+#include "kernels/norm.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+ChannelShape SeenFrom(const char* op, const py::array& x, py::ssize_t axis) {
+  if (axis < 0 || axis >= x.ndim()) {
+    throw py::value_error(std::string(op) + ": axis is " + std::to_string(axis) + " but x is " +
+                          Text(Shape(x)));
+  }
+  ChannelShape shape{1, x.shape(axis), 1};
+  for (py::ssize_t i = 0; i < axis; ++i) shape.outer *= x.shape(i);
+  for (py::ssize_t i = axis + 1; i < x.ndim(); ++i) shape.inner *= x.shape(i);
+  return shape;
+}
+
+template <class T>
+void BindNormalization(const Array<T>& x, const Array<T>& mean, const Array<T>& variance,
+                       const Array<T>& gamma, const Array<T>& beta, Array<T>& y, py::ssize_t axis,
+                       double epsilon) {
+  constexpr const char* kOp = "normalization";
+  const ChannelShape shape = SeenFrom(kOp, x, axis);
+  const Dims vector{shape.channels};
+  RequireShape(kOp, "mean", mean, vector);
+  RequireShape(kOp, "variance", variance, vector);
+  RequireShape(kOp, "gamma", gamma, vector);
+  RequireShape(kOp, "beta", beta, vector);
+  RequireShape(kOp, "y", y, Shape(x));
+  const T* from = ReadPointer(kOp, "x", x);
+  const T* means = ReadPointer(kOp, "mean", mean);
+  const T* variances = ReadPointer(kOp, "variance", variance);
+  const T* gammas = ReadPointer(kOp, "gamma", gamma);
+  const T* betas = ReadPointer(kOp, "beta", beta);
+  T* to = WritePointer(kOp, "y", y);
+  py::gil_scoped_release no_python_below;
+  Normalization(from, means, variances, gammas, betas, to, shape, epsilon);
+}
+
+template <class T>
+void BindInstanceNorm(const Array<T>& x, const Array<T>& gamma, const Array<T>& beta, Array<T>& y,
+                      double epsilon) {
+  constexpr const char* kOp = "instance_norm";
+  const ChannelShape shape = SeenFrom(kOp, x, 1);
+  RequireShape(kOp, "gamma", gamma, {shape.channels});
+  RequireShape(kOp, "beta", beta, {shape.channels});
+  RequireShape(kOp, "y", y, Shape(x));
+  if (y.size() == 0) return;
+  const T* from = ReadPointer(kOp, "x", x);
+  const T* gammas = ReadPointer(kOp, "gamma", gamma);
+  const T* betas = ReadPointer(kOp, "beta", beta);
+  T* to = WritePointer(kOp, "y", y);
+  py::gil_scoped_release no_python_below;
+  InstanceNorm(from, gammas, betas, to, shape, epsilon);
+}
+
+template <class T>
+void RegisterNormFor(py::module_& m) {
+  m.def("normalization", &BindNormalization<T>, py::arg("x").noconvert(),
+        py::arg("mean").noconvert(), py::arg("variance").noconvert(), py::arg("gamma").noconvert(),
+        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("axis"), py::arg("epsilon"),
+        "y = (x - mean) / sqrt(variance + epsilon) * gamma + beta along an axis.\n\n"
+        "x, y: T[...] of one shape; may be the same array. The others: T[length of axis]. T is\n"
+        "float32 or float64.");
+  m.def("instance_norm", &BindInstanceNorm<T>, py::arg("x").noconvert(),
+        py::arg("gamma").noconvert(), py::arg("beta").noconvert(), py::arg("y").noconvert(),
+        py::arg("epsilon"),
+        "Bring each channel of each image to mean beta and deviation gamma.\n\n"
+        "x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double. T is\n"
+        "float32 or float64. No overlap.");
+}
+
+}  // namespace
+
+void RegisterNorm(py::module_& m) {
+  RegisterNormFor<float>(m);
+  RegisterNormFor<double>(m);
+}
+
+}  // namespace headrace::cpu::bind
