@@ -35,8 +35,7 @@ class NumpyKernel(Kernel):
             for buffer, spec in zip(inputs, call.inputs, strict=True)
         )
         results = tuple(
-            self.array_of(buffer, spec)
-            for buffer, spec in zip(outputs, call.outputs, strict=True)
+            self.array_of(buffer, spec) for buffer, spec in zip(outputs, call.outputs, strict=True)
         )
 
         def work() -> None:
