@@ -16,8 +16,8 @@ _ATTRS = (Attr("kernel", "ints"), *WINDOW_ATTRS, Attr("ceil_mode", "bool", False
 class Pool(Op):
     """What both pools share: x ``[n, c, *spatial]`` gives y ``[n, c, *windows]``.
 
-    ``kernel`` has one number for each spatial axis. With ``ceil_mode`` a last window may overhang
-    the end padding, but must begin before it.
+    ``kernel`` has one number for each spatial axis. With ``ceil_mode`` one more window may
+    overhang the end padding, if it begins before it.
     """
 
     @classmethod

@@ -74,7 +74,7 @@ def slide(
 ) -> tuple[int, ...]:
     """How often the window fits on each axis.
 
-    With ``ceil_mode`` a last window may overhang the end, but must begin before the end padding.
+    With ``ceil_mode`` one more window may overhang the end, if it begins before the end padding.
 
     Raises:
         ShapeError: it does not fit at all.

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.onnx.converters.window import WindowAttrs, sliding_window, spatial_shape
+from headrace.onnx.converters.window import (
+    WindowAttrs,
+    kernel_shape,
+    numbers,
+    sliding_window,
+    spatial_shape,
+)
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -124,8 +131,35 @@ def _scalar(node: Node, like: Tensor, value: float) -> Tensor:
     return node.constant(np.array(value, like.spec.dtype.numpy))
 
 
+def _max_unpool(node: Node) -> Tensor:
+    """Zeros, with each element where its index says."""
+    x, indices, kernel = node.input(0), node.input(1), kernel_shape(node)
+    rank = len(kernel)
+    strides, pads = numbers(node, "strides", rank, 1, 1), numbers(node, "pads", 2 * rank, 0, 0)
+    # Indices count through the shape that the window implies, also when another one is wanted.
+    spatial = tuple(
+        (size - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank]
+        for i, size in enumerate(spatial_shape(node))
+    )
+    if any(size < 1 for size in spatial):
+        node.invalid(f"pads {pads} leave nothing of the result: {spatial}")
+    shape = (*x.spec.shape[:2], *spatial)
+    zero = node.constant(np.zeros((), x.spec.dtype.numpy))
+    zeros = node.one("expand", [zero], shape=(math.prod(shape),))
+    flat = [node.one("reshape", [tensor], shape=(-1,)) for tensor in (indices, x)]
+    y = node.one("reshape", [node.one("scatter_elements", [zeros, *flat], axis=0)], shape=shape)
+    wanted = node.ints(2)
+    if wanted is None or wanted == shape:
+        return y
+    if len(wanted) != len(shape) or any(size < 1 for size in wanted):
+        node.invalid(f"output_shape {wanted} must be {len(shape)} numbers, none below 1")
+    ends = (want - size for want, size in zip(wanted, shape, strict=True))
+    return node.one("pad", [y, None], pads=(*(0,) * len(shape), *ends))
+
+
 CONVERTERS: Mapping[str, Converter] = {
     "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,
     "LpPool": _lp_pool,
     "GlobalAveragePool": _global_average_pool,
