@@ -15,13 +15,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "changelog.d/README.md"]
-FENCE = re.compile(r"^```(\S*)[ ]*(.*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\S*)[ ]*([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
@@ -69,6 +70,35 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
         else:
             padding = "\n" * block.line  # so that a traceback shows the line of the page
             exec(compile(padding + block.text, name(page), "exec", dont_inherit=True), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_fence_is_a_block(page: Path) -> None:
+    """No block hides inside another: there are as many as there are opening lines."""
+    text = page.read_text("utf-8")
+    assert 2 * len(FENCE.findall(text)) == len(re.findall(r"^```", text, re.MULTILINE))
+
+
+def modules_with_examples() -> list[str]:
+    """Modules of core and plugins, as installed, whose source holds a docstring example."""
+    found = []
+    for package in ("headrace", "headrace_cpu", "headrace_fakedevice"):
+        root = Path(import_module(package).__path__[0])
+        for path in sorted(root.rglob("*.py")):
+            if ">>> " in path.read_text("utf-8"):
+                parts = path.relative_to(root.parent).with_suffix("").parts
+                found.append(".".join(parts).removesuffix(".__init__"))
+    return found
+
+
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_docstring_examples_run(module: str) -> None:
+    """The examples of a module's docstrings give what they say."""
+    result = doctest.testmod(
+        import_module(module), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert result.attempted
+    assert not result.failed
 
 
 def shown_commands(program: str) -> list[tuple[str, list[str]]]:

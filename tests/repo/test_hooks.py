@@ -65,6 +65,14 @@ def test_hook_is_documented_or_its_example_runs(hook: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("hook", HOOKS)
+def test_the_page_shows_the_exact_signature(hook: str, root: Path) -> None:
+    """docs/hooks.md has a heading for each hook, and under it the signature as it is."""
+    signature = str(inspect.signature(HOOKS[hook])).replace("'", "")
+    page = (root / "docs/hooks.md").read_text("utf-8")
+    assert f"## {hook}\n\n`{hook}{signature}`" in page
+
+
+@pytest.mark.parametrize("hook", HOOKS)
 def test_hook_has_a_test_of_its_name(hook: str, root: Path) -> None:
     """Searched in the tests of core, in the conformance suite and in the plugins' own tests."""
     folders = ["tests", "core/src/headrace/testing", "plugins"]

@@ -55,6 +55,6 @@ def escape(text: str) -> str:
 
     Example:
         >>> escape("a" + chr(27) + "[2J")
-        'a\\\\x1b[2J'
+        'a\\x1b[2J'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
