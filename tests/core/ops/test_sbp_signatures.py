@@ -15,7 +15,14 @@ from headrace.sbp import Broadcast, PartialSum, Sbp, Split
 from headrace.tensor_spec import Array, TensorSpec
 
 DEVICES = 2
+
+
+def _made(*shape: int) -> Array:
+    return np.random.default_rng(5).uniform(-2, 2, shape).astype(np.float32)
+
+
 _X = np.random.default_rng(3).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
+_IMAGES = _made(3, 4, 5, 5)
 _ROW = np.linspace(0.5, 2, 5).astype(np.float32)
 _ODD = np.arange(12, dtype=np.int32).reshape(3, 4) - 5
 
@@ -47,6 +54,20 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("matmul", (_X, _ROW), {}),
     ("matmul", (_ROW[:4], _X), {}),
     ("matmul", (_ROW, _ROW), {}),
+    ("conv", (_IMAGES, _made(5, 4, 2, 2), _ROW), {"pads": (1, 0, 0, 1)}),
+    ("conv", (_IMAGES, _made(5, 4, 2, 2), None), {}),
+    ("conv", (_IMAGES, _made(4, 2, 2, 2), _ROW[:4]), {"groups": 2}),
+    ("conv_transpose", (_IMAGES, _made(4, 3, 2, 2), _ROW[:3]), {"strides": (2, 1)}),
+    ("conv_transpose", (_IMAGES, _made(4, 3, 2, 2), None), {"groups": 2}),
+    ("max_pool", (_IMAGES,), {"kernel": (2, 2)}),
+    ("avg_pool", (_IMAGES,), {"kernel": (2, 2)}),
+    ("normalization", (_IMAGES, *[_ROW[:4]] * 4), {}),
+    ("instance_norm", (_IMAGES, _ROW[:4], _ROW[1:]), {}),
+    ("group_norm", (_IMAGES, _ROW[:4], _ROW[1:]), {"groups": 2}),
+    ("layer_norm", (_IMAGES, _ROW, _ROW[::-1].copy()), {}),
+    ("layer_norm", (_IMAGES, None, _made(5, 5)), {"axis": 2}),
+    ("lrn", (_IMAGES,), {"size": 3}),
+    ("resize", (_IMAGES,), {"sizes": (7, 3), "axes": (2, 3), "mode": "linear"}),
 )
 
 

@@ -88,7 +88,7 @@ def outputs(op: str, *shapes: Shape | None, outputs: int = 1, **attrs: Any) -> t
             "resize",
             ((3,),),
             {"sizes": (6,), "coordinates": "tf_crop_and_resize"},
-            r"roi \(\) must be 2 numbers with tf_crop_and_resize",
+            r"roi \(\) must be 2 numbers: with tf_crop_and_resize",
         ),
     ],
 )

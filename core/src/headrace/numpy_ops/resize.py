@@ -17,7 +17,7 @@ from headrace.dtypes import dtype_of
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.window import accumulator
 from headrace.op_call import OpCall
-from headrace.ops.resize import axis_scale, is_resampled
+from headrace.ops.resize import ResampledAxis, resampled_axes
 from headrace.tensor_spec import Array
 
 
@@ -32,10 +32,9 @@ class _Taps:
 
 def _resize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     x, y = given(inputs, 0), outputs[0]
-    axes = [axis for axis in range(x.ndim) if is_resampled(call, axis)]
+    taps = {part.axis: _axis_taps(part, _Rules.of(call)) for part in resampled_axes(call)}
     # Axes that shrink most come first: the others then have less to do.
-    axes.sort(key=lambda axis: y.shape[axis] / max(x.shape[axis], 1))
-    taps = {axis: _axis_taps(call, axis) for axis in axes}
+    axes = sorted(taps, key=lambda axis: y.shape[axis] / max(x.shape[axis], 1))
     result = x
     if call.str_attr("mode") == "nearest":
         for axis in axes:
@@ -45,7 +44,7 @@ def _resize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Arra
         result = result.astype(dtype, copy=False)
         for axis in axes:
             result = _interpolate(result, taps[axis], axis)
-    y[...] = _to_integers(result, y.dtype) if y.dtype.kind in "iu" and result is not x else result
+    y[...] = _to_integers(result, y.dtype) if y.dtype.kind in "iu" else result
     for axis in axes:
         if taps[axis].outside.any():
             y[(slice(None),) * axis + (taps[axis].outside,)] = call.float_attr("extrapolation")
@@ -73,43 +72,62 @@ def _to_integers(values: Array, dtype: np.dtype[Any]) -> Array:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The attributes that decide where every axis looks and how much each element weighs."""
+
+    mode: str
+    coordinates: str
+    rounding: str
+    cubic_coeff: float
+    exclude_outside: bool
+    antialias: bool
+
+    @staticmethod
+    def of(call: OpCall) -> _Rules:
+        return _Rules(
+            call.str_attr("mode"),
+            call.str_attr("coordinates"),
+            call.str_attr("rounding"),
+            call.float_attr("cubic_coeff"),
+            call.flag_attr("exclude_outside"),
+            call.flag_attr("antialias"),
+        )
+
+
 @lru_cache(maxsize=256)
-def _axis_taps(call: OpCall, axis: int) -> _Taps:
-    length, size = call.input(0).shape[axis], call.ints_attr("sizes")[axis]
-    scale = axis_scale(call, axis)
-    places = _coordinates(call, axis, length, size, scale)
-    mode = call.str_attr("mode")
-    if mode == "nearest":
-        sources = _round(places, call.str_attr("rounding"))[:, None]
+def _axis_taps(part: ResampledAxis, rules: _Rules) -> _Taps:
+    length = part.length
+    places = _coordinates(part, rules.coordinates)
+    if rules.mode == "nearest":
+        sources = _round(places, rules.rounding)[:, None]
         weights = np.ones(sources.shape)
     else:
-        shrink = min(scale, 1.0) if call.flag_attr("antialias") else 1.0
-        radius = int(np.ceil((1 if mode == "linear" else 2) / shrink))
+        shrink = min(part.scale, 1.0) if rules.antialias else 1.0
+        radius = int(np.ceil((1 if rules.mode == "linear" else 2) / shrink))
         sources = np.floor(places).astype(np.int64)[:, None] + np.arange(1 - radius, 1 + radius)
         distances = np.abs(sources - places[:, None]) * shrink
         weights = (
             np.maximum(1 - distances, 0)
-            if mode == "linear"
-            else _keys(distances, call.float_attr("cubic_coeff"))
+            if rules.mode == "linear"
+            else _keys(distances, rules.cubic_coeff)
         )
-        if call.flag_attr("exclude_outside"):
+        if rules.exclude_outside:
             inside = (sources >= 0) & (sources < length)
             # Far outside nothing would be left; there the edge is read after all.
             weights = np.where(inside | ~inside.any(axis=1, keepdims=True), weights, 0.0)
         weights /= weights.sum(axis=1, keepdims=True)
-    cropped = call.str_attr("coordinates") == "tf_crop_and_resize"
+    cropped = rules.coordinates == "tf_crop_and_resize"
     outside = cropped & ((places < 0) | (places > length - 1))
     return _Taps(np.clip(sources, 0, max(length - 1, 0)), weights, outside)
 
 
-def _coordinates(call: OpCall, axis: int, length: int, size: int, scale: float) -> Array:
+def _coordinates(part: ResampledAxis, rule: str) -> Array:
     """float64[size]: where each output element looks into the input."""
+    length, size, scale = part.length, part.size, part.scale
     i = np.arange(size, dtype=np.float64)
-    rule = call.str_attr("coordinates")
     if rule == "half_pixel_symmetric":
-        exact = scale * length
-        middle = length / 2
-        return middle * (1 - size / exact) + (i + 0.5) / scale - 0.5
+        return length / 2 * (1 - size / (scale * length)) + (i + 0.5) / scale - 0.5
     if rule == "half_pixel" or (rule == "pytorch_half_pixel" and size > 1):
         return (i + 0.5) / scale - 0.5
     if rule == "asymmetric":
@@ -117,11 +135,9 @@ def _coordinates(call: OpCall, axis: int, length: int, size: int, scale: float) 
     if rule == "tf_half_pixel_for_nn":
         return (i + 0.5) / scale
     if rule == "tf_crop_and_resize":
-        roi = call.floats_attr("roi")
-        begin, end = roi[axis], roi[axis + len(roi) // 2]
         if size == 1:
-            return np.array([0.5 * (begin + end) * (length - 1)])
-        return (begin + i * ((end - begin) / (size - 1))) * (length - 1)
+            return np.array([0.5 * (part.begin + part.end) * (length - 1)])
+        return (part.begin + i * ((part.end - part.begin) / (size - 1))) * (length - 1)
     return i * (length - 1) / max(size - 1, 1)  # align_corners, or pytorch_half_pixel of length 1
 
 

@@ -115,15 +115,18 @@ def _check_bias(call: OpCall, channels: int) -> None:
 
 
 def _signatures(call: OpCall, weight_out: int, weight_in: int) -> tuple[SbpSignature, ...]:
-    whole = Broadcast()
-    batch = SbpSignature((Split(0), whole, whole), (Split(0),))
+    whole, (n, channels) = Broadcast(), call.input(0).shape[:2]
+    result = []
+    if n > 1:
+        result.append(SbpSignature((Split(0), whole, whole), (Split(0),)))
     if call.int_attr("groups") > 1:
-        return (batch,)  # a split of channels need not fall between two groups
-    return (
-        batch,
-        SbpSignature((whole, Split(weight_out), Split(0)), (Split(1),)),
-        SbpSignature((Split(1), Split(weight_in), PartialSum()), (PartialSum(),)),
-    )
+        return tuple(result)  # a split of channels need not fall between two groups
+    if call.input(1).shape[weight_out] > 1:
+        result.append(SbpSignature((whole, Split(weight_out), Split(0)), (Split(1),)))
+    if channels > 1:
+        inputs = (Split(1), Split(weight_in), PartialSum())
+        result.append(SbpSignature(inputs, (PartialSum(),)))
+    return tuple(result)
 
 
 OPS: tuple[type[Op], ...] = (Conv, ConvTranspose)

@@ -41,14 +41,13 @@ class Normalization(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        rank = call.input(0).rank
-        channel = call.int_attr("axis") % rank
+        channel = call.int_attr("axis") % call.input(0).rank
         return tuple(
             SbpSignature(
                 (Split(axis), *((Split(0) if axis == channel else Broadcast(),) * 4)),
                 (Split(axis),),
             )
-            for axis in range(rank)
+            for axis in _splittable(call, call.input(0).rank)
         )
 
     @classmethod
@@ -73,9 +72,11 @@ class InstanceNorm(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return (
-            SbpSignature((Split(0), Broadcast(), Broadcast()), (Split(0),)),
-            SbpSignature((Split(1), Split(0), Split(0)), (Split(1),)),
+        return tuple(
+            SbpSignature(
+                (Split(axis), *((Split(0) if axis == 1 else Broadcast(),) * 2)), (Split(axis),)
+            )
+            for axis in _splittable(call, 2)
         )
 
 
@@ -98,7 +99,10 @@ class GroupNorm(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return (SbpSignature((Split(0), Broadcast(), Broadcast()), (Split(0),)),)
+        return tuple(
+            SbpSignature((Split(axis), Broadcast(), Broadcast()), (Split(axis),))
+            for axis in _splittable(call, 1)
+        )
 
 
 class LayerNorm(Op):
@@ -138,7 +142,7 @@ class LayerNorm(Op):
             return ()  # it may vary along the axis that would be split
         return tuple(
             SbpSignature((Split(i), Broadcast(), Broadcast()), (Split(i),) * call.output_count)
-            for i in range(axis)
+            for i in _splittable(call, axis)
         )
 
 
@@ -169,13 +173,18 @@ class Lrn(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        axes = (axis for axis in range(call.input(0).rank) if axis != 1)
-        return tuple(SbpSignature((Split(axis),), (Split(axis),)) for axis in axes)
+        axes = _splittable(call, call.input(0).rank)
+        return tuple(SbpSignature((Split(i),), (Split(i),)) for i in axes if i != 1)
 
 
 def statistics_dtype(dtype: DType) -> DType:
     """The dtype in which statistics of tensors of ``dtype`` are taken."""
     return float32 if dtype in (float16, bfloat16) else dtype
+
+
+def _splittable(call: OpCall, rank: int) -> list[int]:
+    """Of the first ``rank`` axes of x, those with anything to share out."""
+    return [axis for axis in range(rank) if call.input(0).shape[axis] > 1]
 
 
 def _check_vector(call: OpCall, index: int, length: int, what: str) -> None:

@@ -36,7 +36,11 @@ class Pool(Op):
         # The indices of max_pool count through the whole tensor: a slice cannot know them.
         if call.output_count > 1:
             return ()
-        return tuple(SbpSignature((Split(axis),), (Split(axis),)) for axis in (0, 1))
+        return tuple(
+            SbpSignature((Split(axis),), (Split(axis),))
+            for axis, length in enumerate(call.input(0).shape[:2])
+            if length > 1
+        )
 
 
 class MaxPool(Pool):

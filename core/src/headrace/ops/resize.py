@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from headrace.dtypes import ALL, NUMBERS
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
 from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
-from headrace.ops.shapes import addressable
+from headrace.ops.shapes import addressable, normal_axes
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
 
@@ -22,7 +24,7 @@ COORDINATES = (
 
 
 class Resize(Op):
-    """Resample ``x`` to ``sizes``; axes are resampled one after another.
+    """Resample ``x`` along some axes, one after another.
 
     Where output element ``i`` of an axis of length ``n`` looks into the input of length ``m``
     (``s`` is the axis's scale):
@@ -41,9 +43,10 @@ class Resize(Op):
     cropped. Integers are interpolated exactly and cut towards zero, into the range of their dtype.
 
     Attributes:
-        sizes: the output shape.
-        scales: one for each axis; empty means output length over input length.
-        roi: for tf_crop_and_resize: all beginnings, then all ends, as fractions of each axis.
+        sizes: the output length of each axis of ``axes``.
+        axes: which axes are resampled; empty means all of them, in order.
+        scales: one for each of them; empty means output length over input length.
+        roi: for tf_crop_and_resize: all beginnings, then all ends, as fractions of each of them.
         mode: nearest, linear or cubic.
         coordinates: the rule above.
         rounding: for nearest: which neighbour is taken; the first two differ at halves only.
@@ -55,6 +58,7 @@ class Resize(Op):
     inputs = (Input("x", ALL),)
     attrs = (
         Attr("sizes", "ints"),
+        Attr("axes", "ints", ()),
         Attr("scales", "floats", ()),
         Attr("roi", "floats", ()),
         Attr("mode", "str", "nearest", choices=("nearest", "linear", "cubic")),
@@ -74,47 +78,65 @@ class Resize(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x, sizes = call.input(0), call.ints_attr("sizes")
-        if len(sizes) != x.rank or any(size < 0 for size in sizes):
-            fail(call, f"sizes {sizes} must be {x.rank} numbers for x {x}, none negative")
-        for axis, (length, size) in enumerate(zip(x.shape, sizes, strict=True)):
-            if length == 0 and size > 0:
+        axes = _axes(call)
+        if len(sizes) != len(axes) or any(size < 0 for size in sizes):
+            fail(call, f"sizes {sizes} must be {len(axes)} numbers for x {x}, none negative")
+        for axis, size in zip(axes, sizes, strict=True):
+            if x.shape[axis] == 0 and size > 0:
                 fail(call, f"axis {axis} of x {x} is empty and cannot be resized to {size}")
         scales = call.floats_attr("scales")
-        if scales and (len(scales) != x.rank or not all(0 < scale < 1e30 for scale in scales)):
-            fail(call, f"scales {scales} must be {x.rank} numbers for x {x}, all above 0")
+        if scales and (len(scales) != len(axes) or not all(0 < scale < 1e30 for scale in scales)):
+            fail(call, f"scales {scales} must be {len(axes)} numbers for x {x}, all above 0")
         roi = call.floats_attr("roi")
-        cropped = call.str_attr("coordinates") == "tf_crop_and_resize"
-        if len(roi) != (2 * x.rank if cropped else 0):
-            fail(call, f"roi {roi} must be {2 * x.rank} numbers with tf_crop_and_resize, else none")
+        wanted = 2 * len(axes) if call.str_attr("coordinates") == "tf_crop_and_resize" else 0
+        if len(roi) != wanted:
+            fail(call, f"roi {roi} must be {wanted} numbers: with tf_crop_and_resize 2 an axis")
         if call.str_attr("mode") != "nearest" and x.dtype not in NUMBERS:
             fail(call, f"mode {call.str_attr('mode')} cannot interpolate {x.dtype}", DTypeError)
-        return (addressable(call, x.with_shape(sizes)),)
+        shape = list(x.shape)
+        for axis, size in zip(axes, sizes, strict=True):
+            shape[axis] = size
+        return (addressable(call, x.with_shape(tuple(shape))),)
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        named = _axes(call)
         return tuple(
             SbpSignature((Split(axis),), (Split(axis),))
-            for axis in range(call.input(0).rank)
-            if not is_resampled(call, axis)
+            for axis, length in enumerate(call.input(0).shape)
+            if axis not in named and length > 1
         )
 
 
-def is_resampled(call: OpCall, axis: int) -> bool:
-    """Whether ``axis`` of a ``resize`` changes at all."""
-    length, size = call.input(0).shape[axis], call.ints_attr("sizes")[axis]
-    if call.str_attr("coordinates") == "tf_crop_and_resize":
-        roi = call.floats_attr("roi")
-        if (roi[axis], roi[axis + len(roi) // 2]) != (0.0, 1.0):
-            return True
-    return length != size or axis_scale(call, axis) != 1.0
+@dataclass(frozen=True, slots=True)
+class ResampledAxis:
+    """One axis that a ``resize`` changes: its number, lengths in and out, scale and crop."""
+
+    axis: int
+    length: int
+    size: int
+    scale: float
+    begin: float
+    end: float
 
 
-def axis_scale(call: OpCall, axis: int) -> float:
-    """The scale of ``axis`` of a ``resize``: given, or output length over input length."""
-    scales = call.floats_attr("scales")
-    if scales:
-        return scales[axis]
-    return call.ints_attr("sizes")[axis] / max(call.input(0).shape[axis], 1)
+def resampled_axes(call: OpCall) -> tuple[ResampledAxis, ...]:
+    """The axes that a ``resize`` changes; it may name others that stay as they are."""
+    x, sizes = call.input(0), call.ints_attr("sizes")
+    scales, roi = call.floats_attr("scales"), call.floats_attr("roi")
+    result = []
+    for number, axis in enumerate(_axes(call)):
+        length, size = x.shape[axis], sizes[number]
+        scale = scales[number] if scales else size / max(length, 1)
+        begin, end = (roi[number], roi[number + len(sizes)]) if roi else (0.0, 1.0)
+        if (size, scale, begin, end) != (length, 1.0, 0.0, 1.0):
+            result.append(ResampledAxis(axis, length, size, scale, begin, end))
+    return tuple(result)
+
+
+def _axes(call: OpCall) -> tuple[int, ...]:
+    rank = call.input(0).rank
+    return normal_axes(call, call.ints_attr("axes"), rank) or tuple(range(rank))
 
 
 OPS: tuple[type[Op], ...] = (Resize,)

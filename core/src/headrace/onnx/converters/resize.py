@@ -25,7 +25,7 @@ _COORDINATES = {
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Output length and scale of each axis of x; no scales means length over length."""
+    """Output length and scale of each named axis; no scales means length over length."""
 
     sizes: tuple[int, ...]
     scales: tuple[float, ...] = ()
@@ -47,6 +47,7 @@ def _resize(node: Node) -> Tensor:
     return node.one(
         "resize",
         [x],
+        axes=axes,
         sizes=target.sizes,
         scales=target.scales,
         roi=_roi(node, axes) if rule == "tf_crop_and_resize" else (),
@@ -61,7 +62,7 @@ def _resize(node: Node) -> Tensor:
 
 
 def _target(node: Node, axes: tuple[int, ...]) -> _Target:
-    """What ``scales`` or ``sizes`` ask for; the axes that they do not name stay as they are."""
+    """What ``scales`` or ``sizes`` ask for."""
     scales, sizes = _given(node, 2), _given(node, 3)
     if (scales is None) == (sizes is None):
         node.invalid("needs scales or sizes, and not both")
@@ -71,46 +72,37 @@ def _target(node: Node, axes: tuple[int, ...]) -> _Target:
     shape = node.input(0).spec.shape
     if len(lengths) != len(axes) or any(length < 0 for length in lengths):
         node.invalid(f"sizes {lengths} must be {len(axes)} numbers, none negative")
-    result = list(shape)
-    for axis, length in zip(axes, lengths, strict=True):
-        result[axis] = length
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
-        return _Target(tuple(result))
+        return _Target(lengths)
     if policy not in ("not_larger", "not_smaller"):
         node.invalid(f"keep_aspect_ratio_policy {policy!r} is not known")
     if any(shape[axis] == 0 for axis in axes):
         node.invalid(f"keep_aspect_ratio_policy {policy!r} on an empty input {shape}")
     ratios = [length / shape[axis] for axis, length in zip(axes, lengths, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
-    factors = [1.0] * len(shape)
-    for axis in axes:
-        result[axis], factors[axis] = math.floor(scale * shape[axis] + 0.5), scale
-    return _Target(tuple(result), tuple(factors))
+    kept = tuple(math.floor(scale * shape[axis] + 0.5) for axis in axes)
+    return _Target(kept, (scale,) * len(axes))
 
 
 def _scaled(node: Node, axes: tuple[int, ...], scales: Sequence[float]) -> _Target:
     if len(scales) != len(axes) or not all(0 < scale < math.inf for scale in scales):
         node.invalid(f"scales {tuple(scales)} must be {len(axes)} numbers, all above 0")
-    sizes = list(node.input(0).spec.shape)
-    factors = [1.0] * len(sizes)
-    for axis, scale in zip(axes, scales, strict=True):
-        # In float32, as exporters and runtimes multiply: 10 * float32(0.7) is 7 there, and a
-        # little less than 7 in float64.
-        sizes[axis] = math.floor(np.float32(sizes[axis]) * np.float32(scale))
-        factors[axis] = float(scale)
-    return _Target(tuple(sizes), tuple(factors))
+    shape = node.input(0).spec.shape
+    # In float32, as exporters and runtimes multiply: 10 * float32(0.7) is 7 there, and a little
+    # less than 7 in float64.
+    sizes = (
+        math.floor(np.float32(shape[axis]) * np.float32(scale))
+        for axis, scale in zip(axes, scales, strict=True)
+    )
+    return _Target(tuple(sizes), tuple(scales))
 
 
 def _roi(node: Node, axes: tuple[int, ...]) -> tuple[float, ...]:
     values = _given(node, 1)
     if values is None or len(values) != 2 * len(axes):
         node.invalid(f"roi {values} must be {2 * len(axes)} numbers with tf_crop_and_resize")
-    rank = node.input(0).spec.rank
-    begins, ends = [0.0] * rank, [1.0] * rank
-    for number, axis in enumerate(axes):
-        begins[axis], ends[axis] = values[number], values[number + len(axes)]
-    return (*begins, *ends)
+    return values
 
 
 def _upsample(node: Node) -> Tensor:
@@ -125,27 +117,22 @@ def _upsample(node: Node) -> Tensor:
     if scales is None:
         node.invalid("needs scales")
     target = _scaled(node, tuple(range(x.spec.rank)), scales)
-    shrinking = {axis for axis, scale in enumerate(target.scales) if scale < 1}
-    if mode == "linear":
-        shrinking = set()
-    growing = set(range(x.spec.rank)) - shrinking
-    for rounding, chosen in (("ceil", shrinking), ("floor", growing)):
-        parts = [
-            (target.sizes[axis], target.scales[axis]) if axis in chosen else (length, 1.0)
-            for axis, length in enumerate(x.spec.shape)
-        ]
-        if all(scale == 1 for _, scale in parts):
-            continue
-        x = node.one(
-            "resize",
-            [x],
-            sizes=tuple(size for size, _ in parts),
-            scales=tuple(scale for _, scale in parts),
-            mode=mode,
-            coordinates="asymmetric",
-            rounding=rounding,
-        )
-    return x if x is not node.input(0) else node.one("identity", [x])
+    resized = [axis for axis, scale in enumerate(target.scales) if scale != 1]
+    shrinking = [axis for axis in resized if target.scales[axis] < 1 and mode == "nearest"]
+    others = [axis for axis in resized if axis not in shrinking]
+    for rounding, axes in (("ceil", shrinking), ("floor", others)):
+        if axes:
+            x = node.one(
+                "resize",
+                [x],
+                axes=axes,
+                sizes=[target.sizes[axis] for axis in axes],
+                scales=[target.scales[axis] for axis in axes],
+                mode=mode,
+                coordinates="asymmetric",
+                rounding=rounding,
+            )
+    return x if resized else node.one("identity", [x])
 
 
 def _mode(node: Node, known: tuple[str, ...]) -> str:

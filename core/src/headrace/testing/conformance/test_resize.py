@@ -77,6 +77,9 @@ _OPTIONS = (
 )  # fmt: skip
 
 _SHAPES = (
+    _case("named-axes", _X, (7, 3), axes=(-1, 2), mode="linear", scales=(1.4, 0.75)),
+    _case("named-crop", _X, (7,), axes=(3,), mode="linear", coordinates="tf_crop_and_resize",
+          roi=(0.2, 1.1)),
     _case("as-it-is", _X, (1, 2, 4, 5)),
     _case("length-1", _random(1, 2, 1, 2), (1, 2, 2, 1), mode="linear",
           coordinates="align_corners"),

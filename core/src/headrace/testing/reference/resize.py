@@ -20,6 +20,7 @@ def _resize(
     x: Array,
     *,
     sizes: tuple[int, ...],
+    axes: tuple[int, ...],
     scales: tuple[float, ...],
     roi: tuple[float, ...],
     mode: str,
@@ -31,9 +32,18 @@ def _resize(
     antialias: bool,
 ) -> Array:
     plans: list[list[_Neighbours | None]] = []
-    for axis, (length, size) in enumerate(zip(x.shape, sizes, strict=True)):
-        scale = Fraction(scales[axis]) if scales else Fraction(size, max(length, 1))
-        begin, end = (roi[axis], roi[axis + x.ndim]) if roi else (0.0, 1.0)
+    named = [axis % x.ndim for axis in axes] or list(range(x.ndim))
+    made = list(x.shape)
+    for axis, length in enumerate(x.shape):
+        number = named.index(axis) if axis in named else -1
+        size = sizes[number] if axis in named else length
+        scale = Fraction(size, max(length, 1)) if length or size else Fraction(1)
+        begin, end = 0.0, 1.0
+        if axis in named and scales:
+            scale = Fraction(scales[number])
+        if axis in named and roi:
+            begin, end = roi[number], roi[number + len(sizes)]
+        made[axis] = size
         if length == size and scale == 1 and (begin, end) == (0, 1):
             plans.append([[(i, Fraction(1))] for i in range(size)])
             continue
@@ -50,8 +60,8 @@ def _resize(
                 shape = _triangle if mode == "linear" else _cubic(Fraction(cubic_coeff))
                 plan.append(_weigh(at, length, stretch, shape, exclude_outside))
         plans.append(plan)
-    y = np.empty(sizes, x.dtype)
-    for target in np.ndindex(*sizes):
+    y = np.empty(made, x.dtype)
+    for target in np.ndindex(*made):
         around = [plan[i] for plan, i in zip(plans, target, strict=True)]
         y[target] = _mix(x, around, extrapolation, copied=mode == "nearest")
     return y
