@@ -16,22 +16,30 @@ from headrace.testing.case import Case
 from headrace.testing.conformance import (
     test_activation,
     test_binary,
+    test_conv,
     test_logic,
+    test_norm,
+    test_pool,
     test_reduce,
     test_softmax,
     test_unary,
 )
 from headrace.testing.run import call_of, compare
 
-FAMILIES = (test_activation, test_binary, test_logic, test_reduce, test_softmax, test_unary)
+FAMILIES = (
+    test_activation, test_binary, test_conv, test_logic, test_norm, test_pool, test_reduce,
+    test_softmax, test_unary,
+)  # fmt: skip
 
 PRIMITIVE = {
     "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atanh",
     "bit_shift", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil",
-    "cos", "cosh", "divide", "equal", "erf", "exp", "floor", "greater", "identity", "log",
+    "concat", "cos", "cosh", "divide", "equal", "erf", "exp", "expand", "floor", "greater",
+    "identity", "log",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum", "minimum",
-    "mod", "multiply", "power", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
-    "reshape", "round", "sign", "sin", "sinh", "sqrt", "subtract", "tan", "tanh", "where",
+    "mod", "multiply", "pad", "power", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
+    "reshape", "round", "sign", "sin", "sinh", "slice", "sqrt", "subtract", "tan", "tanh",
+    "transpose", "where",
 }  # fmt: skip
 
 

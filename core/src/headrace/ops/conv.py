@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.formula import Formula
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
 from headrace.ops.shapes import addressable
-from headrace.ops.window import WINDOW_ATTRS, Window, slide, spatial_shape, window_of
+from headrace.ops.window import (
+    WINDOW_ATTRS,
+    Window,
+    slide,
+    spatial_shape,
+    tap_tensors,
+    window_of,
+)
 from headrace.sbp import Broadcast, PartialSum, Split
 from headrace.tensor_spec import TensorSpec
 
@@ -46,6 +57,29 @@ class Conv(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return _signatures(call, weight_out=0, weight_in=1)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """A matrix product for each image and group, over what the taps read."""
+        f = Formula(call, builder)
+        x, weight, y = f.take(inputs[0]), f.take(inputs[1]), call.outputs[0]
+        groups, window, positions = call.int_attr("groups"), conv_window(call), y.shape[2:]
+        channels, per_group = x.spec.shape[1] // groups, y.shape[1] // groups
+        rows, columns = channels * math.prod(window.kernel), math.prod(positions)
+        reads = [
+            f.op("reshape", read, shape=(y.shape[0], groups, channels, 1, columns))
+            for read in tap_tensors(f, x, window, positions, f.scalar(0))
+        ]
+        gathered = f.op("concat", *reads, axis=3)
+        gathered = f.op("reshape", gathered, shape=(y.shape[0], groups, rows, columns))
+        kernels = f.op("reshape", weight, shape=(groups, per_group, rows))
+        result = f.op("reshape", f.op("matmul", kernels, gathered), shape=y.shape)
+        if call.has_input(2):
+            bias = (y.shape[1], *(1,) * len(positions))
+            result = f.op("add", result, f.op("reshape", f.take(inputs[2]), shape=bias))
+        return f.give(result)
 
 
 class ConvTranspose(Op):
@@ -91,10 +125,56 @@ class ConvTranspose(Op):
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return _signatures(call, weight_out=1, weight_in=0)
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """A convolution of x with zeros between its elements and the weight turned around."""
+        f = Formula(call, builder)
+        window, groups = conv_window(call), call.int_attr("groups")
+        turned = [_turn_around(f, f.take(inputs[1]), groups)]
+        if call.has_input(2):
+            turned.append(f.take(inputs[2]))
+        spread = _spread(f, f.take(inputs[0]), window, call.outputs[0].shape[2:])
+        return f.give(f.op("conv", spread, *turned, dilations=window.dilations, groups=groups))
+
 
 def conv_window(call: OpCall) -> Window:
     """The window of a ``conv`` or ``conv_transpose``; its taps are those of the weight."""
     return window_of(call, call.input(1).shape[2:])
+
+
+def _spread(f: Formula, x: Tensor, window: Window, out: tuple[int, ...]) -> Tensor:
+    """``x`` with ``stride - 1`` zeros after each element, as long as a window needs for ``out``."""
+    lead, spatial = x.spec.shape[:2], x.spec.shape[2:]
+    gaps = [n for stride in window.strides for n in (0, stride - 1)]
+    apart = f.op("reshape", x, shape=(*lead, *(n for size in spatial for n in (size, 1))))
+    apart = f.op("pad", apart, f.scalar(0), pads=(*(0,) * len(gaps), 0, 0, 0, 0, *gaps))
+    lengths = [size * stride for size, stride in zip(spatial, window.strides, strict=True)]
+    apart = f.op("reshape", apart, shape=(*lead, *lengths))
+    befores = [e - 1 - pad for e, pad in zip(window.extents, window.pads_begin, strict=True)]
+    afters = [
+        size + extent - 1 - length - before
+        for size, extent, length, before in zip(out, window.extents, lengths, befores, strict=True)
+    ]
+    return f.op("pad", apart, f.scalar(0), pads=(0, 0, *befores, 0, 0, *afters))
+
+
+def _turn_around(f: Formula, weight: Tensor, groups: int) -> Tensor:
+    """T[c, m / groups, *kernel] as T[m, c / groups, *kernel], each kernel back to front."""
+    (channels, per_group), kernel = weight.spec.shape[:2], weight.spec.shape[2:]
+    rank = len(kernel)
+    weight = f.op(
+        "slice",
+        weight,
+        starts=(-1,) * rank,
+        ends=tuple(-k - 1 for k in kernel),
+        axes=tuple(range(2, 2 + rank)),
+        steps=(-1,) * rank,
+    )
+    weight = f.op("reshape", weight, shape=(groups, channels // groups, per_group, *kernel))
+    weight = f.op("transpose", weight, perm=(0, 2, 1, *range(3, 3 + rank)))
+    return f.op("reshape", weight, shape=(groups * per_group, channels // groups, *kernel))
 
 
 def _groups(call: OpCall) -> int:

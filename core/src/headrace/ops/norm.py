@@ -6,10 +6,14 @@ and statistics of 16-bit floats are taken in float32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.dtypes import FLOATS, DType, bfloat16, float16, float32
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
+from headrace.ops.formula import Formula
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
 from headrace.ops.shapes import broadcast, normal_axis
+from headrace.ops.standardize import decompose_groups, deviation, standardize
 from headrace.sbp import Broadcast, Split
 from headrace.tensor_spec import TensorSpec
 
@@ -54,6 +58,19 @@ class Normalization(Op):
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        shape = [1] * call.input(0).rank
+        shape[call.int_attr("axis")] = call.input(1).elements
+        vectors = (f.op("reshape", f.take(vector), shape=shape) for vector in inputs[1:])
+        mean, variance, gamma, beta = vectors
+        factor = f.op("divide", gamma, deviation(f, call, variance))
+        centred = f.op("subtract", f.take(inputs[0]), mean)
+        return f.give(f.op("add", f.op("multiply", centred, factor), beta))
+
 
 class InstanceNorm(Op):
     """Each channel of each image by its own mean and variance over space, then gamma and beta.
@@ -79,6 +96,12 @@ class InstanceNorm(Op):
             for axis in _splittable(call, 2)
         )
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        return decompose_groups(call, inputs, builder, call.input(0).shape[1])
+
 
 class GroupNorm(Op):
     """Each of ``groups`` equal runs of channels of each image by its mean and variance.
@@ -103,6 +126,12 @@ class GroupNorm(Op):
             SbpSignature((Split(axis), Broadcast(), Broadcast()), (Split(axis),))
             for axis in _splittable(call, 1)
         )
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        return decompose_groups(call, inputs, builder, call.int_attr("groups"))
 
 
 class LayerNorm(Op):
@@ -145,6 +174,20 @@ class LayerNorm(Op):
             for i in _splittable(call, axis)
         )
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        x = f.take(inputs[0])
+        axes = tuple(range(call.int_attr("axis") % x.spec.rank, x.spec.rank))
+        y, mean, inv_std = standardize(f, call, x, axes)
+        if call.has_input(1):
+            y = f.op("multiply", y, f.take(inputs[1]))
+        if call.has_input(2):
+            y = f.op("add", y, f.take(inputs[2]))
+        return (*f.give(y), mean, inv_std)[: call.output_count]
+
 
 class Lrn(Op):
     """Local response normalisation: ``y = x / (bias + alpha / size * s) ** beta``.
@@ -175,6 +218,23 @@ class Lrn(Op):
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         axes = _splittable(call, call.input(0).rank)
         return tuple(SbpSignature((Split(i),), (Split(i),)) for i in axes if i != 1)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        x, size, channels = f.take(inputs[0]), call.int_attr("size"), call.input(0).shape[1]
+        before, inner = (size - 1) // 2, (0,) * (x.spec.rank - 2)
+        pads = (0, before, *inner, 0, size - 1 - before, *inner)
+        squares = f.op("pad", f.op("multiply", x, x), f.scalar(0), pads=pads)
+        near = [
+            f.op("slice", squares, starts=(i,), ends=(i + channels,), axes=(1,))
+            for i in range(size)
+        ]
+        scaled = f.op("multiply", f.op("add_n", *near), f.scalar(call.float_attr("alpha") / size))
+        base = f.op("add", scaled, f.scalar(call.float_attr("bias")))
+        return f.give(f.op("divide", x, f.op("power", base, f.scalar(call.float_attr("beta")))))
 
 
 def statistics_dtype(dtype: DType) -> DType:

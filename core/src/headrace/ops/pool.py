@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
 from headrace.dtypes import FLOATS, NUMBERS, int64
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
+from headrace.ops.formula import Formula
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
 from headrace.ops.shapes import addressable
-from headrace.ops.window import WINDOW_ATTRS, Window, slide, spatial_shape, window_of
+from headrace.ops.window import (
+    WINDOW_ATTRS,
+    Window,
+    slide,
+    spatial_shape,
+    tap_tensors,
+    window_of,
+)
 from headrace.sbp import Split
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array, TensorSpec
 
 _ATTRS = (Attr("kernel", "ints"), *WINDOW_ATTRS, Attr("ceil_mode", "bool", False))
 
@@ -56,6 +70,35 @@ class MaxPool(Pool):
     outputs = (Output("y"), Output("indices", optional=True))
     attrs = (*_ATTRS, Attr("storage_order", "str", "row", choices=("row", "column")))
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """The taps compared one after another."""
+        f = Formula(call, builder)
+        x, y, window = f.take(inputs[0]), call.outputs[0], pool_window(call)
+        lowest = f.scalar(-math.inf if y.dtype.is_float else int(np.iinfo(y.dtype.numpy).min))
+        best, *reads = tap_tensors(f, x, window, y.shape[2:], lowest)
+        if call.output_count == 1:
+            for read in reads:
+                best = f.op("maximum", best, read)
+            return f.give(best if reads else f.op("identity", best))
+        none, zero = (builder.constant(np.array(n, np.int64)) for n in (-1, 0))
+        inner = builder.constant(spatial_indices(call)[None, None])
+        first, *places = tap_tensors(f, inner, window, y.shape[2:], none)
+        index = f.op("expand", first, shape=y.shape)
+        for read, place in zip(reads, places, strict=True):
+            wins = f.op("logical_or", f.op("greater", read, best), f.op("less", index, zero))
+            if y.dtype.is_float:
+                known = f.op("logical_not", f.op("is_nan", best))
+                wins = f.op("logical_or", wins, f.op("logical_and", f.op("is_nan", read), known))
+            wins = f.op("logical_and", wins, f.op("greater_equal", place, zero))
+            best, index = f.op("where", wins, read, best), f.op("where", wins, place, index)
+        starts = np.arange(math.prod(y.shape[:2])) * math.prod(x.spec.shape[2:])
+        planes = builder.constant(starts.reshape(*y.shape[:2], *(1,) * len(y.shape[2:])))
+        found = f.op("greater_equal", index, zero)
+        return (*f.give(best), f.op("where", found, f.op("add", index, planes), none))
+
 
 class AvgPool(Pool):
     """The mean of each window.
@@ -69,10 +112,42 @@ class AvgPool(Pool):
     inputs = (Input("x", FLOATS),)
     attrs = (*_ATTRS, Attr("count_include_pad", "bool", False))
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """The sum of the taps over how many of them count."""
+        f = Formula(call, builder)
+        x, windows = f.take(inputs[0]), call.outputs[0].shape[2:]
+        total = f.op("add_n", *tap_tensors(f, x, pool_window(call), windows, f.scalar(0)))
+        divisors = np.maximum(tap_counts(call), 1).astype(total.spec.dtype.numpy)
+        return f.give(f.op("divide", total, builder.constant(divisors)))
+
 
 def pool_window(call: OpCall) -> Window:
     """The window of a ``max_pool`` or ``avg_pool``."""
     return window_of(call, call.ints_attr("kernel"))
+
+
+def tap_counts(call: OpCall) -> Array:
+    """int64[*windows]: how many taps of an ``avg_pool`` count at each position."""
+    window, include_pad = pool_window(call), call.flag_attr("count_include_pad")
+    counts: Array = np.ones((), np.int64)
+    shapes = zip(call.input(0).shape[2:], call.outputs[0].shape[2:], strict=True)
+    for axis, (size, length) in enumerate(shapes):
+        starts = np.arange(length) * window.strides[axis] - window.pads_begin[axis]
+        reads = starts[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+        low = -window.pads_begin[axis] if include_pad else 0
+        high = size + (window.pads_end[axis] if include_pad else 0)
+        counts = counts[..., None] * np.count_nonzero((reads >= low) & (reads < high), axis=1)
+    return counts
+
+
+def spatial_indices(call: OpCall) -> Array:
+    """int64[*spatial]: the number of each element of a plane, as ``storage_order`` counts."""
+    spatial = call.input(0).shape[2:]
+    order: Literal["C", "F"] = "C" if call.str_attr("storage_order") == "row" else "F"
+    return np.arange(math.prod(spatial), dtype=np.int64).reshape(spatial, order=order)
 
 
 OPS: tuple[type[Op], ...] = (MaxPool, AvgPool)
