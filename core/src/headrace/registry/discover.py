@@ -61,7 +61,7 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
 
 def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBackend]:
     try:
-        version = distribution.version or ""
+        version = distribution.metadata.get("Version") or ""
         requires = tuple(distribution.requires or ())
         entries: EntryPoints = distribution.entry_points.select(group=GROUP)
         pairs = [(entry.name, entry.value) for entry in entries]
@@ -80,7 +80,7 @@ def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBacken
 
 def _name(distribution: Distribution) -> str:
     try:
-        return distribution.metadata["Name"] or "(unnamed distribution)"
+        return distribution.metadata.get("Name") or "(unnamed distribution)"
     except Exception:  # noqa: BLE001 - as above; the fault is reported by _backends
         return "(unnamed distribution)"
 
