@@ -61,7 +61,7 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
 
 def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBackend]:
     try:
-        version = distribution.metadata.get("Version") or ""
+        version = _field(distribution, "Version")
         requires = tuple(distribution.requires or ())
         entries: EntryPoints = distribution.entry_points.select(group=GROUP)
         pairs = [(entry.name, entry.value) for entry in entries]
@@ -80,9 +80,14 @@ def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBacken
 
 def _name(distribution: Distribution) -> str:
     try:
-        return distribution.metadata.get("Name") or "(unnamed distribution)"
+        return _field(distribution, "Name") or "(unnamed distribution)"
     except Exception:  # noqa: BLE001 - as above; the fault is reported by _backends
         return "(unnamed distribution)"
+
+
+def _field(distribution: Distribution, name: str) -> str:
+    metadata = distribution.metadata
+    return metadata[name] if name in metadata else ""  # newer Pythons raise where it is absent
 
 
 def _text(distribution: Distribution, filename: str) -> str | None:
