@@ -86,8 +86,8 @@ def _name(distribution: Distribution) -> str:
 
 
 def _field(distribution: Distribution, name: str) -> str:
-    metadata = distribution.metadata
-    return metadata[name] if name in metadata else ""  # newer Pythons raise where it is absent
+    values: list[str] = distribution.metadata.get_all(name, [])  # never raises for an absent field
+    return values[0] if values else ""
 
 
 def _text(distribution: Distribution, filename: str) -> str | None:
