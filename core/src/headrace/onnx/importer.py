@@ -260,9 +260,9 @@ class Importer:
         try:
             made = CONVERTERS[op](node)
         except (DTypeError, UnknownOpError, UnsupportedError) as error:
-            raise UnsupportedModelError(f"{node}: {error}") from error
+            raise UnsupportedModelError(_located(node, error)) from error
         except (OpError, GraphError) as error:
-            raise InvalidModelError(f"{node}: {error}") from error
+            raise InvalidModelError(_located(node, error)) from error
         except MemoryError as error:
             raise ResourceLimitError(f"{node}: there is not enough memory: {error}") from error
         except HeadraceError:
@@ -273,3 +273,8 @@ class Importer:
                 f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
             ) from error
         return (made,) if isinstance(made, Tensor) else made
+
+
+def _located(node: Node, error: HeadraceError) -> str:
+    """The message of ``error`` with the node before it, and its place said once."""
+    return f"{node}: {str(error).replace(f' ({node.location})', '')}"
