@@ -19,6 +19,7 @@ from headrace.errors import (
     UnknownOpError,
     UnsupportedError,
 )
+from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
 from headrace.plan import dump, encode
 from headrace.registry.registry import BackendRegistry
@@ -153,3 +154,55 @@ def test_the_builder_refuses_what_is_not_well_formed() -> None:
     b.output("y", x)
     with pytest.raises(GraphError, match="two results called 'y'"):
         b.output("y", x)
+
+
+def test_names_made_while_lowering_leave_the_users_alone() -> None:
+    """A decomposition that comes first takes no name that an op behind it has."""
+    registry = BackendRegistry.from_modules({"near": near(ops=("add",))})
+    b = builder()
+    x = b.input("x", SPEC)
+    (sum_,) = b.op("add_n", [x, x, x])
+    (y,) = b.op("add", [sum_, x])
+    b.output("y", y)
+    plan, _ = compile_job(b.finish(), registry)
+    names = [task.name for task in plan.tasks if task.call]
+    assert names == ["add_1", "add_2", "add_0"]
+
+
+def test_a_constant_too_large_to_fold_needs_a_kernel_like_any_tensor() -> None:
+    """What was left to the device and the device cannot do is refused by name."""
+    registry = BackendRegistry.from_modules({"near": near(ops=("add",))})
+    b = builder()
+    one = b.constant(np.ones(1, np.float32))
+    b.output("y", *b.op("expand", [one], shape=(FOLD_LIMIT_BYTES // 4 + 1,), name="big"))
+    with pytest.raises(UnsupportedError, match=r"expand 'big'.*'near'"):
+        compile_job(b.finish(), registry)
+
+
+def test_a_result_of_another_job_is_refused() -> None:
+    """A tensor that leaked from one job cannot be returned by another."""
+    leaked = builder().input("z", SPEC)
+    with pytest.raises(GraphError, match="result 'y' is 'z', which is no tensor of job 'job'"):
+        builder().output("y", leaked)
+
+
+class Scratch(NumpyKernel):
+    """A kernel that asks for scratch memory."""
+
+    def workspace_bytes(self) -> int:
+        return 64
+
+
+def test_scratch_memory_never_shares_its_name_with_a_tensor() -> None:
+    """An input called like the scratch of an op keeps its own memory."""
+    registry = BackendRegistry.from_modules({"near": near(kernel=Scratch)})
+    b = builder()
+    x = b.input("relu_0#workspace", TensorSpec((16,), "float32"))
+    (y,) = b.op("relu", [x])
+    b.output("y", *b.op("add", [y, x]))
+    plan, _ = compile_job(b.finish(), registry)
+    names = [register.name for register in plan.registers]
+    assert len(set(names)) == len(names)
+    input_, scratch = (r for r in plan.registers if "relu_0#" in r.name)
+    assert (input_.name, scratch.name) == ("relu_0#workspace", "relu_0#workspace'")
+    assert scratch.offset >= input_.offset + input_.spec.nbytes

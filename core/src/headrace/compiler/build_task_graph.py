@@ -47,6 +47,7 @@ class _Builder:
         self._registry = registry
         self._jobs = [JobDesc(graph.job.name, JobKind.USER)]
         self._tasks: list[TaskNode] = []
+        self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
         self._tensors: dict[str, PhysicalTensor] = {}
         self._homes: dict[str, PhysicalTensor] = {}  # logical tensor -> where it is made
         self._copies: dict[tuple[str, MemoryCase], PhysicalTensor] = {}
@@ -65,6 +66,7 @@ class _Builder:
 
     def _push(self, tensor: Tensor) -> None:
         job = self._new_job(f"System-Push-{tensor.name}", JobKind.PUSH)
+        self._push_jobs[tensor.name] = job
         made = self._define(tensor.name, tensor.spec, MemoryCase.host())
         self._homes[tensor.name] = made
         name = f"foreign_input {tensor.name}"
@@ -91,8 +93,8 @@ class _Builder:
             None if name is None else self._in_memory(name, memory, USER_JOB).name
             for name in op.inputs
         )
-        for name, spec in zip(op.outputs, call.outputs, strict=True):
-            self._homes[name] = self._define(name, spec, memory)
+        made = [self._define(n, s, memory) for n, s in zip(op.outputs, call.outputs, strict=True)]
+        self._homes.update(zip(op.outputs, made, strict=True))
         entry = backend.kernels.select(call)
         assert entry is not None, f"{call} was not lowered for {backend.tag}"
         index = op.placement.devices[0][1]
@@ -104,7 +106,7 @@ class _Builder:
                 USER_JOB,
                 stream,
                 inputs,
-                op.outputs,
+                tuple(tensor.name for tensor in made),
                 call,
                 node.output_sbp[0],
                 entry.create(call).workspace_bytes(),
@@ -124,8 +126,8 @@ class _Builder:
         if home.memory.is_host:
             source, device, kind = home, memory, TaskKind.COPY_H2D
             index = self._generator(device.tag, device.device_index).h2d()
-            # Its source is an input: the copy is part of pushing it, and shared by all readers.
-            job = self._job_of(home, job)
+            # Of an input, the copy is part of pushing it, and shared by all readers.
+            job = self._push_jobs.get(logical, job)
         elif memory.is_host:
             source, device, kind = home, home.memory, TaskKind.COPY_D2H
             index = self._generator(device.tag, device.device_index).d2h()
@@ -139,11 +141,6 @@ class _Builder:
         name = f"{kind.value} {copy.name}"
         self._tasks.append(TaskNode(name, kind, job, stream, (source.name,), (copy.name,)))
         return copy
-
-    def _job_of(self, tensor: PhysicalTensor, default: int) -> int:
-        """The push job that makes ``tensor``, or ``default``."""
-        push = JobDesc(f"System-Push-{tensor.name}", JobKind.PUSH)
-        return self._jobs.index(push) if push in self._jobs else default
 
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
         found = self._copies.get((logical, memory))

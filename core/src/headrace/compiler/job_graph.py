@@ -8,7 +8,7 @@ are all constant: a tensor whose value is known while building is never computed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -149,7 +149,7 @@ class JobGraphBuilder:
         )
         names: tuple[str | None, ...] = tuple(None if t is None else t.name for t in inputs)
         names += (None,) * (len(call.inputs) - len(names))
-        folded = self._fold(call, names)
+        folded = self._fold(call, names) if self.folds(call, names) else None
         made = tuple(
             self._define(f"{node}/{out.name}", spec)
             for out, spec in zip(schema.outputs, call.outputs, strict=False)
@@ -160,6 +160,10 @@ class JobGraphBuilder:
             made_names = tuple(t.name for t in made)
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
+        self._op_names.update(names)
 
     def adopt(self, op: JobOp, inputs: Sequence[str | None]) -> tuple[Tensor, ...]:
         """Add an op of another graph as it is, reading ``inputs``; its names must be free here.
@@ -174,8 +178,13 @@ class JobGraphBuilder:
         """Return ``tensor`` to the caller under ``name``.
 
         Raises:
-            GraphError: another result has this name.
+            GraphError: another result has this name, or ``tensor`` is of another graph.
         """
+        if self._tensors.get(tensor.name) != tensor.spec:
+            raise GraphError(
+                f"result {name!r} is {tensor.name!r}, which is no tensor of job {self.name!r}; "
+                "return what this job computes"
+            )
         if any(name == other for other, _ in self._outputs):
             raise GraphError(f"job {self.name!r} has two results called {name!r}")
         self._outputs.append((name, tensor))
@@ -191,19 +200,23 @@ class JobGraphBuilder:
             MappingProxyType(dict(self._constants)),
         )
 
-    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...] | None:
-        """The outputs' values when all inputs are known and the result is worth keeping."""
+    def folds(self, call: OpCall, names: Sequence[str | None]) -> bool:
+        """True when ``op`` computes ``call`` at once: all inputs are known and it is worth it.
+
+        Args:
+            call: the complete call.
+            names: the tensors it reads; None for an absent optional input.
+        """
         if any(name is not None and name not in self._constants for name in names):
-            return None
-        arrays = [None if name is None else self._constants[name] for name in names]
+            return False
         made = sum(spec.nbytes for spec in call.outputs)
         # A source that is read twice counts once, or concatenations of a constant with itself
         # would double it without end.
         sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
-        if made > max(FOLD_LIMIT_BYTES, sources):
-            return None
-        if call.op not in numpy_ops.FUNCTIONS:
-            return None
+        return made <= max(FOLD_LIMIT_BYTES, sources) and call.op in numpy_ops.FUNCTIONS
+
+    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
+        arrays = [None if name is None else self._constants[name] for name in names]
         return numpy_ops.evaluate(call, arrays)
 
     def _define(self, name: str, spec: TensorSpec) -> Tensor:

@@ -98,5 +98,7 @@ def _lifetimes(
 
 def _workspace(graph: TaskGraph, task: TaskNode) -> PhysicalTensor:
     name = f"{task.name}#workspace"
+    while name in graph.tensors:  # a user's tensor may be called like this
+        name += "'"
     memory = graph.tensors[task.outputs[0]].memory
     return PhysicalTensor(name, TensorSpec((task.workspace_bytes,), uint8), memory)

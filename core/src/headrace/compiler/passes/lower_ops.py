@@ -31,6 +31,7 @@ def lower_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
     known: dict[str, Tensor] = {t.name: builder.input(t.name, t.spec) for t in graph.inputs}
     for name, value in graph.constants.items():
         known[name] = builder.constant(value, name)
+    builder.reserve(op.call.name for op in graph.ops)
     for op in graph.ops:
         inputs = [None if name is None else known[name] for name in op.inputs]
         backend = backends[op.placement.tag]
@@ -62,9 +63,8 @@ class _Lowering:
     ) -> tuple[Tensor, ...]:
         specs = [None if tensor is None else tensor.spec for tensor in inputs]
         call = make_call(get_op(op), self._origin.name, specs, attrs, outputs=outputs)
-        if self._backend.kernels.select(call) or all(
-            tensor is None or self._builder.value(tensor) is not None for tensor in inputs
-        ):
+        names = [None if tensor is None else tensor.name for tensor in inputs]
+        if self._backend.kernels.select(call) or self._builder.folds(call, names):
             location = self._origin.location or self._origin.name
             return self._builder.op(op, inputs, outputs=outputs, location=location, attrs=attrs)
         return self.decompose(call, inputs)
