@@ -50,12 +50,17 @@ class CallTable:
         self._next = 0
         self.error: BaseException | None = None
 
-    def begin(self, feeds: Mapping[str, Array]) -> Call:
-        """Number a new call."""
+    def begin(self, feeds: Mapping[str, Array]) -> Call | None:
+        """Number a new call; None when an error has ended all calls. Without sinks it is over."""
         call = Call(feeds, self._sinks)
         with self._lock:
-            self._calls[self._next] = call
+            if self.error is not None:
+                return None
+            if self._sinks:
+                self._calls[self._next] = call
             self._next += 1
+        if not self._sinks:
+            call.finish()
         return call
 
     def get(self, number: int) -> Call:

@@ -82,11 +82,17 @@ class Executor:
         with self._lock:
             if self._closed:
                 raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
-            if self._engine is None or self._calls.error is not None:
+            if self._engine is None:
                 self._restart()
-            call = self._calls.begin(feeds)
+            while (call := self._calls.begin(feeds)) is None:  # an error ended the calls before
+                self._restart()
             assert self._engine is not None
-            self._engine.begin()
+            try:
+                self._engine.begin()
+            except BaseException as error:
+                # Part of the call may be announced: its number is used up, so all must start anew.
+                self._calls.fail(error)
+                raise
             return call
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -99,10 +105,11 @@ class Executor:
         return {name: results[name] for name in self._outputs}
 
     def close(self) -> None:
-        """Stop the threads and give everything back. Idempotent."""
+        """Stop the threads and give everything back. Idempotent.
+
+        Interrupted, it can be called again and goes on where it stopped.
+        """
         with self._lock:
-            if self._closed:
-                return
             self._closed = True
             self._stop()
             self._calls.fail(SessionError(f"job {self._plan.name!r} was closed while it ran"))
