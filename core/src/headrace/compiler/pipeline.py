@@ -37,25 +37,37 @@ PASSES: tuple[tuple[str, Pass], ...] = (
 """Passes over the job graph, in order."""
 
 
-def rewrite(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+def rewrite(graph: JobGraph, registry: BackendRegistry, verify: bool | None = None) -> JobGraph:
     """The job graph after all passes.
+
+    Args:
+        graph: what was traced or imported.
+        registry: where its devices come from.
+        verify: check the graph after every pass; None means what ``HEADRACE_VERIFY`` says.
 
     Raises:
         UnsupportedError: an op cannot be run on its device.
         DeviceError: a device cannot be used.
     """
-    verify = os.environ.get("HEADRACE_VERIFY") == "1"
-    if verify:
+    checked = _verifies(verify)
+    if checked:
         verify_job_graph(graph, "building")
     for name, rewriting in PASSES:
         graph = rewriting(graph, registry)
-        if verify:
+        if checked:
             verify_job_graph(graph, name)
     return graph
 
 
-def compile_job(graph: JobGraph, registry: BackendRegistry) -> tuple[Plan, JobGraph]:
+def compile_job(
+    graph: JobGraph, registry: BackendRegistry, verify: bool | None = None
+) -> tuple[Plan, JobGraph]:
     """Compile a job and its push and pull jobs into one plan.
+
+    Args:
+        graph: what was traced or imported.
+        registry: where its devices come from.
+        verify: check each graph on the way; None means what ``HEADRACE_VERIFY`` says.
 
     Returns:
         The plan, and the graph after all passes, whose ``constants`` the plan's constant registers
@@ -65,11 +77,15 @@ def compile_job(graph: JobGraph, registry: BackendRegistry) -> tuple[Plan, JobGr
         UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
     """
-    graph = rewrite(graph, registry)
+    graph = rewrite(graph, registry, verify)
     tasks = build_task_graph(infer_sbp(graph), registry)
-    if os.environ.get("HEADRACE_VERIFY") == "1":
+    if _verifies(verify):
         verify_task_graph(tasks)
     chains = assign_chains(tasks)
     plan = emit_plan(tasks, chains, plan_memory(tasks, chains))
     plans.check(plan)
     return plan, graph
+
+
+def _verifies(asked: bool | None) -> bool:
+    return os.environ.get("HEADRACE_VERIFY") == "1" if asked is None else asked
