@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+import os
+from weakref import WeakKeyDictionary, ref
 
 from headrace.device import Device
+from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
 
@@ -18,20 +20,30 @@ class DevicePool:
 
     def __init__(self, registry: BackendRegistry) -> None:
         self.allocating = new_lock()
-        self._registry = registry
+        self._registry = ref(registry)  # a pool is kept as long as its registry, and no longer
         self._lock = new_lock()
         self._open: dict[tuple[str, int], tuple[Device, int]] = {}
+        self._forked = False
 
     def acquire(self, tag: str, index: int) -> Device:
         """The opened device; opens it when nobody has it open.
 
         Raises:
-            DeviceError: the tag cannot be used.
+            DeviceError: the tag cannot be used, or this process was forked from one that has
+                devices open.
             Exception: what the plugin's ``open`` raised.
         """
+        if self._forked:
+            raise DeviceError(
+                f"device '{tag}:{index}' cannot be opened: this process was forked while devices "
+                "were open, which drivers and their threads do not survive; start it with "
+                "multiprocessing's 'spawn' method, or fork before the first job is compiled"
+            )
+        registry = self._registry()
+        assert registry is not None, "who acquires a device holds the registry"
         with self._lock:
             found = self._open.get((tag, index))
-            device = found[0] if found else self._registry.backend(tag).device.open(index)
+            device = found[0] if found else registry.backend(tag).device.open(index)
             self._open[tag, index] = (device, (found[1] if found else 0) + 1)
             return device
 
@@ -44,6 +56,12 @@ class DevicePool:
             else:
                 device.close()
 
+    def forget(self) -> None:
+        """In a forked child: what is open is the parent's, and no thread holds a lock."""
+        self._forked = self._forked or bool(self._open)
+        self._open.clear()
+        self._lock, self.allocating = new_lock(), new_lock()
+
 
 _POOLS: WeakKeyDictionary[BackendRegistry, DevicePool] = WeakKeyDictionary()
 _POOLS_LOCK = new_lock()
@@ -55,3 +73,14 @@ def pool_of(registry: BackendRegistry) -> DevicePool:
         if registry not in _POOLS:
             _POOLS[registry] = DevicePool(registry)
         return _POOLS[registry]
+
+
+def _after_fork() -> None:
+    global _POOLS_LOCK
+    _POOLS_LOCK = new_lock()
+    for pool in tuple(_POOLS.values()):
+        pool.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -7,6 +7,7 @@ engine; the next call makes a new one, over the same buffers and weights.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
@@ -54,6 +55,7 @@ class Executor:
         self._outputs = tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT))
         self._lock = new_lock()
         self._closed = False
+        self._process = os.getpid()
         self._calls = CallTable(len(self._network.sinks))
         self._resources = Resources(plan, registry, constants, limit)
         try:
@@ -77,8 +79,14 @@ class Executor:
         """Start a call; ``Call.wait`` gives its results. An inline call is over on return.
 
         Raises:
-            SessionError: the executor is closed.
+            SessionError: the executor is closed, or was made before this process was forked.
         """
+        if os.getpid() != self._process:
+            raise SessionError(
+                f"job {self._plan.name!r} was compiled before this process was forked, and its "
+                "threads and devices stayed with the parent; compile it in this process, or start "
+                "it with multiprocessing's 'spawn' method"
+            )
         with self._lock:
             if self._closed:
                 raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
@@ -107,8 +115,11 @@ class Executor:
     def close(self) -> None:
         """Stop the threads and give everything back. Idempotent.
 
-        Interrupted, it can be called again and goes on where it stopped.
+        Interrupted, it can be called again and goes on where it stopped. In a forked process it
+        does nothing: all is the parent's.
         """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._closed = True
             self._stop()
@@ -140,7 +151,11 @@ class Executor:
         self._launches[actor_id](number)
 
     def _fail(self, error: BaseException, actor_id: ActorId | None) -> None:
-        self._calls.fail(self._described(error, actor_id))
+        try:
+            described = self._described(error, actor_id)
+        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the calls
+            described = error
+        self._calls.fail(described)
 
     def _described(self, error: BaseException, actor_id: ActorId | None) -> BaseException:
         """``error`` as a RunError that says where it happened; its cause is what was raised."""
@@ -150,7 +165,7 @@ class Executor:
         tasks = [self._plan.tasks[position] for position in actor.tasks]
         device = stream_name(self._plan, actor.stream_id)
         cause: BaseException = error
-        if isinstance(error, LaunchError):
+        if isinstance(error, LaunchError) and 0 <= error.index < len(tasks):
             cause = error.__cause__ or error
             tasks = [tasks[error.index]]
         what = str(tasks[0].call or tasks[0].name)

@@ -9,13 +9,13 @@ from contextlib import ExitStack, suppress
 import numpy as np
 
 from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
-from headrace.errors import ResourceLimitError
+from headrace.errors import PlanError, ResourceLimitError
 from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
 from headrace.plan import Plan, RegisterDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
-from headrace.tensor_spec import Array
+from headrace.tensor_spec import Array, TensorSpec
 
 FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT})
 
@@ -54,6 +54,7 @@ class Resources:
 
         Raises:
             ResourceLimitError: the plan needs more than ``memory_limit`` bytes; nothing is opened.
+            PlanError: a weight is missing, or is not what the plan says.
             OutOfMemoryError: a device has not enough memory.
             DeviceError: a device cannot be used.
         """
@@ -65,6 +66,7 @@ class Resources:
         self._allocated: list[tuple[Allocator, Buffer]] = []
         self._chunks: list[Buffer] = []
         self._loaders: dict[tuple[str, int], DeviceContext] = {}
+        self._loading: list[HostBuffer] = []  # sources of copies that may not be done yet
         self.contexts: dict[StreamId, DeviceContext] = {}
         try:
             for actor in plan.actors:
@@ -79,9 +81,10 @@ class Resources:
                 self._chunks.append(buffer.view(0, chunk.nbytes))
             for register in plan.registers:
                 if register.constant is not None:
-                    self._load(register, constants[register.constant])
+                    self._load(register, _weight(plan, register, constants))
             for loader in self._loaders.values():
                 loader.synchronize()
+            self._loading.clear()
         except BaseException:
             self.close()
             raise
@@ -105,6 +108,7 @@ class Resources:
         self.settle()
         contexts = (*self.contexts.values(), *self._loaders.values())
         allocated, devices = tuple(self._allocated), tuple(self._devices)
+        self._loading.clear()
         for held in (self.contexts, self._loaders, self._chunks, self._allocated, self._devices):
             held.clear()
         with ExitStack() as last_first:
@@ -148,8 +152,22 @@ class Resources:
             backend = self._registry.backend(memory.tag)
             stream = backend.streams.create(memory.device_index).h2d()
             self._loaders[key] = backend.context.create(self._device(*key), stream)
-        source = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        self._loaders[key].copy_h2d(buffer, HostBuffer(source, owner=value))
+        bytes_ = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        source = HostBuffer(bytes_, owner=value)
+        self._loading.append(source)
+        self._loaders[key].copy_h2d(buffer, source)
+
+
+def _weight(plan: Plan, register: RegisterDesc, constants: Mapping[str, Array]) -> Array:
+    """The value of a constant register, checked."""
+    value = constants.get(register.constant or "")
+    if value is None or TensorSpec.of(value) != register.spec:
+        found = "is missing" if value is None else f"is {TensorSpec.of(value)}"
+        raise PlanError(
+            f"plan {plan.name!r} needs weight {register.constant!r} of {register.spec}, and it "
+            f"{found}; give the weights that the plan was compiled with"
+        )
+    return value
 
 
 def _check_limit(plan: Plan, limit: int) -> None:

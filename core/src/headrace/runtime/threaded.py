@@ -40,8 +40,12 @@ class ThreadedEngine:
         }
         self._worker_of = [workers[stream_id] for stream_id in network.streams]
         self._workers = tuple(workers.values())
-        for worker in self._workers:
-            worker.start()
+        try:
+            for worker in self._workers:
+                worker.start()
+        except BaseException:
+            self.stop()
+            raise
 
     def begin(self) -> None:
         """Announce a call; it runs on the workers."""

@@ -59,8 +59,9 @@ class Worker:
         self._inbox.put(None)
 
     def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
+        """Wait until the thread has ended; one that was never started has."""
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _loop(self) -> None:
         try:
