@@ -115,10 +115,14 @@ def test_ctrl_c_while_waiting_leaves_the_job_usable() -> None:
         call = compiled._executor.submit({"x": X + 1})
         old = signal.signal(signal.SIGINT, signal.default_int_handler)
         main, thread = threading.get_ident(), threading.Thread(target=interrupt)
+
+        def start_and_wait() -> None:
+            thread.start()
+            call.wait()
+
         try:
             with pytest.raises(KeyboardInterrupt):
-                thread.start()
-                call.wait()
+                start_and_wait()
         finally:
             gate.open.set()
             thread.join()

@@ -13,14 +13,14 @@ import numpy as np
 
 from headrace.dtypes import dtype_of
 from headrace.errors import OpError
-from headrace.frontend.tracing import Symbol, SymbolLike, apply_op
+from headrace.frontend.tracing import Symbol, SymbolLike, apply_op, as_dtype
 
 IntOrPair = int | Sequence[int]
 
 
 def constant(value: float, shape: Sequence[int] = (), dtype: object = "float32") -> Symbol:
     """A tensor of ``shape`` filled with ``value``."""
-    return apply_op("identity", [np.full(tuple(shape), value, dtype_of(dtype).numpy)])
+    return apply_op("identity", [np.full(tuple(shape), as_dtype(value, dtype_of(dtype)))])
 
 
 def relu(x: SymbolLike, name: str | None = None) -> Symbol:

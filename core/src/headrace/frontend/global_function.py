@@ -29,9 +29,9 @@ def default_session() -> Session:
 
 def clear_default_session() -> None:
     """Close the default session and forget its jobs."""
-    if _Default.session is not None:
-        _Default.session.close()
-        _Default.session = None
+    session, _Default.session = _Default.session, None
+    if session is not None:
+        session.close()
 
 
 atexit.register(clear_default_session)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from headrace.placement import Placement
 
-_PLACEMENT: ContextVar[Placement | None] = ContextVar("headrace_placement", default=None)
+_ENTERED: ContextVar[tuple[Placement, ...]] = ContextVar("headrace_placements", default=())
 
 
 class PlacementScope(AbstractContextManager[Placement]):
-    """A placement to be used with ``with``, or given to a ``FunctionConfig``."""
+    """A placement to be used with ``with``, or given to a ``FunctionConfig``.
+
+    It may be entered again while it is entered, and by several threads.
+    """
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
-        self._entered: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Placement:
-        entering = _placed(self.placement)
-        entering.__enter__()
-        self._entered.append(entering)
+        _ENTERED.set((*_ENTERED.get(), self.placement))
         return self.placement
 
     def __exit__(self, *raised: object) -> None:
-        self._entered.pop().__exit__(None, None, None)
+        _ENTERED.set(_ENTERED.get()[:-1])
 
 
 def placement(
@@ -53,13 +53,4 @@ def placement(
 
 def current_placement(default: Placement) -> Placement:
     """The placement of the innermost ``with`` block, or ``default``."""
-    return _PLACEMENT.get() or default
-
-
-@contextmanager
-def _placed(where: Placement) -> Iterator[None]:
-    token = _PLACEMENT.set(where)
-    try:
-        yield
-    finally:
-        _PLACEMENT.reset(token)
+    return (default, *_ENTERED.get())[-1]

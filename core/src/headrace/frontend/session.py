@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -15,7 +16,7 @@ from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
-from headrace.frontend.tracing import Symbol, tracing
+from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 
@@ -84,14 +85,17 @@ class Session:
         """Call a job: compiles it if this is its first call; returns new arrays.
 
         Raises:
-            JobError: there is no such job, or its function is not usable.
+            JobError: there is no such job, its function is not usable, or another job is traced.
             InputError: an argument is missing or has another dtype, rank or shape.
             RunError: the run stopped; the session stays usable.
             SessionError: the session is closed.
         """
+        check_not_tracing(name)
         self._check_open()
         if name not in self._jobs:
-            raise JobError(f"this session has no job {name!r}; it has {', '.join(self._jobs)}")
+            raise JobError(
+                f"this session has no job {name!r}; it has {', '.join(self._jobs) or 'none'}"
+            )
         job = self._jobs[name]
         values = job.signature.bind(args, kwargs or {})
         feeds = {
@@ -102,13 +106,15 @@ class Session:
         return rebuild("result", job.result, results)
 
     def close(self) -> None:
-        """Give back everything on the devices. Idempotent; the session cannot run any more."""
-        with self._compiling:
+        """Give back everything on the devices. Idempotent; the session cannot run any more.
+
+        What a plugin raises here stops nothing: all jobs are closed, then the error is raised.
+        """
+        with self._compiling, ExitStack() as last_first:
             self.status = SessionStatus.CLOSED
             for job in self._jobs.values():
                 if job.compiled is not None:
-                    job.compiled.close()
-                    job.compiled = None
+                    last_first.callback(job.compiled.close)
 
     def __enter__(self) -> Session:
         return self

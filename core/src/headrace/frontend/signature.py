@@ -54,8 +54,11 @@ class JobSignature:
         name = function.__name__
         try:
             signature = inspect.signature(function, eval_str=True)
-        except NameError as error:
-            raise JobError(f"job {name!r}: an annotation cannot be read: {error}") from None
+        except (AttributeError, NameError, SyntaxError) as error:
+            raise JobError(
+                f"job {name!r}: an annotation cannot be read: {error}; annotations that are text, "
+                "as 'from __future__ import annotations' makes them, see names of the module only"
+            ) from None
         parameters = []
         for parameter in signature.parameters.values():
             if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
@@ -122,7 +125,9 @@ def rebuild(name: str, tree: Tree, values: Mapping[str, Any]) -> Tree:
     if isinstance(tree, Mapping):
         return {key: rebuild(f"{name}.{key}", item, values) for key, item in tree.items()}
     if isinstance(tree, (tuple, list)):
-        return type(tree)(rebuild(f"{name}.{i}", item, values) for i, item in enumerate(tree))
+        items = (rebuild(f"{name}.{i}", item, values) for i, item in enumerate(tree))
+        make = getattr(tree, "_make", type(tree))  # a named tuple takes its items one by one
+        return make(items)
     return None if tree is None else values[name]
 
 

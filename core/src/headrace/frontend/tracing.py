@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.dtypes import DType
-from headrace.errors import JobError
+from headrace.errors import DTypeError, JobError
 from headrace.frontend.scope import current_placement
 from headrace.ops import Tensor
 
@@ -92,6 +92,24 @@ SymbolLike = Symbol | np.ndarray[Any, np.dtype[Any]] | np.generic | float | int
 """What an op takes inside a job: a symbol, or a value that becomes a constant."""
 
 
+def as_dtype(number: float, dtype: DType) -> np.ndarray[Any, np.dtype[Any]]:
+    """A Python number as a constant of ``dtype``; floating point rounds, all else is exact.
+
+    Raises:
+        DTypeError: ``dtype`` does not hold the number.
+    """
+    try:
+        value = np.array(number, dtype.numpy)
+        if dtype.is_float or (value == np.array(number)).all():
+            return value
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise DTypeError(
+        f"{number!r} is no value of {dtype}, the dtype it would take here; cast the tensor that "
+        "it meets, or write a number that fits"
+    )
+
+
 @contextmanager
 def tracing(builder: JobGraphBuilder) -> Iterator[None]:
     """Send the ops applied inside the ``with`` block to ``builder``.
@@ -99,16 +117,26 @@ def tracing(builder: JobGraphBuilder) -> Iterator[None]:
     Raises:
         JobError: a job is being traced already: job functions do not call each other.
     """
-    if _BUILDER.get() is not None:
-        raise JobError(
-            f"job {builder.name!r} was called while another job is traced; "
-            "factor what they share into a plain function"
-        )
+    check_not_tracing(builder.name)
     token = _BUILDER.set(builder)
     try:
         yield
     finally:
         _BUILDER.reset(token)
+
+
+def check_not_tracing(name: str) -> None:
+    """Check that job ``name`` is not called by the function of another job.
+
+    Raises:
+        JobError: it is.
+    """
+    outer = _BUILDER.get()
+    if outer is not None:
+        raise JobError(
+            f"job {name!r} was called while job {outer.name!r} is traced; "
+            "factor what they share into a plain function"
+        )
 
 
 def apply_ops(
@@ -170,7 +198,7 @@ def _tensor(
         return None if item is None else item.tensor
     if isinstance(item, (np.ndarray, np.generic)):
         return builder.constant(np.array(item))
-    return builder.constant(np.array(item, None if dtype is None else dtype.numpy))
+    return builder.constant(np.array(item) if dtype is None else as_dtype(item, dtype))
 
 
 def _caller() -> str:
