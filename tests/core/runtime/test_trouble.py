@@ -328,6 +328,21 @@ def test_a_registry_and_its_pool_of_devices_are_collected() -> None:
     assert gone() is None
 
 
+@pytest.mark.parametrize("device", ["near", "far"])
+def test_a_job_that_was_dropped_is_closed_when_the_next_is_made(
+    registry: BackendRegistry, device: str
+) -> None:
+    """Threads and memory of a job that nobody holds any more do not stay for ever."""
+    live, threads = FarAllocator.live, threading.active_count()
+    compiled = CompiledJob(job(device), registry)
+    check(compiled)
+    del compiled
+    gc.collect()
+    with CompiledJob(job("near"), registry) as compiled:
+        assert (FarAllocator.live, threading.active_count()) == (live, threads)
+        check(compiled)
+
+
 def in_child(work: Callable[[], object]) -> str:
     """What ``work`` raises, or "nothing", in a forked process; it has ten seconds."""
     reading, writing = os.pipe()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+import weakref
+from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
 
@@ -13,9 +16,15 @@ from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.executor import Executor
 from headrace.tensor_spec import Array
 
+# Executors of jobs that were dropped without being closed. A collector may run at any point of any
+# thread, also where a lock of the runtime is held, so it only puts them here.
+_DROPPED: deque[Executor] = deque()
+
 
 class CompiledJob:
     """A job on its devices. A context manager; ``close`` gives everything back.
+
+    What a job holds that was dropped without ``close`` is given back when the next one is made.
 
     The runtime is handed a plan that was encoded and decoded, as it would be in another process.
     """
@@ -31,10 +40,13 @@ class CompiledJob:
             UnsupportedError: an op or a placement cannot be run.
             DeviceError: a device cannot be used, or has not enough memory.
         """
+        _close_dropped()
         registry = registry or default_registry()
         plan, rewritten = compile_job(graph, registry)
         self.plan: Plan = plans.decode(plans.encode(plan))
         self._executor = Executor(self.plan, registry, rewritten.constants)
+        self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
+        self._dropped.atexit = False
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run once on arrays whose names, shapes and dtypes are those of the job's inputs.
@@ -48,6 +60,7 @@ class CompiledJob:
     def close(self) -> None:
         """Stop threads, free memory, release devices. Idempotent."""
         self._executor.close()
+        self._dropped.detach()
 
     def __enter__(self) -> CompiledJob:
         return self
@@ -59,3 +72,19 @@ class CompiledJob:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _close_dropped() -> None:
+    for _ in range(len(_DROPPED)):
+        try:
+            executor = _DROPPED.popleft()
+        except IndexError:  # another thread does the same
+            return
+        try:
+            executor.close()
+        except Exception as error:  # noqa: BLE001 - whoever should hear of it has gone
+            warnings.warn(
+                f"a job that was dropped unclosed failed to close: {error!r}",
+                ResourceWarning,
+                stacklevel=3,
+            )

@@ -2,7 +2,8 @@
 
 Two algorithms, neither always best; the smaller result is taken:
 
-- *timeline*: walk through time with a free list, best fit; n log n; good for chains.
+- *timeline*: walk through time with a free list, best fit; good for chains. Each step looks at all
+  free ranges, of which a chain has few.
 - *largest first*: place in descending size at the lowest offset that is free for the whole life;
   quadratic, so only for problems of up to ``LARGEST_FIRST_LIMIT`` intervals.
 """
