@@ -13,6 +13,7 @@ from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.compiler.pipeline import compile_job
 from headrace.dtypes import float16
 from headrace.errors import PlanError
+from headrace.ids import ActorId, RegisterId
 from headrace.op_call import Attrs
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind, check, decode, encode
@@ -122,3 +123,36 @@ def test_reading_before_writing_is_named(plan: Plan) -> None:
     )
     with pytest.raises(PlanError, match="before any task writes it"):
         check(replace(plan, tasks=order, actors=actors))
+
+
+def test_actors_wired_wrongly_are_named(plan: Plan) -> None:
+    """A register that an actor does not wait for, or waits for in vain, would hang or race."""
+    number = next(i for i, actor in enumerate(plan.actors) if actor.consumed)
+    first, rest = plan.actors[:number], plan.actors[number + 1 :]
+    for broken, message in (
+        (replace(plan.actors[number], consumed=()), f"actor {number} consumes registers"),
+        (replace(plan.actors[number], produced=(RegisterId(0),)), f"actor {number} produces"),
+        (replace(plan.actors[number], tasks=(99,)), "is not in the task list|names task 99"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            check(replace(plan, actors=(*first, broken, *rest)))
+
+
+def test_a_task_in_two_actors_is_named(plan: Plan) -> None:
+    """No task is launched twice for one call."""
+    last = len(plan.actors)
+    tasks = tuple(replace(t, actor=ActorId(last)) if t.actor == 0 else t for t in plan.tasks)
+    twice = replace(plan, actors=(*plan.actors, plan.actors[0]), tasks=tasks)
+    with pytest.raises(PlanError, match=f"is in actor 0 and in actor {last}"):
+        check(twice)
+
+
+def test_writing_a_constant_is_named(plan: Plan) -> None:
+    """Weights are loaded once, so a task that writes one would change every later call."""
+    writing = next(i for i, task in enumerate(plan.tasks) if task.outputs)
+    register = plan.tasks[writing].outputs[0]
+    registers = tuple(
+        replace(r, constant="w") if i == register else r for i, r in enumerate(plan.registers)
+    )
+    with pytest.raises(PlanError, match=r"writes .*, a constant"):
+        check(replace(plan, registers=registers))

@@ -19,7 +19,7 @@ def check(plan: Plan) -> None:
 
 
 def _problems(plan: Plan) -> Iterator[str]:
-    registers, tasks = len(plan.registers), len(plan.tasks)
+    registers = len(plan.registers)
     for register in plan.registers:
         if register.chunk >= len(plan.chunks):
             yield f"register {register.name!r} lies in chunk {register.chunk}, which is not there"
@@ -41,7 +41,8 @@ def _problems(plan: Plan) -> Iterator[str]:
         if actor_of.get(position) != task.actor:
             yield f"task {task.name!r} is not in the task list of its actor {task.actor}"
         if (task.kind is TaskKind.COMPUTE) != (task.call is not None):
-            yield f"task {task.name!r} of kind {task.kind.value} has an op where it should not"
+            has = "no op" if task.call is None else "an op"
+            yield f"task {task.name!r} of kind {task.kind.value} has {has}"
         if task.job >= len(plan.jobs):
             yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
         for index in task.inputs:
@@ -55,12 +56,46 @@ def _problems(plan: Plan) -> Iterator[str]:
         for index in task.outputs:
             if index in written:
                 yield f"tasks {written[index]!r} and {task.name!r} write one register"
+            if plan.registers[index].constant is not None:
+                yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
             written[index] = task.name
+    yield from _actor_problems(plan)
+
+
+def _actor_problems(plan: Plan) -> Iterator[str]:
+    """Every task in one actor, on its stream; credits exactly where registers cross actors."""
+    actor_of: dict[int, int] = {}
     for number, actor in enumerate(plan.actors):
-        if any(position >= tasks for position in actor.tasks):
-            yield f"actor {number} names task {max(actor.tasks)}; there are {tasks}"
-            continue
+        if not actor.tasks:
+            yield f"actor {number} has no task"
+        if list(actor.tasks) != sorted(actor.tasks):
+            yield f"actor {number} launches its tasks in another order than the plan has them"
         for position in actor.tasks:
+            if position >= len(plan.tasks):
+                yield f"actor {number} names task {position}; there are {len(plan.tasks)}"
+                return
             task = plan.tasks[position]
+            if position in actor_of:
+                yield f"task {task.name!r} is in actor {actor_of[position]} and in actor {number}"
+            actor_of[position] = number
             if task.task_id.stream_id != actor.stream_id:
                 yield f"task {task.name!r} is not on the stream of its actor, {actor.stream_id}"
+    maker = {index: task.actor for task in plan.tasks for index in task.outputs}
+    crossing = [
+        {
+            index
+            for position in actor.tasks
+            for index in plan.tasks[position].inputs
+            if index is not None and maker.get(index, number) != number
+        }
+        for number, actor in enumerate(plan.actors)
+    ]
+    read_elsewhere = set().union(*crossing)
+    for number, actor in enumerate(plan.actors):
+        made = {index for position in actor.tasks for index in plan.tasks[position].outputs}
+        for what, said, true in (
+            ("consumes", actor.consumed, crossing[number]),
+            ("produces", actor.produced, made & read_elsewhere),
+        ):
+            if sorted(said) != sorted(true):
+                yield f"actor {number} {what} registers {sorted(true)}; the plan says {list(said)}"
