@@ -24,6 +24,7 @@ def states(*backends: InstalledBackend, choice: Choice = ALL, core: str = "0.1.0
         (Choice(allow=frozenset({"headrace-two"})), ["blocked", "found"]),
         (Choice(block=frozenset({"one"})), ["blocked", "found"]),
         (Choice(block=frozenset({"headrace-two"})), ["found", "blocked"]),
+        (Choice(block=frozenset({"Headrace_Two"})), ["found", "blocked"]),
         (Choice(frozenset({"one", "two"}), frozenset({"one"})), ["blocked", "found"]),
         (Choice(allow=frozenset()), ["blocked", "blocked"]),
     ],

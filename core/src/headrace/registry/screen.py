@@ -53,12 +53,12 @@ class Choice:
 
     def check(self, backend: InstalledBackend) -> None:
         """Raise Refusal when the choice leaves ``backend`` out."""
-        if self.block & _names_of(backend):
+        if _is_named(backend, self.block):
             raise _blocked(
                 f"the block-list {BLOCK_VARIABLE}={','.join(sorted(self.block))} names it",
                 f"take it out of {BLOCK_VARIABLE}",
             )
-        if self.allow is not None and not self.allow & _names_of(backend):
+        if self.allow is not None and not _is_named(backend, self.allow):
             raise _blocked(
                 f"the allow-list {ALLOW_VARIABLE}={','.join(sorted(self.allow))} leaves it out",
                 f"add {backend.tag} to {ALLOW_VARIABLE}",
@@ -161,9 +161,10 @@ def _is_left_out(choice: Choice, backend: InstalledBackend) -> bool:
     return False
 
 
-def _names_of(backend: InstalledBackend) -> frozenset[str]:
-    """What users may call it in a list: its tag, or its distribution in any spelling."""
-    return frozenset({backend.tag, backend.distribution, canonicalize_name(backend.distribution)})
+def _is_named(backend: InstalledBackend, names: frozenset[str]) -> bool:
+    """True when a list has its tag, or its distribution in any spelling."""
+    distribution = canonicalize_name(backend.distribution)
+    return backend.tag in names or distribution in map(canonicalize_name, names)
 
 
 def _names(text: str) -> frozenset[str]:
