@@ -1,4 +1,4 @@
-"""Plan to bytes and back. The only module that sees a protobuf type.
+"""Plan to bytes and back. With ``codec_values.py`` alone in seeing protobuf types.
 
 The bytes are ``MAGIC``, the CRC-32 of the message (4 bytes, little endian), and the message
 ``headrace.proto.Plan``: a protobuf message alone does not show that its end is missing.
@@ -10,16 +10,21 @@ forgets fails the first test and not the first remote run. Equal plans give equa
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError
 
-from headrace.dtypes import DType, from_number
 from headrace.errors import HeadraceError, PlanError
 from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
-from headrace.memory_case import MemoryCase
-from headrace.op_call import Attrs, AttrValue, OpCall
+from headrace.op_call import Attrs, OpCall
+from headrace.plan.codec_values import (
+    attr_message,
+    memory_message,
+    read_attr,
+    read_memory,
+    read_spec,
+    spec_message,
+)
 from headrace.plan.model import (
     FORMAT_VERSION,
     ActorDesc,
@@ -33,7 +38,6 @@ from headrace.plan.model import (
 )
 from headrace.proto import plan_pb2 as pb
 from headrace.sbp import NdSbp
-from headrace.tensor_spec import TensorSpec
 
 _Kind = TypeVar("_Kind", JobKind, TaskKind)
 
@@ -66,7 +70,7 @@ def encode(plan: Plan) -> bytes:
             for actor in plan.actors
         ],
         chunks=[
-            pb.Chunk(memory=_memory_message(chunk.memory), nbytes=chunk.nbytes)
+            pb.Chunk(memory=memory_message(chunk.memory), nbytes=chunk.nbytes)
             for chunk in plan.chunks
         ],
     )
@@ -113,7 +117,7 @@ def decode(data: bytes) -> Plan:
                 )
                 for actor in message.actors
             ),
-            tuple(ChunkDesc(_memory(c.memory), c.nbytes) for c in message.chunks),
+            tuple(ChunkDesc(read_memory(c.memory), c.nbytes) for c in message.chunks),
         )
     except (HeadraceError, ValueError) as error:
         raise PlanError(f"plan {message.name!r} is corrupt: {error}") from error
@@ -156,11 +160,11 @@ def _task_message(task: TaskDesc) -> pb.Task:
                 op=call.op,
                 name=call.name,
                 inputs=[
-                    pb.OptionalTensorSpec(spec=None if spec is None else _spec_message(spec))
+                    pb.OptionalTensorSpec(spec=None if spec is None else spec_message(spec))
                     for spec in call.inputs
                 ],
-                outputs=[_spec_message(spec) for spec in call.outputs],
-                attrs=[_attr_message(name, value) for name, value in call.attrs.items()],
+                outputs=[spec_message(spec) for spec in call.outputs],
+                attrs=[attr_message(name, value) for name, value in call.attrs.items()],
                 location=call.location,
                 sbp="" if task.sbp is None else str(task.sbp),
             )
@@ -172,13 +176,13 @@ def _task(message: pb.Task) -> TaskDesc:
     call = sbp = None
     if message.HasField("op"):
         op = message.op
-        outputs = tuple(_spec(spec) for spec in op.outputs)
+        outputs = tuple(read_spec(spec) for spec in op.outputs)
         call = OpCall(
             op.op,
             op.name,
-            tuple(_spec(i.spec) if i.HasField("spec") else None for i in op.inputs),
+            tuple(read_spec(i.spec) if i.HasField("spec") else None for i in op.inputs),
             outputs,
-            Attrs({attr.name: _attr_value(attr) for attr in op.attrs}),
+            Attrs({attr.name: read_attr(attr) for attr in op.attrs}),
             len(outputs),
             op.location,
         )
@@ -201,7 +205,7 @@ def _task(message: pb.Task) -> TaskDesc:
 def _register_message(register: RegisterDesc) -> pb.Register:
     return pb.Register(
         name=register.name,
-        spec=_spec_message(register.spec),
+        spec=spec_message(register.spec),
         slots=register.slots,
         chunk=register.chunk,
         offset=register.offset,
@@ -213,74 +217,10 @@ def _register_message(register: RegisterDesc) -> pb.Register:
 def _register(message: pb.Register) -> RegisterDesc:
     return RegisterDesc(
         message.name,
-        _spec(message.spec),
+        read_spec(message.spec),
         message.slots,
         message.chunk,
         message.offset,
         message.stride,
         message.constant if message.HasField("constant") else None,
     )
-
-
-def _spec_message(spec: TensorSpec) -> pb.TensorSpec:
-    return pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number)
-
-
-def _spec(message: pb.TensorSpec) -> TensorSpec:
-    return TensorSpec(tuple(message.shape), from_number(message.dtype))
-
-
-def _memory_message(memory: MemoryCase) -> pb.MemoryCase:
-    return pb.MemoryCase(
-        tag=memory.tag,
-        device_index=memory.device_index,
-        kind=memory.kind,
-        pinned_for=memory.pinned_for,
-        used_by_network=memory.used_by_network,
-    )
-
-
-def _memory(message: pb.MemoryCase) -> MemoryCase:
-    return MemoryCase(
-        message.tag,
-        message.device_index,
-        message.kind,
-        message.pinned_for,
-        message.used_by_network,
-    )
-
-
-def _attr_message(name: str, value: AttrValue) -> pb.Attr:
-    match value:
-        case bool():
-            return pb.Attr(name=name, bool_value=value)
-        case int():
-            return pb.Attr(name=name, int_value=value)
-        case float():
-            return pb.Attr(name=name, float_value=value)
-        case str():
-            return pb.Attr(name=name, str_value=value)
-        case DType():
-            return pb.Attr(name=name, dtype_value=value.number)
-        case tuple():
-            return _list_message(name, value)
-
-
-def _list_message(name: str, items: Sequence[int | float | str]) -> pb.Attr:
-    if any(isinstance(item, str) for item in items):
-        return pb.Attr(name=name, strs_value=pb.Strs(items=[str(item) for item in items]))
-    if any(isinstance(item, float) for item in items):
-        return pb.Attr(name=name, floats_value=pb.Floats(items=[float(item) for item in items]))
-    return pb.Attr(name=name, ints_value=pb.Ints(items=[int(item) for item in items]))
-
-
-def _attr_value(message: pb.Attr) -> AttrValue:
-    field = message.WhichOneof("value")
-    if field is None:
-        raise PlanError(f"attribute {message.name!r} has no value")
-    value = getattr(message, field)
-    if field == "dtype_value":
-        return from_number(value)
-    if field in ("ints_value", "floats_value", "strs_value"):
-        return tuple(value.items)
-    return value  # type: ignore[no-any-return]

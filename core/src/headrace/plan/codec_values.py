@@ -1,0 +1,87 @@
+"""The values inside a plan, tensor specs, memory cases and attributes, as messages and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.dtypes import DType, from_number
+from headrace.errors import PlanError
+from headrace.memory_case import MemoryCase
+from headrace.op_call import AttrValue
+from headrace.proto import plan_pb2 as pb
+from headrace.tensor_spec import TensorSpec
+
+
+def spec_message(spec: TensorSpec) -> pb.TensorSpec:
+    """The message of a spec."""
+    return pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number)
+
+
+def read_spec(message: pb.TensorSpec) -> TensorSpec:
+    """The inverse of ``spec_message``."""
+    return TensorSpec(tuple(message.shape), from_number(message.dtype))
+
+
+def memory_message(memory: MemoryCase) -> pb.MemoryCase:
+    """The message of a memory case."""
+    return pb.MemoryCase(
+        tag=memory.tag,
+        device_index=memory.device_index,
+        kind=memory.kind,
+        pinned_for=memory.pinned_for,
+        used_by_network=memory.used_by_network,
+    )
+
+
+def read_memory(message: pb.MemoryCase) -> MemoryCase:
+    """The inverse of ``memory_message``."""
+    return MemoryCase(
+        message.tag,
+        message.device_index,
+        message.kind,
+        message.pinned_for,
+        message.used_by_network,
+    )
+
+
+def attr_message(name: str, value: AttrValue) -> pb.Attr:
+    """The message of an attribute; says its type too."""
+    match value:
+        case bool():
+            return pb.Attr(name=name, bool_value=value)
+        case int():
+            return pb.Attr(name=name, int_value=value)
+        case float():
+            return pb.Attr(name=name, float_value=value)
+        case str():
+            return pb.Attr(name=name, str_value=value)
+        case DType():
+            return pb.Attr(name=name, dtype_value=value.number)
+        case tuple():
+            return _list_message(name, value)
+
+
+def _list_message(name: str, items: Sequence[int | float | str]) -> pb.Attr:
+    if any(isinstance(item, str) for item in items):
+        return pb.Attr(name=name, strs_value=pb.Strs(items=[str(item) for item in items]))
+    if any(isinstance(item, float) for item in items):
+        return pb.Attr(name=name, floats_value=pb.Floats(items=[float(item) for item in items]))
+    return pb.Attr(name=name, ints_value=pb.Ints(items=[int(item) for item in items]))
+
+
+def read_attr(message: pb.Attr) -> AttrValue:
+    """The value of an attribute; the inverse of ``attr_message``.
+
+    Raises:
+        PlanError: it has none.
+        DTypeError: it is a dtype that is not known.
+    """
+    field = message.WhichOneof("value")
+    if field is None:
+        raise PlanError(f"attribute {message.name!r} has no value")
+    value = getattr(message, field)
+    if field == "dtype_value":
+        return from_number(value)
+    if field in ("ints_value", "floats_value", "strs_value"):
+        return tuple(value.items)
+    return value  # type: ignore[no-any-return]
