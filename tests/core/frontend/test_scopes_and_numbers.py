@@ -201,3 +201,28 @@ def test_an_annotation_out_of_reach_says_which_names_are_seen(job: Callable[...,
 
     with pytest.raises(JobError, match=r"'local' is not defined; .* see names of the module only"):
         job(f)
+
+
+def test_a_job_runs_while_another_is_compiled(job: Callable[..., Any]) -> None:
+    """Compiling one job on one thread does not hold up the calls of others."""
+    tracing, go = threading.Event(), threading.Event()
+
+    @job
+    def ready(x: Ints) -> tp.Numpy:
+        return x + 1
+
+    @job
+    def slow(x: Ints) -> tp.Numpy:
+        tracing.set()
+        assert go.wait(20)
+        return x + 2
+
+    ready(X)
+    with ThreadPoolExecutor(2) as pool:
+        compiling = pool.submit(slow, X)
+        try:
+            assert tracing.wait(20)
+            assert pool.submit(ready, X).result(timeout=20).tolist() == [2, 3, 4]
+        finally:
+            go.set()
+        assert compiling.result(timeout=20).tolist() == [3, 4, 5]

@@ -33,6 +33,7 @@ class Recorder:
 
     def __init__(self, fail_free: bool = False) -> None:
         self.notes: list[str] = []
+        self.sizes: list[int] = []
         recorder = self
 
         class NotingDevice(Device):
@@ -42,6 +43,7 @@ class Recorder:
         class NotingAllocator(FarAllocator):
             def allocate(self, nbytes: int) -> FarBuffer:
                 recorder.note("allocate")
+                recorder.sizes.append(nbytes)
                 return super().allocate(nbytes)
 
             def free(self, buffer: Buffer) -> None:
@@ -80,3 +82,15 @@ def test_what_a_plugin_raises_at_close_stops_nothing_else() -> None:
     assert recorder.notes[-1] == "close"
     compiled.close()
     assert recorder.notes.count("close") == 1
+
+
+def test_nothing_is_never_asked_for() -> None:
+    """A job of empty tensors alone asks the allocator for a byte, and gives empty results."""
+    recorder = Recorder()
+    empty = np.zeros((0, 3), np.float32)
+    builder = JobGraphBuilder("job", Placement.of_device("far"))
+    x = builder.input("x", TensorSpec.of(empty))
+    builder.output("y", *builder.op("relu", [x]))
+    with CompiledJob(builder.finish(), recorder.registry) as compiled:
+        assert compiled.run({"x": empty})["y"].shape == (0, 3)
+    assert recorder.sizes == [1]

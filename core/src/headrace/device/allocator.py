@@ -82,6 +82,8 @@ class Allocator:
     def allocate(self, nbytes: int) -> Buffer:
         """Return at least ``nbytes`` bytes aligned as the ``AllocatorEntry`` says.
 
+        Core never asks for less than one byte: of empty tensors it views parts of length 0.
+
         Raises:
             OutOfMemoryError: there is not enough; says what was asked and what is in use.
         """

@@ -129,6 +129,8 @@ class Session:
 
     def _compiled(self, job: _Job) -> CompiledJob:
         """The compiled job; compiles it when it is first needed, on one thread."""
+        if job.compiled is not None:  # without the lock: another job may be compiling
+            return job.compiled
         with self._compiling:
             self._check_open()
             if job.compiled is None:

@@ -76,7 +76,7 @@ class Resources:
             for chunk in plan.chunks:
                 allocator = self._allocator(chunk.memory)
                 with self._pool.allocating:
-                    buffer = allocator.allocate(chunk.nbytes)
+                    buffer = allocator.allocate(max(chunk.nbytes, 1))
                 self._allocated.append((allocator, buffer))
                 self._chunks.append(buffer.view(0, chunk.nbytes))
             for register in plan.registers:
