@@ -117,7 +117,7 @@ class LaunchError(HeadraceError, RuntimeError):
 
 
 class SessionError(HeadraceError, RuntimeError):
-    """A session was used in a state that does not allow it: closed, forked, already running."""
+    """A session or job was used when it no longer can be: closed, or in a forked process."""
 
 
 class ProtocolError(HeadraceError, RuntimeError):

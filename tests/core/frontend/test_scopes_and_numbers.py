@@ -226,3 +226,14 @@ def test_a_job_runs_while_another_is_compiled(job: Callable[..., Any]) -> None:
         finally:
             go.set()
         assert compiling.result(timeout=20).tolist() == [3, 4, 5]
+
+
+def test_comparing_a_symbol_is_never_a_silent_no(job: Callable[..., Any]) -> None:
+    """Equality would be a Python bool, which an op would take for a number; it is refused."""
+
+    @job
+    def f(x: Ints) -> tp.Numpy:
+        return x + (x != 0)  # type: ignore[no-any-return]
+
+    with pytest.raises(JobError, match="apply 'equal'"):
+        f(X)

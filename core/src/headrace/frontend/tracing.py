@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -48,6 +48,14 @@ class Symbol:
         raise JobError(
             f"{self!r} has no value while the job is traced, so Python cannot branch on it"
         )
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise JobError(
+            f"{self!r} cannot be compared with == or != while the job is traced; for the op apply "
+            "'equal', for the same symbol use 'is'"
+        )
+
+    __hash__ = object.__hash__
 
     def __iter__(self) -> Iterator[Symbol]:
         raise JobError(f"{self!r} cannot be iterated while the job is traced")
