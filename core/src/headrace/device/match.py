@@ -29,14 +29,15 @@ class _Dtypes:
     names: tuple[str, ...]
 
     def __call__(self, call: OpCall) -> bool:
-        return call.input(0).dtype.name in self.names
+        spec = call.input(0) if call.has_input(0) else call.outputs[0]
+        return spec.dtype.name in self.names
 
     def __str__(self) -> str:
         return " | ".join(self.names)
 
 
 def dtypes(*names: str) -> Match:
-    """Matches calls whose first input has one of these dtypes.
+    """Matches calls whose first input has one of these dtypes; without it, whose first output has.
 
     Raises:
         DTypeError: a name is no dtype.
