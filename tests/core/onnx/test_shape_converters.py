@@ -332,3 +332,15 @@ def test_what_is_large_is_left_to_the_device() -> None:
     graph = imported("ConstantOfShape", [ints(32, 1 << 20)])
     assert [op.call.op for op in graph.ops] == ["expand"]
     assert max(value.nbytes for value in graph.constants.values()) <= 16
+
+
+def test_dropout_drops_nothing_where_nothing_is_trained() -> None:
+    """The data go through and the mask is full; a training mode that would drop is refused."""
+    y, mask = folded("Dropout", [X], outputs=("y", "mask"), opset=13)
+    np.testing.assert_array_equal(y, X)
+    assert mask.dtype == np.bool_
+    assert mask.all()
+    ratio, on = np.array(0.5, np.float32), np.array(True)
+    assert one("Dropout", [X, np.zeros_like(ratio), on], opset=13) == X.tolist()
+    with pytest.raises(UnsupportedModelError, match="training_mode"):
+        folded("Dropout", [X, ratio, on], opset=13)

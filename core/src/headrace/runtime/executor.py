@@ -172,6 +172,7 @@ class Executor:
         if len(tasks) > 1:  # queued work failed later: all we know is the sequence
             what = f"one of {len(tasks)} tasks, from {what} to {tasks[-1].call or tasks[-1].name},"
         text = str(cause) if isinstance(cause, HeadraceError) else repr(cause)
+        text = text.removeprefix(f"{what}: ")  # errors of ops begin with the op
         described = RunError(
             f"job {self._plan.name!r}: {what} failed on {device}: {text}",
             op=tasks[0].call.op if tasks[0].call else "",
