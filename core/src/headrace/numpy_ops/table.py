@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 
-from headrace.numpy_ops import (
-    activation,
-    binary,
-    cast,
-    conv,
-    fill,
-    gather,
-    logic,
-    matmul,
-    norm,
-    pool,
-    reduce,
-    resize,
-    shape,
-    slice,
-    softmax,
-    unary,
-)
 from headrace.numpy_ops.function import NumpyFunction
 from headrace.op_call import OpCall
+from headrace.ops.families import merged
 from headrace.tensor_spec import Array
 
-_FAMILIES = (
-    unary,
-    binary,
-    activation,
-    logic,
-    cast,
-    matmul,
-    reduce,
-    softmax,
-    conv,
-    pool,
-    norm,
-    resize,
-    shape,
-    slice,
-    gather,
-    fill,
-)
-
-FUNCTIONS: Mapping[str, NumpyFunction] = MappingProxyType(
-    {name: function for family in _FAMILIES for name, function in family.FUNCTIONS.items()}
-)
+FUNCTIONS: Mapping[str, NumpyFunction] = merged("headrace.numpy_ops", "FUNCTIONS")
 """The numpy computation of every op that has one, by op name."""
 
 

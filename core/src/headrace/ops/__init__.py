@@ -1,36 +1,21 @@
 """The ops: what they take, what they give, how they are checked. One file per family.
 
-Start with ``schema.py`` (what an op is), then any family. A family file lists its classes in
-``OPS``; adding an op means adding its class there, its computation in ``headrace.numpy_ops``, its
-reference in ``headrace.testing.reference`` and its cases in ``headrace.testing.conformance``, all
-in files of the same stem. Nothing here knows devices, graphs or numpy kernels.
+Start with ``schema.py`` (what an op is), then ``families.py`` and any family. A family file lists
+its classes in ``OPS``; adding an op means adding its class there, its computation in
+``headrace.numpy_ops``, its reference in ``headrace.testing.reference`` and its cases in
+``headrace.testing.conformance``, all in files of the same stem. Nothing here knows devices, graphs
+or numpy kernels.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
 
 from headrace.errors import UnknownOpError
-from headrace.ops import (
-    activation,
-    binary,
-    cast,
-    conv,
-    fill,
-    gather,
-    logic,
-    matmul,
-    norm,
-    pool,
-    reduce,
-    resize,
-    shape,
-    slice,
-    softmax,
-    unary,
-)
+from headrace.ops.families import FAMILIES
 from headrace.ops.schema import (
     REQUIRED,
     Attr,
@@ -48,27 +33,8 @@ __all__ = [
     "get_op", "make_call",
 ]  # fmt: skip
 
-_FAMILIES = (
-    unary,
-    binary,
-    activation,
-    logic,
-    cast,
-    matmul,
-    reduce,
-    softmax,
-    conv,
-    pool,
-    norm,
-    resize,
-    shape,
-    slice,
-    gather,
-    fill,
-)
-
 OPS: Mapping[str, type[Op]] = MappingProxyType(
-    {op.name: op for family in _FAMILIES for op in family.OPS}
+    {op.name: op for family in FAMILIES for op in import_module(f"{__name__}.{family}").OPS}
 )
 """Every op by name."""
 

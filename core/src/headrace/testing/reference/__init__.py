@@ -9,50 +9,11 @@ shared helper. Dtypes of results are those of the op.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
-from headrace.testing.reference import (
-    activation,
-    binary,
-    cast,
-    conv,
-    fill,
-    gather,
-    logic,
-    matmul,
-    norm,
-    pool,
-    reduce,
-    resize,
-    shape,
-    slice,
-    softmax,
-    unary,
-)
+from headrace.ops.families import merged
 
 __all__ = ["REFERENCE"]
 
-_FAMILIES = (
-    unary,
-    binary,
-    activation,
-    logic,
-    cast,
-    matmul,
-    reduce,
-    softmax,
-    conv,
-    pool,
-    norm,
-    resize,
-    shape,
-    slice,
-    gather,
-    fill,
-)
-
-REFERENCE: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {name: function for family in _FAMILIES for name, function in family.FUNCTIONS.items()}
-)
+REFERENCE: Mapping[str, Callable[..., Any]] = merged(__name__, "FUNCTIONS")
 """The oracle of every op, by op name."""
