@@ -25,6 +25,7 @@ _X = np.random.default_rng(3).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
 _IMAGES = _made(3, 4, 5, 5)
 _ROW = np.linspace(0.5, 2, 5).astype(np.float32)
 _ODD = np.arange(12, dtype=np.int32).reshape(3, 4) - 5
+_LENGTHS = np.array([3, 1, 0, 2], np.int32)
 
 CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     *((op, (_X, _X[:, :1] + 3), {}) for op in ("add", "subtract", "multiply", "divide")),
@@ -67,6 +68,17 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("layer_norm", (_IMAGES, _ROW, _ROW[::-1].copy()), {}),
     ("layer_norm", (_IMAGES, None, _made(5, 5)), {"axis": 2}),
     ("lrn", (_IMAGES,), {"size": 3}),
+    (
+        "rnn",
+        (_X, _made(2, 3, 5), _made(2, 3, 3), None, None, _made(2, 4, 3)),
+        {"direction": "bidirectional"},
+    ),
+    ("gru", (_X, _made(1, 9, 5), _made(1, 9, 3), _made(1, 18), _LENGTHS, None), {}),
+    (
+        "lstm",
+        (_X, _made(1, 12, 5), _made(1, 12, 3), None, _LENGTHS, None, _made(1, 4, 3), _made(1, 9)),
+        {"direction": "reverse"},
+    ),
     ("resize", (_IMAGES,), {"sizes": (7, 3), "axes": (2, 3), "mode": "linear"}),
 )
 

@@ -29,6 +29,7 @@ FAMILIES = (
     "slice",
     "gather",
     "fill",
+    "recurrent",
 )
 """Stems of the files, in the order in which documentation and listings show them."""
 

@@ -1,0 +1,219 @@
+"""Recurrent layers: a state that is carried along a sequence.
+
+All take ``x`` ``[steps, batch, features]``, and weights with one leading entry for each direction:
+``w`` ``[directions, gates * hidden, features]``, ``r`` ``[directions, gates * hidden, hidden]`` and
+``b`` ``[directions, 2 * gates * hidden]``, the biases of the products with w and then with r. All
+give ``y`` ``[steps, directions, batch, hidden]``, the state after each step, and ``y_h``
+``[directions, batch, hidden]``, the state at the end. ``f``, ``g`` and ``h`` in the formulas are
+the ``activations`` of a direction, in order; ``@`` is the product with a transposed matrix.
+
+``sequence_lens`` says how many steps each sequence of the batch has: y is 0 beyond them, and a
+sequence without steps ends in a state of 0. A length outside ``0..steps`` is an error when the op
+runs. Going backwards starts at the last step that a sequence has. States of half floats are kept
+in float32 from step to step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+from headrace.dtypes import FLOATS, int32
+from headrace.errors import OpError
+from headrace.op_call import OpCall
+from headrace.ops import recurrent_steps
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
+from headrace.sbp import Broadcast, Sbp, Split
+from headrace.tensor_spec import TensorSpec
+
+ACTIVATIONS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "affine": (1.0, 0.0),  # alpha * x + beta
+        "elu": (1.0, 0.0),
+        "hard_sigmoid": (0.2, 0.5),
+        "leaky_relu": (0.01, 0.0),
+        "relu": (0.0, 0.0),
+        "scaled_tanh": (1.0, 1.0),  # alpha * tanh(beta * x)
+        "sigmoid": (0.0, 0.0),
+        "softplus": (0.0, 0.0),
+        "softsign": (0.0, 0.0),
+        "tanh": (0.0, 0.0),
+        "thresholded_relu": (1.0, 0.0),
+    }
+)
+"""The functions that ``activations`` may name, with their usual alpha and beta."""
+
+_BATCH_AXIS = {"x": 1, "sequence_lens": 0, "initial_h": 1, "initial_c": 1}
+
+
+class Activation(NamedTuple):
+    """One function of a direction; those without parameters ignore them."""
+
+    name: str
+    alpha: float
+    beta: float
+
+
+class Recurrent(Op):
+    """Base of the recurrent layers.
+
+    Attributes:
+        direction: ``bidirectional`` goes forward with the first and in reverse with the second
+            entry of all weights.
+        activations: names out of ``ACTIVATIONS``, as many as ``usual`` for each direction; empty
+            means ``usual``.
+        alphas, betas: one number for each activation; empty means the usual ones.
+        clip: bounds what the activations of the gates are given to ``-clip..clip``.
+    """
+
+    gates: ClassVar[int]
+    usual: ClassVar[tuple[str, ...]]
+
+    inputs: ClassVar[tuple[Input, ...]] = (
+        Input("x", FLOATS),
+        Input("w", FLOATS),
+        Input("r", FLOATS),
+        Input("b", FLOATS, optional=True),
+        Input("sequence_lens", frozenset({int32}), group="", optional=True),
+        Input("initial_h", FLOATS, optional=True),
+    )
+    outputs: ClassVar[tuple[Output, ...]] = (Output("y"), Output("y_h", optional=True))
+    attrs: ClassVar[tuple[Attr, ...]] = (
+        Attr("direction", "str", "forward", ("forward", "reverse", "bidirectional")),
+        Attr("activations", "strs", ()),
+        Attr("alphas", "floats", ()),
+        Attr("betas", "floats", ()),
+        Attr("clip", "float", math.inf),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, r = call.input(0), call.input(2)
+        if x.rank != 3 or r.rank != 3:
+            fail(call, f"x is {x} and r is {r}; x is [steps, batch, features] and r has rank 3")
+        steps, batch, features = x.shape
+        directions, hidden = len(backwards(call)), r.shape[2]
+        rows = cls.gates * hidden
+        wanted = {
+            "w": (directions, rows, features),
+            "r": (directions, rows, hidden),
+            "b": (directions, 2 * rows),
+            "sequence_lens": (batch,),
+            "initial_h": (directions, batch, hidden),
+            "initial_c": (directions, batch, hidden),
+            "peephole": (directions, 3 * hidden),
+        }
+        for argument, spec in zip(cls.inputs[1:], call.inputs[1:], strict=True):
+            if spec is not None and spec.shape != wanted[argument.name]:
+                fail(
+                    call,
+                    f"{argument.name} is {spec}; with x {x}, {directions} directions and a "
+                    f"hidden size of {hidden} it must be {list(wanted[argument.name])}",
+                )
+        cls._check_activations(call, directions)
+        if not call.float_attr("clip") > 0:
+            fail(call, f"clip={call.float_attr('clip')} must be greater than 0", OpError)
+        state = x.with_shape((directions, batch, hidden))
+        return (x.with_shape((steps, *state.shape)), state, state)[: call.output_count]
+
+    @classmethod
+    def _check_activations(cls, call: OpCall, directions: int) -> None:
+        count = directions * len(cls.usual)
+        for name in ("activations", "alphas", "betas"):
+            values = call.attrs[name]
+            assert isinstance(values, tuple), name
+            if len(values) not in (0, count):
+                fail(call, f"{name} {values} must be {count} values, or none", OpError)
+        for name in strings(call, "activations"):
+            if name not in ACTIVATIONS:
+                known = ", ".join(ACTIVATIONS)
+                fail(call, f"activation {name!r} is not one of {known}", OpError)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        if call.input(0).shape[1] < 2:  # sequences do not know each other; steps and gates do
+            return ()
+        axes = [_BATCH_AXIS.get(argument.name) for argument in cls.inputs]
+        inputs: list[Sbp] = [Broadcast() if axis is None else Split(axis) for axis in axes]
+        outputs = (Split(2), Split(1), Split(1))
+        return (SbpSignature(tuple(inputs), outputs[: call.output_count]),)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        functions = [activations(call, d) for d in range(len(backwards(call)))]
+        return recurrent_steps.decompose(
+            call, inputs, builder, backwards(call), cls.gates, functions
+        )
+
+
+class Rnn(Recurrent):
+    """``H = f(x @ w + H @ r + b)``."""
+
+    name = "rnn"
+    gates = 1
+    usual = ("tanh",)
+
+
+class Gru(Recurrent):
+    """Gates z, r, h: ``H = (1 - z) * h + z * H`` with ``z = f(x @ wz + H @ rz + bz)``, r alike.
+
+    ``h = g(x @ wh + (r * H) @ rh + bh)``; with ``linear_before_reset``, the bias of the product
+    with r inside the brackets: ``h = g(x @ wh + wbh + r * (H @ rh + rbh))``.
+    """
+
+    name = "gru"
+    gates = 3
+    usual = ("sigmoid", "tanh")
+    attrs = (*Recurrent.attrs, Attr("linear_before_reset", "bool", False))
+
+
+class Lstm(Recurrent):
+    """Gates i, o, f, c: ``C = f * C + i * c`` and ``H = o * h(C)``; ``y_c`` is C at the end.
+
+    ``i = f(x @ wi + H @ ri + pi * C + bi)``, f alike, ``c = g(x @ wc + H @ rc + bc)``, and
+    ``o = f(x @ wo + H @ ro + po * C + bo)`` with the new C. ``peephole`` holds pi, po and pf.
+    With ``input_forget``, f is ``1 - i``.
+    """
+
+    name = "lstm"
+    gates = 4
+    usual = ("sigmoid", "tanh", "tanh")
+    inputs = (
+        *Recurrent.inputs,
+        Input("initial_c", FLOATS, optional=True),
+        Input("peephole", FLOATS, optional=True),
+    )
+    outputs = (*Recurrent.outputs, Output("y_c", optional=True))
+    attrs = (*Recurrent.attrs, Attr("input_forget", "bool", False))
+
+
+def backwards(call: OpCall) -> tuple[bool, ...]:
+    """For each direction, in the order of the weights: does it begin at the last step?"""
+    return {"forward": (False,), "reverse": (True,)}.get(call.str_attr("direction"), (False, True))
+
+
+def activations(call: OpCall, direction: int) -> tuple[Activation, ...]:
+    """The functions of one direction, ``f`` first."""
+    usual = _BY_NAME[call.op].usual
+    names = strings(call, "activations") or usual * len(backwards(call))
+    alphas = call.floats_attr("alphas") or tuple(ACTIVATIONS[name][0] for name in names)
+    betas = call.floats_attr("betas") or tuple(ACTIVATIONS[name][1] for name in names)
+    every = [Activation(*parts) for parts in zip(names, alphas, betas, strict=True)]
+    first = direction * len(usual)
+    return tuple(every[first : first + len(usual)])
+
+
+def strings(call: OpCall, name: str) -> tuple[str, ...]:
+    """The list-of-strings attribute ``name``."""
+    value = call.attrs[name]
+    assert isinstance(value, tuple), name
+    return tuple(map(str, value))
+
+
+OPS: tuple[type[Recurrent], ...] = (Rnn, Gru, Lstm)
+
+_BY_NAME = {op.name: op for op in OPS}
