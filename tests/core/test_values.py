@@ -60,7 +60,7 @@ def test_a_spec_refuses_shapes_that_are_none(shape: object) -> None:
 )
 def test_placements_read_the_documented_text(devices: object, expected: object) -> None:
     """``machine:first-last`` and lists of it are read, sorted by machine, then device."""
-    assert Placement.parse("cpu", devices).devices == expected  # type: ignore[arg-type]
+    assert Placement.parse("cpu", devices).devices == expected
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,10 @@ def test_placements_read_the_documented_text(devices: object, expected: object) 
         ("cpu", [], None, "at least one"),
         ("", "0:0", None, "not a device tag"),
         ("a b", "0:0", None, "not a device tag"),
+        (None, "0:0", None, "not a device tag"),
+        ("cpu", None, None, "None does not say which devices"),
+        ("cpu", ["0:0", 1], None, "1 does not say which devices"),
+        ("cpu", "0:0-999999999", None, "names device 999999999"),
     ],
 )
 def test_a_malformed_placement_says_what_is_wrong(
@@ -83,8 +87,8 @@ def test_a_malformed_placement_says_what_is_wrong(
         Placement.parse(tag, devices, hierarchy)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", ["cpu:", "cpu:x", "cpu:-1", ":1"])
-def test_a_malformed_device_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["cpu:", "cpu:x", "cpu:-1", ":1", "", None, 0])
+def test_a_malformed_device_is_refused(text: object) -> None:
     """What is neither TAG nor TAG:INDEX is refused."""
     with pytest.raises(PlacementError):
         Placement.of_device(text)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.errors import PlacementError
+from headrace.ids import DEVICE_INDEX_BITS
 
 _DEVICES = re.compile(r"(\d+):(\d+)(?:-(\d+))?\Z")
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -31,20 +32,20 @@ class Placement:
     hierarchy: tuple[int, ...]
 
     @staticmethod
-    def parse(
-        tag: str, devices: str | Sequence[str], hierarchy: Sequence[int] | None = None
-    ) -> Placement:
+    def parse(tag: object, devices: object, hierarchy: Sequence[int] | None = None) -> Placement:
         """Read ``"machine:first-last"`` (or ``"machine:index"``), or a list of them.
+
+        The types are wide because texts come from users; what is no text is refused as such.
 
         Raises:
             PlacementError: malformed text, a device named twice, last before first, or a hierarchy
                 whose product is not the number of devices.
         """
-        if not _TAG.match(tag):
+        if not isinstance(tag, str) or not _TAG.match(tag):
             raise PlacementError(f"{tag!r} is not a device tag; write for example 'cpu'")
         pairs: list[tuple[int, int]] = []
-        for text in [devices] if isinstance(devices, str) else devices:
-            match = _DEVICES.match(text)
+        for text in devices if isinstance(devices, (list, tuple)) else [devices]:
+            match = _DEVICES.match(text) if isinstance(text, str) else None
             if match is None:
                 raise PlacementError(
                     f"{text!r} does not say which devices; write 'machine:first-last', "
@@ -54,6 +55,11 @@ class Placement:
             last = int(match[3]) if match[3] is not None else first
             if last < first:
                 raise PlacementError(f"{text!r} ends before it begins: last {last} < first {first}")
+            if last >= 1 << DEVICE_INDEX_BITS:
+                raise PlacementError(
+                    f"{text!r} names device {last}; devices of a machine are 0 to "
+                    f"{(1 << DEVICE_INDEX_BITS) - 1}"
+                )
             pairs += [(machine, index) for index in range(first, last + 1)]
         if not pairs:
             raise PlacementError(f"a placement on {tag!r} needs at least one device")
@@ -66,14 +72,14 @@ class Placement:
         return Placement(tag, tuple(sorted(pairs)), shape)
 
     @staticmethod
-    def of_device(device: str) -> Placement:
+    def of_device(device: object) -> Placement:
         """Read ``TAG`` or ``TAG:INDEX`` as one device of machine 0.
 
         Raises:
             PlacementError: the text is neither.
         """
-        tag, colon, index = device.partition(":")
-        if colon and not index.isdecimal():
+        tag, colon, index = device.partition(":") if isinstance(device, str) else ("", "", "")
+        if not tag or (colon and not index.isdecimal()):
             raise PlacementError(f"{device!r} is not a device; write TAG or TAG:INDEX")
         return Placement.parse(tag, f"0:{index or 0}")
 

@@ -77,6 +77,23 @@ def test_open_dimensions_are_one_or_what_is_said(
     assert all((row.split()[-1] == "-") == ("[0" in row) for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--dim", "batch=99999999999999999999"), "random inputs have at most"),
+        (("--dim", "batch=2", "--dim", "batch=3"), "'batch' twice"),
+    ],
+)
+def test_dimensions_that_cannot_be_are_refused(
+    headrace: Headrace, save: Save, words: tuple[str, ...], message: str
+) -> None:
+    """Sizes beyond the limit are refused before anything is drawn, and so are two for one name."""
+    result = headrace("run", save(OPEN), "--device", "near", "--random-inputs", 0, *words)
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
 def test_a_given_array_decides_the_dimensions_of_the_others(
     headrace: Headrace, save: Save, tmp_path: Path
 ) -> None:

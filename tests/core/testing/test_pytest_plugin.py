@@ -52,6 +52,51 @@ def backend(pytester: pytest.Pytester, text: str) -> None:
     pytester.syspathinsert()
 
 
+ADDS_ONLY = """
+from headrace.device import AllocatorEntry, DeviceEntry, HostAllocator, KernelEntry, MemoryKind
+from headrace.hookspecs import hookimpl
+from headrace.numpy_ops import NumpyKernel
+
+@hookimpl
+def headrace_devices():
+    yield DeviceEntry("broken")
+
+@hookimpl
+def headrace_allocators():
+    yield AllocatorEntry("broken", MemoryKind.HOST, 64, HostAllocator)
+
+@hookimpl
+def headrace_kernels():
+    yield KernelEntry("broken", "add", NumpyKernel)
+"""
+
+TWO_CASES = """
+import numpy as np
+import pytest
+from headrace.testing.case import Case
+from headrace.testing.run import check_case
+
+ONE = np.ones(2, np.float32)
+
+@pytest.mark.parametrize("case", [Case("plain", "add", (ONE, ONE)), Case("plain", "relu", (ONE,))])
+def test_case(device, case):
+    check_case(device, case)
+"""
+
+
+def test_a_case_without_kernels_skips_unless_the_device_must_be_complete(
+    pytester: pytest.Pytester,
+) -> None:
+    """A device that only adds passes what it claims; ``--complete`` asks for the rest too."""
+    backend(pytester, ADDS_ONLY)
+    pytester.makepyfile(TWO_CASES)
+    result = pytester.runpytest_subprocess(*PLUGIN, "--device", "broken", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*relu*cannot run * of float32*"])
+    result = pytester.runpytest_subprocess(*PLUGIN, "--device", "broken", "--complete")
+    result.assert_outcomes(passed=1, failed=1)
+
+
 @pytest.mark.parametrize("text", ["cpu:x", "", ":0", "a b"])
 def test_a_text_that_is_no_device_is_a_usage_error(pytester: pytest.Pytester, text: str) -> None:
     """Said before anything is collected."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 DEFAULT_SIZE = 1
+LARGEST_RANDOM_BYTES = 1 << 32
 """Size of an open dimension that neither ``--dim`` nor an input of the user decides."""
 
 
@@ -110,6 +111,13 @@ def specs_for(
     return specs
 
 
+def unsized_dims(model: Model, arrays: Mapping[str, Array], dim_texts: Sequence[str]) -> list[str]:
+    """The open dimensions of the model that ``specs_for`` takes as 1 for want of a size."""
+    sizes = _sizes_of(model, arrays) | _read_dims(dim_texts, model)
+    fed = [info for info in model.inputs if not info.optional and info.name not in arrays]
+    return [dim for dim in _open_dims(fed) if dim not in sizes]
+
+
 def random_arrays(specs: Mapping[str, TensorSpec], seed: int) -> dict[str, Array]:
     """An array for each spec, the same for the same seed.
 
@@ -118,13 +126,24 @@ def random_arrays(specs: Mapping[str, TensorSpec], seed: int) -> dict[str, Array
     """
     import numpy as np
 
+    from headrace.errors import InputError
+
+    for name, spec in specs.items():
+        if spec.nbytes > LARGEST_RANDOM_BYTES:
+            raise InputError(
+                f"input {name!r} would be {spec}, {spec.nbytes} bytes; random inputs have at most "
+                f"{LARGEST_RANDOM_BYTES}. Choose smaller dimensions with --dim"
+            )
     generator = np.random.default_rng(seed)
     return {name: _random(generator, spec.shape, spec.dtype) for name, spec in specs.items()}
 
 
 def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    import numpy as np
+
     if dtype.is_float:
-        return generator.standard_normal(shape).astype(dtype.numpy)
+        drawn = np.float64 if dtype.itemsize == 8 else np.float32
+        return generator.standard_normal(shape, drawn).astype(dtype.numpy, copy=False)
     high = 256 if dtype.name == "uint8" else 2
     return generator.integers(0, high, shape).astype(dtype.numpy)
 
@@ -166,6 +185,8 @@ def _read_dims(texts: Sequence[str], model: Model) -> dict[str, int]:
         name, _, size = text.rpartition("=")
         if not name or not size.isdecimal():
             raise InputError(f"--dim {text!r} is not NAME=N, for example batch=4")
+        if name in sizes:
+            raise InputError(f"--dim gives {name!r} twice")
         if name not in known:
             open_dims = ", ".join(map(repr, known)) or "none"
             raise InputError(

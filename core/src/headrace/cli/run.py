@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for
+from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for, unsized_dims
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array
@@ -44,6 +44,7 @@ def run(
     folder: Path | None,
 ) -> None:
     """Run an ONNX MODEL once and show its outputs."""
+    from headrace.errors import InvalidModelError
     from headrace.onnx import load
 
     with load(model, device) as loaded:
@@ -54,7 +55,16 @@ def run(
             raise click.UsageError(f"the model needs {names}, or --random-inputs SEED")
         feeds = arrays | random_arrays(specs, seed or 0)
         started = time.perf_counter()
-        loaded.plan_for(feeds)  # compiles; the run that follows finds the job ready
+        try:
+            loaded.plan_for(feeds)  # compiles; the run that follows finds the job ready
+        except InvalidModelError as error:
+            guessed = unsized_dims(loaded, arrays, dims)
+            if not guessed:
+                raise
+            sizes = " ".join(f"--dim {dim}=N" for dim in guessed)
+            raise InvalidModelError(
+                f"{error} (open dimensions were taken as 1; say what they are with {sizes})"
+            ) from error
         compiled = time.perf_counter()
         outputs = loaded.run(feeds)
         ended = time.perf_counter()

@@ -118,7 +118,9 @@ def _bytes_of(source: Source) -> tuple[str, Path | None, bytes]:
         reason = getattr(error, "strerror", None) or error
         raise InvalidModelError(f"{path}: cannot be read: {reason}") from error
     _check_size(len(data), path.name)
-    return path.name, path.parent, data
+    # A file name may hold bytes that are no text; the model's name goes into plans and messages.
+    name = path.name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return name, path.parent, data
 
 
 def _check_size(size: int, name: str) -> None:

@@ -5,26 +5,36 @@ It is asked for by name, so that other test runs of the same environment never s
     pytest -p headrace.testing.pytest_plugin --pyargs headrace.testing.conformance --device TAG
 
 Without ``--device`` every test that needs a device skips. With it the device is required: a backend
-that is absent, broken or without hardware fails every test that needs it.
+that is absent, broken or without hardware fails every test that needs it. A case of an op that
+the backend offers no kernels for, neither for the op nor for what it is made of, skips and says
+so; with ``--complete`` it fails.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from headrace.errors import DeviceError, PlacementError, UnknownDeviceError
 from headrace.placement import Placement
 from headrace.registry import default_registry
+from headrace.testing.run import UncoveredError
 
 OPTION = "--device"
+COMPLETE = "--complete"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--device``."""
-    parser.getgroup("headrace").addoption(
+    """Add ``--device`` and ``--complete``."""
+    group = parser.getgroup("headrace")
+    group.addoption(
+        COMPLETE,
+        action="store_true",
+        help="the device must run every case: one that it has no kernels for fails, not skips",
+    )
+    group.addoption(
         OPTION,
         metavar="TAG[:INDEX]",
         help="run on this device and fail if it cannot be used; without it, tests that need a "
@@ -62,6 +72,17 @@ def device(request: pytest.FixtureRequest) -> str:
     except DeviceError as error:
         pytest.fail(f"{OPTION} {_text(place)} cannot be used: {error}", pytrace=False)
     return _text(place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Skip what the device does not claim to run, unless it must be complete."""
+    try:
+        yield
+    except UncoveredError as error:
+        if item.config.getoption(COMPLETE):
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.fixture(autouse=True)

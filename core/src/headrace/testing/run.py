@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.dtypes import DType
+from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
@@ -18,13 +19,18 @@ from headrace.testing.reference import REFERENCE
 from headrace.testing.tolerances import EXACT, Tolerance, tolerance_of
 
 
+class UncoveredError(UnsupportedError):
+    """The device offers no kernels for a case, and does not pretend to."""
+
+
 def run_op(device: str, case: Case) -> tuple[Array, ...]:
     """Run the op of ``case`` on ``device`` (``TAG`` or ``TAG:INDEX``) as a job of one op.
 
     Every input is an input of the job, so that nothing is folded and the device does the work.
 
     Raises:
-        HeadraceError: the case is not legal, or the device cannot run it.
+        UncoveredError: the device has no kernels for it.
+        HeadraceError: the case is not legal, or running it failed.
     """
     builder = JobGraphBuilder(str(case), Placement.of_device(device))
     feeds = {
@@ -39,7 +45,11 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
     names = [f"output_{index}" for index in range(len(made))]
     for name, tensor in zip(names, made, strict=True):
         builder.output(name, tensor)
-    with CompiledJob(builder.finish()) as job:
+    try:
+        job = CompiledJob(builder.finish())
+    except UnsupportedError as error:
+        raise UncoveredError(str(error)) from error
+    with job:
         results = job.run(feeds)
     return tuple(results[name] for name in names)
 
