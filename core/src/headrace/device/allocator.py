@@ -33,10 +33,15 @@ class Buffer:
         Raises:
             DeviceError: it reaches out of this buffer.
         """
-        self._check_view(offset, nbytes)
+        self.check_view(offset, nbytes)
         return Buffer(self.address + offset, nbytes, self.owner)
 
-    def _check_view(self, offset: int, nbytes: int) -> None:
+    def check_view(self, offset: int, nbytes: int) -> None:
+        """Refuse a part that is not inside; for the ``view`` of subclasses.
+
+        Raises:
+            DeviceError: it reaches out of this buffer.
+        """
         if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
             raise DeviceError(
                 f"a view of {nbytes} bytes at offset {offset} reaches out of {self.nbytes} bytes "
@@ -60,7 +65,7 @@ class HostBuffer(Buffer):
         Raises:
             DeviceError: it reaches out of this buffer.
         """
-        self._check_view(offset, nbytes)
+        self.check_view(offset, nbytes)
         return HostBuffer(self.memory[offset : offset + nbytes], self.owner)
 
     def array(self, spec: TensorSpec) -> Array:
