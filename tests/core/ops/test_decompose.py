@@ -17,9 +17,11 @@ from headrace.testing.conformance import (
     test_activation,
     test_binary,
     test_conv,
+    test_integer,
     test_logic,
     test_norm,
     test_pool,
+    test_quantize,
     test_recurrent,
     test_reduce,
     test_softmax,
@@ -28,8 +30,8 @@ from headrace.testing.conformance import (
 from headrace.testing.run import call_of, compare
 
 FAMILIES = (
-    test_activation, test_binary, test_conv, test_logic, test_norm, test_pool, test_recurrent,
-    test_reduce, test_softmax, test_unary,
+    test_activation, test_binary, test_conv, test_integer, test_logic, test_norm, test_pool,
+    test_quantize, test_recurrent, test_reduce, test_softmax, test_unary,
 )  # fmt: skip
 
 PRIMITIVE = {

@@ -25,6 +25,8 @@ _X = np.random.default_rng(3).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
 _IMAGES = _made(3, 4, 5, 5)
 _ROW = np.linspace(0.5, 2, 5).astype(np.float32)
 _ODD = np.arange(12, dtype=np.int32).reshape(3, 4) - 5
+_BYTES = (np.arange(60, dtype=np.uint8) * 7).reshape(3, 4, 5)
+_CODES = np.array([200, 3, 7, 90], np.uint8)
 _LENGTHS = np.array([3, 1, 0, 2], np.int32)
 
 CALLS: tuple[Any, ...] = (  # op, inputs, attributes
@@ -79,6 +81,15 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
         (_X, _made(1, 12, 5), _made(1, 12, 3), None, _LENGTHS, None, _made(1, 4, 3), _made(1, 9)),
         {"direction": "reverse"},
     ),
+    ("quantize", (_X, np.array(0.1, np.float32), np.array([9], np.uint8)), {}),
+    ("quantize", (_X, _ROW[:4], _CODES), {"axis": -2}),
+    ("quantize", (_X, _made(3, 2, 5) + 3, None), {"block_size": 2}),
+    ("dequantize", (_BYTES, _ROW, None), {"axis": 2}),
+    ("dequantize", (_BYTES, np.array(0.5, np.float32), np.array(3, np.uint8)), {}),
+    ("matmul_integer", (_BYTES, _BYTES[0].T.copy(), np.array(3, np.uint8), None), {}),
+    ("matmul_integer", (_BYTES, np.swapaxes(_BYTES, 1, 2).copy(), None, _CODES[:1]), {}),
+    ("conv_integer", (_BYTES, _BYTES[:, :4].copy(), None, _CODES[:1], _CODES[:3]), {}),
+    ("conv_integer", (_BYTES, _BYTES[:, :4].copy(), _ODD[:, 0].copy(), None, _CODES[:1]), {}),
     ("resize", (_IMAGES,), {"sizes": (7, 3), "axes": (2, 3), "mode": "linear"}),
 )
 

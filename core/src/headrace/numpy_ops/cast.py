@@ -23,7 +23,7 @@ def _cast(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
     if source.is_float and source.itemsize < 4:
         x = x.astype(np.float32)  # exact, and a dtype whose every conversion numpy has
     if target.is_float and storage_only(target):
-        _to_float8(_once(x), out, call)
+        to_float8(x, out, call)
     elif target == bfloat16:
         out[...] = _once(x).astype(out.dtype)
     elif target.is_int:
@@ -60,7 +60,9 @@ def _once(x: Array) -> Array:
     return y
 
 
-def _to_float8(x: Array, out: Array, call: OpCall) -> None:
+def to_float8(x: Array, out: Array, call: OpCall) -> None:
+    """Round floats to those of 8 bits, as the attribute ``saturate`` of ``call`` says."""
+    x = _once(x)
     if call.flag_attr("saturate"):
         info = ml_dtypes.finfo(out.dtype)
         greatest = float(info.max)

@@ -17,8 +17,14 @@ from headrace.tensor_spec import Array
 
 
 def _conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    """One matrix product for each image: the columns hold what each tap reads."""
-    x, weight, y = given(inputs, 0), given(inputs, 1), outputs[0]
+    convolve(call, given(inputs, 0), given(inputs, 1), inputs[2], outputs[0])
+
+
+def convolve(call: OpCall, x: Array, weight: Array, bias: Array | None, y: Array) -> None:
+    """One matrix product for each image: the columns hold what each tap reads.
+
+    ``call`` gives the window and the groups.
+    """
     window, groups = conv_window(call), call.int_attr("groups")
     dtype = accumulator(x.dtype)
     out_channels, positions = y.shape[1], y.shape[2:]
@@ -26,7 +32,7 @@ def _conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
         groups, out_channels // groups, math.prod(weight.shape[1:])
     )
     columns = np.empty((x.shape[1], math.prod(window.kernel), *positions), dtype)
-    bias = _column(inputs[2], dtype)
+    column = _column(bias, dtype)
     for image, result in zip(x, y, strict=True):
         for index, (_, read) in enumerate(taps(image, window, positions, 0)):
             columns[:, index] = read
@@ -34,8 +40,8 @@ def _conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
             kernels, columns.reshape(groups, kernels.shape[2], math.prod(positions))
         )
         product = product.reshape(out_channels, math.prod(positions))
-        if bias is not None:
-            product += bias
+        if column is not None:
+            product += column
         result[...] = product.reshape(result.shape)
 
 

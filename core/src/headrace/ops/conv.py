@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
@@ -33,7 +34,7 @@ class Conv(Op):
     """
 
     name = "conv"
-    inputs = _INPUTS
+    inputs: ClassVar[tuple[Input, ...]] = _INPUTS
     attrs = (*WINDOW_ATTRS, Attr("groups", "int", 1))
 
     @classmethod

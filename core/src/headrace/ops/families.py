@@ -30,6 +30,8 @@ FAMILIES = (
     "gather",
     "fill",
     "recurrent",
+    "quantize",
+    "integer",
 )
 """Stems of the files, in the order in which documentation and listings show them."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from headrace.dtypes import NUMBERS
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import partial
@@ -22,7 +24,7 @@ class Matmul(Op):
     """
 
     name = "matmul"
-    inputs = (Input("a", NUMBERS), Input("b", NUMBERS))
+    inputs: ClassVar[tuple[Input, ...]] = (Input("a", NUMBERS), Input("b", NUMBERS))
     attrs = (Attr("transpose_a", "bool", False), Attr("transpose_b", "bool", False))
 
     @classmethod
@@ -33,8 +35,8 @@ class Matmul(Op):
                 fail(call, f"{name} is a scalar, {spec}; use multiply")
             if spec.rank == 1 and call.flag_attr(f"transpose_{name}"):
                 fail(call, f"transpose_{name} needs two axes; {name} is {spec}")
-        m, inner_a = _matrix_axes(call, 0)
-        n, inner_b = _matrix_axes(call, 1)
+        m, inner_a = matrix_axes(call, 0)
+        n, inner_b = matrix_axes(call, 1)
         if a.shape[inner_a] != b.shape[inner_b]:
             flags = f"transpose_a={call.flag_attr('transpose_a')}"
             flags += f", transpose_b={call.flag_attr('transpose_b')}"
@@ -47,8 +49,8 @@ class Matmul(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         a, b, y = call.input(0), call.input(1), call.outputs[0]
-        m, inner_a = _matrix_axes(call, 0)
-        n, inner_b = _matrix_axes(call, 1)
+        m, inner_a = matrix_axes(call, 0)
+        n, inner_b = matrix_axes(call, 1)
         batch_rank = y.rank - (m is not None) - (n is not None)
         found: list[SbpSignature] = []
 
@@ -68,7 +70,7 @@ class Matmul(Op):
         return (*found, *partial("sum", (0,), (1,), count=2))
 
 
-def _matrix_axes(call: OpCall, index: int) -> tuple[int | None, int]:
+def matrix_axes(call: OpCall, index: int) -> tuple[int | None, int]:
     """Of input ``index``: the axis that ``y`` keeps (None for a vector), and the summed one."""
     rank = call.input(index).rank
     if rank == 1:

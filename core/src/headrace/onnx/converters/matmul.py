@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.dtypes import int32
 from headrace.onnx.formula import at_least_float32, cast, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
@@ -44,26 +43,7 @@ def _scaled(node: Node, x: Tensor, factor: float, name: str) -> Tensor:
     return node.one("multiply", [x, scalar(node, value, x)])
 
 
-def _matmul_integer(node: Node) -> Tensor:
-    a = _less_zero_point(node, 0, 2)
-    b = _less_zero_point(node, 1, 3)
-    return node.one("matmul", [a, b])
-
-
-def _less_zero_point(node: Node, index: int, zero_index: int) -> Tensor:
-    """The input as int32 less its zero point: one for all, or for each row of A or column of B."""
-    x = cast(node, node.input(index), int32)
-    zero = node.optional(zero_index)
-    if zero is None:
-        return x
-    zero = cast(node, zero, int32)
-    if index == 0 and zero.spec.rank == 1 and zero.spec.elements > 1:
-        zero = node.one("reshape", [zero], shape=(-1, 1))
-    return node.one("subtract", [x, zero])
-
-
 CONVERTERS: Mapping[str, Converter] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
-    "MatMulInteger": _matmul_integer,
 }

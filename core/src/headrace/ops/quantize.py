@@ -1,0 +1,220 @@
+"""Numbers as small integers: to them and from them, by a scale and a zero point.
+
+A scale and its zero point are for the whole tensor (one element), for each index of ``axis`` (one
+axis of its length), or, when ``block_size`` is given, for each block of so many elements along
+``axis`` (the rank of x, and ``ceil(length / block_size)`` in place of the length).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.dtypes import (
+    ALL,
+    FLOATS,
+    DType,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    storage_only,
+    uint8,
+    uint16,
+)
+from headrace.errors import DTypeError, OpError
+from headrace.op_call import OpCall
+from headrace.ops.formula import Formula
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.shapes import normal_axis
+from headrace.sbp import Broadcast, Sbp, Split
+from headrace.tensor_spec import Array, TensorSpec
+
+QUANTIZED = frozenset({int8, uint8, int16, uint16, *filter(storage_only, ALL)})
+"""What numbers are quantized to; 8-bit floats among them are rounded to nearest by themselves."""
+
+_SCALE = Input("scale", FLOATS, group="")
+_ATTRS = (Attr("axis", "int", 1), Attr("block_size", "int", 0))
+
+
+class Linear(Op):
+    """What ``quantize`` and ``dequantize`` share: x, scale, zero_point, and how these fit."""
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, scale, dtype = call.input(0), call.input(1), call.dtype_attr("dtype")
+        wanted = () if per_tensor(call) else _granular_shape(call)
+        if scale.shape != wanted and not per_tensor(call):
+            fail(call, f"scale is {scale}; to fit x {x} it must have one element or {list(wanted)}")
+        if call.has_input(2):
+            zero = call.input(2)
+            if zero.shape != scale.shape and not (per_tensor(call) and zero.shape in ((), (1,))):
+                fail(call, f"zero_point is {zero}; it must have the shape of scale {scale}")
+        return (x.with_dtype(dtype),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x = call.input(0)
+        found = []
+        for axis in range(x.rank):
+            along = not per_tensor(call) and axis == call.int_attr("axis") % x.rank
+            if x.shape[axis] < 2 or (along and call.int_attr("block_size")):
+                continue
+            whole = per_tensor(call) or (call.input(1).rank == 1 and not along)
+            granular: Sbp = Broadcast() if whole else Split(axis if call.input(1).rank > 1 else 0)
+            found.append(SbpSignature((Split(axis), granular, granular), (Split(axis),)))
+        return tuple(found)
+
+
+class Quantize(Linear):
+    """``y = round(x / scale) + zero_point``, halves to even, kept within the range of ``dtype``.
+
+    To an 8-bit float, ``x / scale + zero_point`` is cast, as ``saturate`` says. The quotient has
+    the precision of float32, or of float64 if x or scale has it. NaN becomes the integer 0.
+
+    Attributes:
+        dtype: of y and zero_point.
+        saturate: as in ``cast``.
+    """
+
+    name = "quantize"
+    inputs = (
+        Input("x", FLOATS | {int32}, group=""),
+        _SCALE,
+        Input("zero_point", QUANTIZED, group="", optional=True),
+    )
+    attrs = (*_ATTRS, Attr("dtype", "dtype", uint8), Attr("saturate", "bool", True))
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        dtype = call.dtype_attr("dtype")
+        if dtype not in QUANTIZED:
+            names = ", ".join(map(str, sorted(QUANTIZED)))
+            fail(call, f"dtype {dtype} is not one of {names}", DTypeError)
+        if call.has_input(2) and call.input(2).dtype != dtype:
+            fail(call, f"zero_point is {call.input(2)} and dtype {dtype}", DTypeError)
+        return super().infer(call)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder, computed_in(call))
+        dtype = call.dtype_attr("dtype")
+        y = f.op("divide", f.take(inputs[0]), _spread(f, call, builder, inputs[1]))
+        if not dtype.is_float:
+            y = f.op("round", y)
+        if call.has_input(2):
+            y = f.op("add", y, _spread(f, call, builder, inputs[2]))
+        if dtype.is_float:
+            return (f.op("cast", y, dtype=dtype, saturate=call.flag_attr("saturate")),)
+        low, high = limits(dtype)
+        return (f.op("cast", f.op("clip", y, f.scalar(low), f.scalar(high)), dtype=dtype),)
+
+
+class Dequantize(Linear):
+    """``y = (x - zero_point) * scale``, in float32 or, when y or scale is, in float64.
+
+    Attributes:
+        dtype: of y.
+    """
+
+    name = "dequantize"
+    inputs = (
+        Input("x", QUANTIZED | {int32}),
+        _SCALE,
+        Input("zero_point", QUANTIZED | {int32}, optional=True),
+    )
+    attrs = (*_ATTRS, Attr("dtype", "dtype", float32))
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        if call.dtype_attr("dtype") not in FLOATS:
+            fail(call, f"dtype {call.dtype_attr('dtype')} is no float to compute with", DTypeError)
+        return super().infer(call)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder, computed_in(call))
+        assert inputs[0] is not None
+        x = inputs[0]
+        if call.has_input(2):
+            # Differences of integers are taken where none wraps around, before any is rounded.
+            exact = computed_in(call) if call.input(0).dtype.is_float else int64
+            zero = _spread(f, call, builder, inputs[2], exact)
+            x = f.op("subtract", f.op("cast", x, dtype=exact), zero)
+        y = f.op("multiply", f.take(x), _spread(f, call, builder, inputs[1]))
+        dtype = call.dtype_attr("dtype")
+        return (y if y.spec.dtype == dtype else f.op("cast", y, dtype=dtype),)
+
+
+def per_tensor(call: OpCall) -> bool:
+    """True when there is one scale for the whole tensor."""
+    return call.input(1).shape in ((), (1,)) and not call.int_attr("block_size")
+
+
+def computed_in(call: OpCall) -> DType:
+    """The dtype that a ``quantize`` or ``dequantize`` is computed in."""
+    met = (call.input(0).dtype, call.input(1).dtype, call.dtype_attr("dtype"))
+    return float64 if float64 in met else float32
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype, those of 4 bits included."""
+    bits = 4 if storage_only(dtype) else 8 * dtype.itemsize
+    return (0, (1 << bits) - 1) if dtype.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def spread_shape(call: OpCall) -> tuple[int, ...]:
+    """The shape in which scale and zero point broadcast to x, blocks not yet repeated."""
+    if per_tensor(call):
+        return ()
+    if call.int_attr("block_size"):
+        return call.input(1).shape
+    shape = [1] * call.input(0).rank
+    shape[call.int_attr("axis")] = call.input(1).elements
+    return tuple(shape)
+
+
+def block_index(call: OpCall) -> Array | None:
+    """For each index of ``axis`` the block that it is in; None when there are no blocks."""
+    if not call.int_attr("block_size"):
+        return None
+    return np.arange(call.input(0).shape[call.int_attr("axis")]) // call.int_attr("block_size")
+
+
+def _granular_shape(call: OpCall) -> tuple[int, ...]:
+    x, size = call.input(0), call.int_attr("block_size")
+    axis = normal_axis(call, call.int_attr("axis"), x.rank)
+    if size < 0:
+        fail(call, f"block_size={size} must not be negative", OpError)
+    if not size:
+        return (x.shape[axis],)
+    return (*x.shape[:axis], -(-x.shape[axis] // size), *x.shape[axis + 1 :])
+
+
+def _spread(
+    f: Formula,
+    call: OpCall,
+    builder: GraphBuilder,
+    tensor: Tensor | None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """A scale or zero point, so that it broadcasts to x; in ``dtype`` or that of the formula."""
+    assert tensor is not None
+    wide = f.take(tensor) if dtype is None else f.op("cast", tensor, dtype=dtype)
+    shape, index = spread_shape(call), block_index(call)
+    if wide.spec.shape != shape:
+        wide = f.op("reshape", wide, shape=shape)
+    if index is None:
+        return wide
+    axis = call.int_attr("axis")
+    return f.op("gather", wide, builder.constant(index), axis=axis)
+
+
+OPS: tuple[type[Op], ...] = (Quantize, Dequantize)
