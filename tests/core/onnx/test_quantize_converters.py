@@ -29,7 +29,7 @@ def u(*values: Any) -> Array:
 
 
 def folded(
-    op: str, inputs: Sequence[Array | None], opset: int = 21, outputs: str = "y", **attrs: Any
+    op: str, inputs: Sequence[Any], opset: int = 21, outputs: str = "y", **attrs: Any
 ) -> list[Array]:
     """The outputs of a model of one node whose inputs are all weights."""
     names = ["-" if x is None else f"x{i}" for i, x in enumerate(inputs)]
@@ -42,7 +42,7 @@ def folded(
     return [graph.constants[tensor.name] for _, tensor in graph.outputs]
 
 
-def one(op: str, inputs: Sequence[Array | None], opset: int = 21, **attrs: Any) -> Array:
+def one(op: str, inputs: Sequence[Any], opset: int = 21, **attrs: Any) -> Array:
     (value,) = folded(op, inputs, opset, **attrs)
     return value
 
