@@ -51,13 +51,23 @@ def _once(x: Array) -> Array:
     """
     if x.dtype == np.float32:
         return x
-    exact = x.astype(np.float64)
+    exact = _mark_low_bits(x).astype(np.float64)
     y: Array = np.array(exact, np.float32)
     inexact = y != exact
     np.copyto(y, np.nextafter(y, np.float32(0)), where=np.abs(y) > np.abs(exact))
     bits = y.view(np.uint32)
     np.bitwise_or(bits, 1, out=bits, where=inexact & ~np.isnan(y))
     return y
+
+
+def _mark_low_bits(x: Array) -> Array:
+    """Great integers of 64 bits as integers that float64 holds, marked in the same way."""
+    if x.dtype not in (np.int64, np.uint64):
+        return x
+    rest = x & x.dtype.type(2047)  # float64 has 53 bits
+    great = x.astype(np.float64)
+    marked = (x - rest) | np.where(rest != 0, 2048, 0).astype(x.dtype)
+    return np.where(np.abs(great) >= 2.0**53, marked, x)
 
 
 def to_float8(x: Array, out: Array, call: OpCall) -> None:

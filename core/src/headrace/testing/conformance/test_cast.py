@@ -100,12 +100,14 @@ _ROUNDED = tuple(
     for target in sorted(FLOATS)
 )
 _TO_FLOATS = tuple(
-    _to("rounded", np.array(values, source), target)
+    _to(f"rounded-{values[0]}", np.array(values, source), target)
     for target in sorted(FLOATS)
     for source, values in (
         (np.int16, [257, 259, 2049, 2051, -2049, 32767]),
         (np.int32, [2**24 + 1, 2**24 + 3, -(2**24) - 1, 2**31 - 1, 65519, 65520]),
         (np.int64, [2**53 + 1, 2**53 + 3, 2**63 - 1, -(2**63)]),
+        # Beside a tie of bfloat16, by less than float64 can tell.
+        (np.int64, [2**62 + 2**54 + 1, 2**62 + 3 * 2**54 - 1, -(2**62) - 2**54 - 1]),
         (np.uint64, [2**53 + 1, 2**63, 2**64 - 1]),
     )
 )
