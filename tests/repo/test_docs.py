@@ -13,35 +13,17 @@ import doctest
 import itertools
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from doc_blocks import FENCE, Block, blocks, commands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "changelog.d/README.md"]
-FENCE = re.compile(r"^```(\S*)[ ]*([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+# What the guide shows is carried out, commands and all, by tests/guide.
+RUN_HERE = [page for page in PAGES if (ROOT / "docs/guide") not in page.parents]
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page."""
-
-    language: str
-    note: str
-    text: str
-    line: int
-
-
-def blocks(page: Path, *languages: str) -> Iterator[Block]:
-    text = page.read_text("utf-8")
-    for match in FENCE.finditer(text):
-        language, note, body = match.groups()
-        if language in languages:
-            yield Block(language, note, body, text.count("\n", 0, match.start()) + 1)
 
 
 def name(page: Path) -> str:
@@ -57,7 +39,7 @@ def run_doctest(block: Block, page: str, namespace: dict[str, object]) -> None:
     assert runner.failures == 0, "".join(output)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", RUN_HERE, ids=name)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who copies the blocks of a page from top to bottom gets what the page says."""
     monkeypatch.chdir(tmp_path)
@@ -105,15 +87,12 @@ def shown_commands(program: str) -> list[tuple[str, list[str]]]:
     """(where, words) of every command line of `program` in the console blocks of all pages."""
     found = []
     for page in PAGES:
-        for block in blocks(page, "console", "sh", "bash"):
-            for offset, line in enumerate(block.text.replace("\\\n", "  ").splitlines(), 1):
-                command = line.removeprefix("$ ") if block.language == "console" else line
-                if block.language == "console" and not line.startswith("$ "):
-                    continue  # output
-                for part in re.split(r"&&|\|\||;|(?<!\|)\|(?!\|)", command):
+        for block in blocks(page, "console"):
+            for line, command, _ in commands(block):
+                for part in re.split(r"&&|\|\||;|(?<!\|)\|(?!\|)", command.replace("\\\n", " ")):
                     words = shlex.split(part, comments=True)
                     if words[:1] == [program]:
-                        found.append((f"{name(page)}:{block.line + offset}", words[1:]))
+                        found.append((f"{name(page)}:{line}", words[1:]))
     return found
 
 

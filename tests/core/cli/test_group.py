@@ -150,3 +150,19 @@ def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
     )
 
     assert done.stdout.startswith("headrace, version ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line() -> None:
+    """Output that cannot be written is an error of the command, told on stderr."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "headrace", "devices"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot write: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import IO, Any
 
@@ -40,11 +41,22 @@ class ErrorGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand."""
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter
+            return result
         except HeadraceError as error:
             if ctx.params.get("traceback"):
                 raise
             raise CommandError(str(error), 2 if isinstance(error, BAD_INPUT) else 1) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE or ctx.params.get("traceback"):
+                raise  # click knows what to do when nobody reads any more
+            raise CommandError(_describe(error)) from error
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _describe(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else f"cannot write: {reason}"
