@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.dtypes import DType
 from headrace.op_call import OpCall
 from headrace.ops.schema import Op, SbpSignature
@@ -46,6 +48,23 @@ def split_everywhere(call: OpCall) -> tuple[SbpSignature, ...]:
             inputs.append(Broadcast() if stretched else Split(own))
         signatures.append(SbpSignature(tuple(inputs), (Split(axis),)))
     return tuple(signatures)
+
+
+def split_along(*pairs: tuple[Sequence[int | None], int]) -> tuple[SbpSignature, ...]:
+    """One signature for each pair of the axes that the inputs are split along, and the output's.
+
+    None stands for an input that every device has whole.
+
+    Example:
+        >>> [str(s) for s in split_along(((1, None), 0))[0].inputs]
+        ['S(1)', 'B']
+    """
+    return tuple(
+        SbpSignature(
+            tuple(Broadcast() if axis is None else Split(axis) for axis in axes), (Split(made),)
+        )
+        for axes, made in pairs
+    )
 
 
 def partial(reduction: str, *layouts: tuple[int, ...], count: int) -> tuple[SbpSignature, ...]:

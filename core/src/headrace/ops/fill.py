@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from headrace.dtypes import BOOL, NUMBERS, DType, bool_, float32
 from headrace.errors import OpError
-from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.op_call import AttrValue, OpCall
+from headrace.ops.elementwise import split_along, split_everywhere
+from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axis
 from headrace.tensor_spec import TensorSpec
 
@@ -36,6 +39,14 @@ class Fill(Op):
             if not (value.is_integer() and low <= int(value) <= high):
                 fail(call, f"value {value!r} is none that {dtype} holds exactly", OpError)
         return (addressable(call, TensorSpec(shape, dtype)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return split_everywhere(call)
+
+    @classmethod
+    def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
+        return {**call.attrs, "shape": outputs[0].shape}
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
@@ -91,6 +102,12 @@ class OneHot(Op):
         axis = normal_axis(call, call.int_attr("axis"), indices.rank + 1)
         shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
         return (addressable(call, values.with_shape(shape)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        new = call.int_attr("axis") % call.outputs[0].rank
+        long = (n for n, dim in enumerate(call.input(0).shape) if dim > 1)
+        return split_along(*(((axis, None), axis + (axis >= new)) for axis in long))
 
 
 OPS: tuple[type[Op], ...] = (Fill, Arange, OneHot)

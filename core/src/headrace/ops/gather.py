@@ -9,8 +9,10 @@ from __future__ import annotations
 from headrace.dtypes import BOOL, NUMBERS, int32, int64
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, Output, fail
+from headrace.ops.elementwise import split_along
+from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axis
+from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
 
 _INDICES = Input("indices", frozenset({int32, int64}), group="")
@@ -32,6 +34,20 @@ class Gather(Op):
         shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
         return (addressable(call, x.with_shape(shape)),)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x, indices = call.input(0), call.input(1)
+        axis = call.int_attr("axis") % x.rank
+        moved = indices.rank - 1  # how far the axes of x after the gathered one move
+        return split_along(
+            *(((None, n), axis + n) for n, dim in enumerate(indices.shape) if dim > 1),
+            *(
+                ((n, None), n + moved * (n > axis))
+                for n, dim in enumerate(x.shape)
+                if n != axis and dim > 1
+            ),
+        )
+
 
 class GatherElements(Op):
     """``y[i, j, ...] = x[i, indices[i, j, ...], ...]`` with the index in place of ``axis``.
@@ -49,6 +65,14 @@ class GatherElements(Op):
         axis = normal_axis(call, call.int_attr("axis"), x.rank)
         _check_elements(call, x, indices, axis)
         return (x.with_shape(indices.shape),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x, indices = call.input(0), call.input(1)
+        axis = call.int_attr("axis") % x.rank
+        common = (((n, n), n) for n in _common_axes(call) if n != axis)
+        along = [((None, axis), axis)] if indices.shape[axis] > 1 else []
+        return split_along(*common, *along)
 
 
 class GatherNd(Op):
@@ -72,6 +96,23 @@ class GatherNd(Op):
         depth = index_depth(call, x.rank - batch)
         shape = indices.shape[:-1] + x.shape[batch + depth :]
         return (addressable(call, x.with_shape(shape)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x, indices, batch = call.input(0), call.input(1), call.int_attr("batch_dims")
+        taken = batch + index_depth(call, x.rank - batch)
+        return split_along(
+            *(
+                ((n if n < batch else None, n), n)
+                for n, dim in enumerate(indices.shape[:-1])
+                if dim > 1
+            ),
+            *(
+                ((n, None), indices.rank - 1 + n - taken)
+                for n in range(taken, x.rank)
+                if x.shape[n] > 1
+            ),
+        )
 
 
 class ScatterElements(Op):
@@ -98,6 +139,11 @@ class ScatterElements(Op):
     @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        axis = call.int_attr("axis") % call.input(0).rank
+        return split_along(*(((n, n, n), n) for n in _common_axes(call) if n != axis))
 
 
 class ScatterNd(Op):
@@ -126,6 +172,14 @@ class ScatterNd(Op):
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x, indices = call.input(0), call.input(1)
+        depth = index_depth(call, x.rank)
+        moved = indices.rank - 1 - depth
+        whole = (n for n in range(depth, x.rank) if x.shape[n] > 1)
+        return split_along(*(((n, None, n + moved), n) for n in whole))
+
 
 class TopK(Op):
     """The ``k`` largest (or smallest) elements along ``axis``, best first, and their indices.
@@ -147,6 +201,16 @@ class TopK(Op):
         values = x.with_shape((*x.shape[:axis], k, *x.shape[axis + 1 :]))
         return values, values.with_dtype(int64)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        x = call.input(0)
+        line = call.int_attr("axis") % x.rank
+        return tuple(
+            SbpSignature((Split(axis),), (Split(axis),) * call.output_count)
+            for axis, dim in enumerate(x.shape)
+            if axis != line and dim > 1
+        )
+
 
 def index_depth(call: OpCall, axes: int) -> int:
     """How many of ``axes`` axes the last axis of ``indices`` indexes in a ``gather_nd``.
@@ -158,6 +222,12 @@ def index_depth(call: OpCall, axes: int) -> int:
     if indices.rank == 0 or indices.shape[-1] > axes:
         fail(call, f"the last axis of indices {indices} must index at most {axes} axes of the data")
     return indices.shape[-1]
+
+
+def _common_axes(call: OpCall) -> list[int]:
+    """Axes along which ``x`` and ``indices`` are equally long, and longer than 1."""
+    lengths = zip(call.input(0).shape, call.input(1).shape, strict=True)
+    return [axis for axis, (x, indices) in enumerate(lengths) if x == indices > 1]
 
 
 def _check_elements(call: OpCall, x: TensorSpec, indices: TensorSpec, axis: int) -> None:

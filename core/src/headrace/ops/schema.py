@@ -112,6 +112,14 @@ class Op:
         return ()
 
     @classmethod
+    def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
+        """Attributes with which a device makes ``outputs``, its parts of what ``call`` makes.
+
+        Those of the whole, unless some say what the whole looks like.
+        """
+        return call.attrs
+
+    @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         """(input, output) index pairs that may be the same memory while the op runs."""
         return ()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
-from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.op_call import AttrValue, OpCall
+from headrace.ops.elementwise import partial, split_along, split_everywhere
+from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axes
+from headrace.sbp import REDUCTIONS
 from headrace.tensor_spec import TensorSpec
 
 
@@ -23,6 +26,10 @@ class Identity(Op):
     @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return (*split_everywhere(call), *_any_partial())
 
 
 class Reshape(Op):
@@ -55,6 +62,28 @@ class Reshape(Op):
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        """Along axes with equally many elements before them, one of which divides the other.
+
+        A part of the longer one is then a part of the shorter one if the devices share both
+        evenly; whoever chooses a signature sees whether they do.
+        """
+        x, y = call.input(0).shape, call.outputs[0].shape
+        pairs = [
+            ((i,), j)
+            for i, before in enumerate(x)
+            for j, after in enumerate(y)
+            if min(before, after) > 1
+            and math.prod(x[:i]) == math.prod(y[:j])
+            and max(before, after) % min(before, after) == 0
+        ]
+        return (*split_along(*pairs), *_any_partial())
+
+    @classmethod
+    def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
+        return {"shape": outputs[0].shape}
+
 
 class Transpose(Op):
     """Axis ``i`` of ``y`` is axis ``perm[i]`` of ``x``; an empty ``perm`` reverses the axes."""
@@ -67,6 +96,15 @@ class Transpose(Op):
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x = call.input(0)
         return (x.with_shape(tuple(x.shape[axis] for axis in permutation(call))),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        pairs = [
+            ((axis,), made)
+            for made, axis in enumerate(permutation(call))
+            if call.input(0).shape[axis] > 1
+        ]
+        return (*split_along(*pairs), *_any_partial())
 
 
 def permutation(call: OpCall) -> tuple[int, ...]:
@@ -100,6 +138,21 @@ class Expand(Op):
         if not fits or any(dim < 0 for dim in shape):
             fail(call, f"{x} does not broadcast to the shape {shape}")
         return (addressable(call, x.with_shape(shape)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return (*split_everywhere(call), *_any_partial())
+
+    @classmethod
+    def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
+        return {"shape": outputs[0].shape}
+
+
+def _any_partial() -> tuple[SbpSignature, ...]:
+    """Elements that are only moved may be terms of a sum, of a maximum or of a minimum."""
+    return tuple(
+        signature for reduction in REDUCTIONS for signature in partial(reduction, (0,), count=1)
+    )
 
 
 OPS: tuple[type[Op], ...] = (Identity, Reshape, Transpose, Expand)

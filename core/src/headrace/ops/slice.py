@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, fail
+from headrace.ops.elementwise import split_along
+from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axes, normal_axis
 from headrace.tensor_spec import TensorSpec
 
@@ -29,6 +30,12 @@ class Slice(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         return (call.input(0).with_shape(tuple(map(len, slice_ranges(call)))),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        shape = call.input(0).shape
+        whole = (n for n, kept in enumerate(slice_ranges(call)) if kept == range(shape[n]))
+        return split_along(*(((axis,), axis) for axis in whole if shape[axis] > 1))
 
 
 def slice_ranges(call: OpCall) -> tuple[range, ...]:
@@ -78,6 +85,13 @@ class Concat(Op):
         total = sum(spec.shape[axis] for spec in specs)
         return (first.with_shape((*first.shape[:axis], total, *first.shape[axis + 1 :])),)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        first, count = call.input(0), len(call.inputs)
+        joined = call.int_attr("axis") % first.rank
+        others = (n for n, dim in enumerate(first.shape) if n != joined and dim > 1)
+        return split_along(*(((axis,) * count, axis) for axis in others))
+
 
 class Pad(Op):
     """``x`` with more elements around it; negative amounts take elements away first.
@@ -114,6 +128,12 @@ class Pad(Op):
                 fail(call, f"axis {axis} of {x} leaves nothing to pad with in mode {mode!r}")
         return (addressable(call, x.with_shape(tuple(shape))),)
 
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        shape = call.input(0).shape
+        kept = (n for n, amounts in enumerate(pad_amounts(call)) if amounts == (0, 0))
+        return split_along(*(((axis, None), axis) for axis in kept if shape[axis] > 1))
+
 
 def pad_amounts(call: OpCall) -> tuple[tuple[int, int], ...]:
     """The amounts (before, after) of a ``pad`` for each axis of ``x``.
@@ -141,6 +161,12 @@ class Tile(Op):
             fail(call, f"repeats {repeats} must hold a count of at least 0 for each axis of {x}")
         shape = tuple(dim * count for dim, count in zip(x.shape, repeats, strict=True))
         return (addressable(call, x.with_shape(shape)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        shape = call.input(0).shape
+        kept = (n for n, count in enumerate(call.ints_attr("repeats")) if count == 1)
+        return split_along(*(((axis,), axis) for axis in kept if shape[axis] > 1))
 
 
 OPS: tuple[type[Op], ...] = (Slice, Concat, Pad, Tile)
