@@ -31,6 +31,7 @@ from headrace.dtypes import (
 )
 from headrace.frontend import scope
 from headrace.frontend.config import FunctionConfig
+from headrace.frontend.default_device import default_device, set_default_device
 from headrace.frontend.functional import (
     add,
     add_n,
@@ -73,11 +74,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FunctionConfig", "Placement", "Session", "SessionStatus", "Symbol", "TensorSpec", "add",
     "add_n", "apply_op", "apply_ops", "avg_pool2d", "bfloat16", "bias_add", "bool_", "cast",
-    "clear_default_session", "concat", "constant", "conv2d", "default_session", "divide",
-    "float16", "float32", "float64", "global_function", "instance_norm_2d", "int8", "int16",
-    "int32", "int64", "matmul", "max_pool2d", "multiply", "normalization", "onnx", "prelu",
-    "reflection_pad2d", "relu", "reshape", "scope", "sigmoid", "softmax", "subtract", "tanh",
-    "transpose", "typing", "uint8", "uint16", "uint32", "uint64", "upsample",
+    "clear_default_session", "concat", "constant", "conv2d", "default_device", "default_session",
+    "divide", "float16", "float32", "float64", "global_function", "instance_norm_2d", "int8",
+    "int16", "int32", "int64", "matmul", "max_pool2d", "multiply", "normalization", "onnx", "prelu",
+    "reflection_pad2d", "relu", "reshape", "scope", "set_default_device", "sigmoid", "softmax",
+    "subtract", "tanh", "transpose", "typing", "uint8", "uint16", "uint32", "uint64", "upsample",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import click
 from headrace.cli.demo import demo
 from headrace.cli.devices import devices
 from headrace.cli.group import ErrorGroup
+from headrace.cli.new_backend import new_backend
 from headrace.cli.plan import plan
 from headrace.cli.run import run
 
@@ -30,5 +31,5 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, run, plan, demo):
+for _command in (devices, run, plan, demo, new_backend):
     main.add_command(_command)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli.options import device_option
+
 if TYPE_CHECKING:
     from headrace.cli.file_types import FileType, Unreadable
 
@@ -20,13 +22,7 @@ Results = Sequence[tuple[Path, "FileType | Unreadable"]]
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@click.option(
-    "--device",
-    default="cpu",
-    show_default=True,
-    metavar="TAG[:N]",
-    help="Where to run; `headrace devices` lists what there is.",
-)
+@device_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list, for programs.")
 @click.option(
     "--cache",

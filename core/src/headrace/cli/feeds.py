@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from headrace.cli.options import device_option
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -40,13 +42,7 @@ def model_options(function: _Function) -> _Function:
             metavar="NAME=FILE.npy",
             help="Value of an input.",
         ),
-        click.option(
-            "--device",
-            default="cpu",
-            show_default=True,
-            metavar="TAG[:N]",
-            help="Where to run; `headrace devices` lists what there is.",
-        ),
+        device_option,
         click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
     ):
         function = decorate(function)

@@ -1,4 +1,4 @@
-"""``headrace run``: one run of a model, its outputs as a table and as files."""
+"""``headrace run``: one run of a model, its outputs as a table and as files; or a program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for, unsized_dims
+from headrace.cli.program import run_program
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array
@@ -35,7 +36,32 @@ LONGEST_NAME = 120
     metavar="DIR",
     help="Write each output to DIR as a .npy file.",
 )
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS...]")
 def run(
+    model: Path,
+    args: Sequence[str],
+    device: str,
+    inputs: Sequence[str],
+    dims: Sequence[str],
+    seed: int | None,
+    folder: Path | None,
+) -> None:
+    """Run an ONNX MODEL once and show its outputs, or run a Python program.
+
+    Jobs and models of a program (MODEL ends in .py) that name no device run on --device; what
+    follows `--` are its arguments.
+    """
+    if model.suffix == ".py":
+        if inputs or dims or seed is not None or folder is not None:
+            raise click.UsageError("a program takes --device and, after --, its own arguments")
+        run_program(model, device, args)
+        return
+    if args:
+        raise click.UsageError(f"a model takes no arguments; got {' '.join(args)}")
+    run_model(model, device, inputs, dims, seed, folder)
+
+
+def run_model(
     model: Path,
     device: str,
     inputs: Sequence[str],
@@ -43,7 +69,7 @@ def run(
     seed: int | None,
     folder: Path | None,
 ) -> None:
-    """Run an ONNX MODEL once and show its outputs."""
+    """Run a model once, show its outputs, and write them to ``folder`` if there is one."""
     from headrace.errors import InvalidModelError
     from headrace.onnx import load
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import NoReturn
 
 from headrace.frontend.scope import PlacementScope
-from headrace.ids import HOST_TAG
 from headrace.placement import Placement
-
-DEFAULT_PLACEMENT = Placement.parse(HOST_TAG, "0:0")
-"""Where ops run that no scope places: the first device of the host's tag."""
 
 
 class FunctionConfig:
     """Settings of a job; give it to ``global_function``.
+
+    Attributes:
+        placement: where ops run that no scope places; None means ``headrace.default_device()``
+            when the job is compiled.
 
     Example:
         >>> from headrace.frontend.scope import placement
@@ -26,7 +26,7 @@ class FunctionConfig:
     __slots__ = ("placement",)  # a field that does not exist cannot be set either
 
     def __init__(self) -> None:
-        self.placement = DEFAULT_PLACEMENT
+        self.placement: Placement | None = None
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""

@@ -14,6 +14,7 @@ from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.errors import JobError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.config import FunctionConfig
+from headrace.frontend.default_device import default_device
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
@@ -150,7 +151,7 @@ def _inputs(signature: JobSignature) -> list[tuple[str, TensorSpec]]:
 
 def _trace(job: _Job) -> tuple[JobGraph, Tree]:
     """Run the function on symbols; returns the graph and the shape of its result."""
-    builder = JobGraphBuilder(job.signature.name, job.config.placement)
+    builder = JobGraphBuilder(job.signature.name, job.config.placement or default_device())
     symbols = {name: Symbol(builder.input(name, spec)) for name, spec in _inputs(job.signature)}
     arguments = [rebuild(p.name, p.specs, symbols) for p in job.signature.parameters]
     with tracing(builder):

@@ -9,6 +9,7 @@ from types import TracebackType
 from onnx import ModelProto
 
 from headrace.errors import InputError, UnknownDeviceError
+from headrace.frontend.default_device import default_device
 from headrace.onnx import limits
 from headrace.onnx.jobs import JobCache
 from headrace.onnx.read import ModelFile, read_model
@@ -117,7 +118,7 @@ class Model:
 
 def load(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto,
-    device: str = "cpu",
+    device: str | None = None,
     *,
     jobs: int = limits.JOBS,
     registry: BackendRegistry | None = None,
@@ -127,7 +128,7 @@ def load(
     Args:
         source: the path of a model file, its bytes, or a ``ModelProto``. External data is read
             from the folder of the path only, and never through links.
-        device: ``TAG`` or ``TAG:INDEX``.
+        device: ``TAG`` or ``TAG:INDEX``; None means ``headrace.default_device()``.
         jobs: how many compiled jobs the model keeps, one for each set of input shapes; 1 or more.
         registry: where devices come from; default: the installed plugins.
 
@@ -143,7 +144,7 @@ def load(
     """
     if jobs < 1:
         raise InputError(f"a model keeps at least 1 compiled job, not {jobs}")
-    placement = Placement.of_device(device)
+    placement = default_device() if device is None else Placement.of_device(device)
     registry = registry or default_registry()
     _check_device(placement, registry)
     file = read_model(source)

@@ -1,0 +1,1 @@
+"""The subcommands of ``python -m headrace.testing``, one file each."""
