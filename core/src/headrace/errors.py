@@ -6,6 +6,8 @@ case. ``HeadraceError`` is the root; catching it catches nothing that headrace d
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 
 class HeadraceError(Exception):
     """Root of all errors of headrace."""
@@ -18,12 +20,68 @@ class DeviceError(HeadraceError):
     """A device that was asked for cannot be used."""
 
 
-class UnknownDeviceError(DeviceError):
-    """No installed plugin offers the tag, or the device index does not exist."""
+class Reason(StrEnum):
+    """Why a device cannot be had. A closed set: a program may branch on it."""
+
+    NOT_INSTALLED = "not-installed"
+    """No installed plugin offers the tag."""
+    NO_SUCH_INDEX = "no-such-index"
+    """The plugin works, and has fewer devices than that."""
+    LOADING = "loading"
+    """The plugin asks for its own device while it is being loaded."""
+    BLOCKED = "blocked"
+    """The plugin is left out: by a list of the user, by the lock, or because it crashed."""
+    INCOMPATIBLE = "incompatible"
+    """The plugin was written for another version of headrace."""
+    DUPLICATE = "duplicate"
+    """Two distributions offer the tag."""
+    IMPORT_FAILED = "import-failed"
+    """The plugin's module raised while it was imported."""
+    INVALID = "invalid"
+    """The plugin breaks its contract."""
+    NO_HARDWARE = "no-hardware"
+    """The plugin works, and finds no device on this machine."""
+
+
+class DeviceUnavailableError(DeviceError):
+    """A device that was asked for cannot be had. It is never replaced by another one.
+
+    Attributes:
+        tag: the device tag that was asked for.
+        reason: why, from a closed set.
+        distribution, version: of the plugin; empty when none is installed.
+        entry_point: of the plugin, as ``tag = module``; empty when none is installed.
+        phase: what was being done with the plugin: discover, import, hooks, count.
+        cause: the reason in the plugin's own case; empty when the reason says it all.
+        hint: one command or action that helps; may be empty.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tag: str,
+        reason: Reason,
+        distribution: str = "",
+        version: str = "",
+        entry_point: str = "",
+        phase: str = "",
+        cause: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.tag = tag
+        self.reason = reason
+        self.distribution = distribution
+        self.version = version
+        self.entry_point = entry_point
+        self.phase = phase
+        self.cause = cause
+        self.hint = hint
 
 
 class PluginError(DeviceError):
-    """A plugin is installed but blocked, broken, incompatible, or breaks its contract."""
+    """A loaded plugin breaks its contract; the message names the plugin and what it did."""
 
 
 class OutOfMemoryError(DeviceError):

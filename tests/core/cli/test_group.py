@@ -15,14 +15,15 @@ from click.testing import CliRunner, Result
 from headrace.cli.group import ErrorGroup
 from headrace.errors import (
     DeviceError,
+    DeviceUnavailableError,
     HeadraceError,
     InputError,
     InvalidModelError,
     OutOfMemoryError,
     PlacementError,
     PluginError,
+    Reason,
     RunError,
-    UnknownDeviceError,
     UnsupportedError,
 )
 
@@ -48,7 +49,7 @@ def raising() -> Callable[..., Result]:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        (InputError, 2), (InvalidModelError, 2), (PlacementError, 2), (UnknownDeviceError, 2),
+        (InputError, 2), (InvalidModelError, 2), (PlacementError, 2),
         (PluginError, 1), (OutOfMemoryError, 1), (UnsupportedError, 1), (RunError, 1),
         (DeviceError, 1), (HeadraceError, 1),
     ],
@@ -62,6 +63,16 @@ def test_an_error_is_one_line_and_a_code(
     assert result.exit_code == code
     assert result.stderr == "error: what happened and where\n"
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_a_device_that_was_misspelt_is_bad_input(
+    raising: Callable[..., Result], reason: Reason
+) -> None:
+    """2 where another word would help; 1 where the machine has to change."""
+    result = raising(DeviceUnavailableError("gone", tag="toy", reason=reason))
+    misspelt = reason in ("not-installed", "no-such-index")
+    assert result.exit_code == (2 if misspelt else 1)
 
 
 def test_the_line_is_red_on_a_terminal() -> None:

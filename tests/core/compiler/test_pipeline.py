@@ -12,10 +12,10 @@ from headrace.compiler.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuil
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.pipeline import compile_job
 from headrace.errors import (
+    DeviceUnavailableError,
     GraphError,
     OpError,
     ShapeError,
-    UnknownDeviceError,
     UnknownOpError,
     UnsupportedError,
 )
@@ -118,8 +118,8 @@ def test_an_op_that_no_kernel_serves_is_refused_with_what_would_do() -> None:
     [
         (Placement.parse("near", "0:0-1"), UnsupportedError, "2 devices"),
         (Placement.parse("near", "1:0"), UnsupportedError, "machine 1"),
-        (Placement.parse("near", "0:7"), UnknownDeviceError, "near:7"),
-        (Placement.parse("nowhere", "0:0"), UnknownDeviceError, "nowhere"),
+        (Placement.parse("near", "0:7"), DeviceUnavailableError, "near:7"),
+        (Placement.parse("nowhere", "0:0"), DeviceUnavailableError, "nowhere"),
     ],
 )
 def test_a_placement_that_cannot_be_used_says_why(

@@ -11,7 +11,7 @@ import pytest
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.errors import InputError, JobError, OpError, SessionError, UnknownDeviceError
+from headrace.errors import DeviceUnavailableError, InputError, JobError, OpError, SessionError
 from headrace.registry.registry import BackendRegistry
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
@@ -164,7 +164,7 @@ def test_a_device_that_is_not_there_is_named(job: Callable[..., Any]) -> None:
         with flow.scope.placement("nowhere", "0:0"):
             return flow.relu(x)
 
-    with pytest.raises(UnknownDeviceError, match=r"nowhere.*far, near"):
+    with pytest.raises(DeviceUnavailableError, match=r"nowhere.*far, near"):
         f(X)
 
 

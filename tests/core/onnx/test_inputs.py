@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto
 from onnx_models import info, model, node
 
-from headrace.errors import InputError, UnknownDeviceError
+from headrace.errors import DeviceUnavailableError, InputError
 from headrace.onnx import backend, load
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -99,9 +99,9 @@ def test_dtypes_that_numpy_lacks_go_in_and_out(load_near: Any) -> None:
 
 def test_a_device_that_is_not_there_is_told_when_the_model_is_loaded(registry: Any) -> None:
     """Neither another device nor another index is taken instead."""
-    with pytest.raises(UnknownDeviceError, match="no backend 'nowhere'"):
+    with pytest.raises(DeviceUnavailableError, match="no backend 'nowhere'"):
         load(SUM, "nowhere", registry=registry)
-    with pytest.raises(UnknownDeviceError, match="no device near:7; near has 2"):
+    with pytest.raises(DeviceUnavailableError, match="no device near:7; .* has 2"):
         load(SUM, "near:7", registry=registry)
 
 

@@ -23,7 +23,7 @@ from headrace.device import (
     StreamIndexGenerator,
     dtypes,
 )
-from headrace.errors import PluginError
+from headrace.errors import DeviceUnavailableError
 from headrace.hookspecs import hookimpl
 from headrace.registry import Backend, BackendRecord, BackendRegistry
 
@@ -37,7 +37,7 @@ def load(plugin: object) -> Backend:
 def refusal(plugin: object) -> BackendRecord:
     """The record of a plugin that must be refused."""
     registry = BackendRegistry.from_modules({"toy": plugin})
-    with pytest.raises(PluginError):
+    with pytest.raises(DeviceUnavailableError):
         registry.backend("toy")
     (record,) = registry.records()
     return record
@@ -296,7 +296,9 @@ def test_the_contract_version_decides(
         assert registry.backend("toy").device is entry
     else:
         named = ".".join(map(str, api_version))
-        with pytest.raises(PluginError, match=rf"version {named} .* this headrace has 1\.0"):
+        with pytest.raises(
+            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.0"
+        ):
             registry.backend("toy")
     assert registry.records()[0].state == state
 

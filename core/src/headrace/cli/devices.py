@@ -36,12 +36,12 @@ def devices(as_json: bool) -> None:
 
 def _load_all(registry: BackendRegistry) -> list[tuple[BackendRegistry, BackendRecord]]:
     """Load every backend that may be loaded; what went wrong is in the records."""
-    from headrace.errors import PluginError
+    from headrace.errors import DeviceUnavailableError
 
     # What a plugin prints while it loads must not end up in the JSON.
     with redirect_stdout(sys.stderr):
         for record in registry.records():
-            with suppress(PluginError):
+            with suppress(DeviceUnavailableError):
                 registry.backend(record.tag)
     return [(registry, record) for record in registry.records()]
 

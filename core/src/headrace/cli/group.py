@@ -9,14 +9,15 @@ from typing import IO, Any
 import click
 
 from headrace.errors import (
+    DeviceUnavailableError,
     HeadraceError,
     InputError,
     InvalidModelError,
     PlacementError,
-    UnknownDeviceError,
+    Reason,
 )
 
-BAD_INPUT = (InputError, InvalidModelError, PlacementError, UnknownDeviceError)
+BAD_INPUT = (InputError, InvalidModelError, PlacementError)
 """Errors in what the user typed or handed over; as wrong options, they end with code 2."""
 
 INTERRUPTED = 128 + 2
@@ -47,7 +48,7 @@ class ErrorGroup(click.Group):
         except HeadraceError as error:
             if ctx.params.get("traceback"):
                 raise
-            raise CommandError(str(error), 2 if isinstance(error, BAD_INPUT) else 1) from error
+            raise CommandError(str(error), 2 if _is_bad_input(error) else 1) from error
         except OSError as error:
             if error.errno == errno.EPIPE or ctx.params.get("traceback"):
                 raise  # click knows what to do when nobody reads any more
@@ -55,6 +56,12 @@ class ErrorGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _is_bad_input(error: HeadraceError) -> bool:
+    if isinstance(error, DeviceUnavailableError):
+        return error.reason in (Reason.NOT_INSTALLED, Reason.NO_SUCH_INDEX)
+    return isinstance(error, BAD_INPUT)
 
 
 def _describe(error: OSError) -> str:

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from headrace.compiler.op_graph import OpGraph, OpNode
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
 from headrace.device import StreamIndexGenerator
-from headrace.errors import UnknownDeviceError
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
 from headrace.ops import Tensor
@@ -154,12 +153,7 @@ class _Builder:
     def _memory_of(self, placement: Placement) -> MemoryCase:
         tag, (_, index) = placement.tag, placement.devices[0]
         backend = self._registry.backend(tag)
-        count = self._registry.device_count(tag)
-        if index >= count:
-            raise UnknownDeviceError(
-                f"device '{tag}:{index}' does not exist; {tag!r} has {count} "
-                f"device{'s' if count != 1 else ''}, numbered from 0"
-            )
+        self._registry.check_index(tag, index)
         return MemoryCase.host() if backend.works_in_host_memory else MemoryCase(tag, index)
 
     def _generator(self, tag: str, index: int) -> StreamIndexGenerator:

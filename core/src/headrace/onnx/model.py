@@ -8,7 +8,7 @@ from types import TracebackType
 
 from onnx import ModelProto
 
-from headrace.errors import InputError, UnknownDeviceError
+from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.onnx import limits
 from headrace.onnx.jobs import JobCache
@@ -146,17 +146,7 @@ def load(
         raise InputError(f"a model keeps at least 1 compiled job, not {jobs}")
     placement = default_device() if device is None else Placement.of_device(device)
     registry = registry or default_registry()
-    _check_device(placement, registry)
+    registry.check_index(placement.tag, placement.devices[0][1])
     file = read_model(source)
     check_support(file)
     return Model(file, placement, registry, jobs)
-
-
-def _check_device(placement: Placement, registry: BackendRegistry) -> None:
-    count = registry.device_count(placement.tag)
-    index = placement.devices[0][1]
-    if index >= count:
-        raise UnknownDeviceError(
-            f"there is no device {placement.tag}:{index}; {placement.tag} has {count}, counted "
-            "from 0"
-        )

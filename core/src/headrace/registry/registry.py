@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from headrace.errors import PluginError, UnknownDeviceError
 from headrace.registry.discover import InstalledBackend, discover
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened
 from headrace.registry.record import BackendRecord, State
-from headrace.registry.screen import CORE, TAG, Choice, screen
+from headrace.registry.screen import CORE, Choice, screen
 from headrace.registry.tables import Backend
+from headrace.registry.unavailable import (
+    being_loaded,
+    no_such_index,
+    not_installed,
+    refused_backend,
+)
 
 
 class BackendRegistry:
@@ -76,33 +80,41 @@ class BackendRegistry:
         """Return the backend of a device tag; load it if that was not done before.
 
         Raises:
-            UnknownDeviceError: no backend of this tag is installed.
-            PluginError: it is installed and cannot be used; says why, and what to do.
+            DeviceUnavailableError: none is installed, or it cannot be used; says why, and what
+                to do.
         """
         loaded = self._load(tag)
         if loaded.backend is None:
-            raise _plugin_error(loaded.record) from loaded.error
+            raise refused_backend(loaded.record) from loaded.error
         return loaded.backend
 
     def device_count(self, tag: str) -> int:
         """How many devices of ``tag`` there are; at least 1.
 
         Raises:
-            UnknownDeviceError, PluginError: as ``backend``.
+            DeviceUnavailableError: as ``backend``.
         """
         self.backend(tag)
         return self._load(tag).count
+
+    def check_index(self, tag: str, index: int) -> None:
+        """Refuse a device that does not exist.
+
+        Raises:
+            DeviceUnavailableError: as ``backend``, or there are fewer devices than that.
+        """
+        count = self.device_count(tag)
+        if not 0 <= index < count:
+            raise no_such_index(self._load(tag).record, index, count)
 
     def _load(self, tag: str) -> Loaded:
         try:
             loaded = self._loader.load(tag)
         except BeingLoadedError:
-            raise PluginError(
-                f"backend {tag!r} is being loaded and asks for itself; "
-                "a plugin must not use its own device while it is imported"
-            ) from None
+            (record,) = (r for r in self.records() if r.tag == tag and r.state is State.FOUND)
+            raise being_loaded(record) from None
         if loaded is None:
-            raise _unknown(tag, self.records())
+            raise not_installed(tag, self.records())
         return loaded
 
 
@@ -119,37 +131,3 @@ def _installed_version() -> str | None:
         return version(CORE)
     except PackageNotFoundError:
         return None  # run from a source folder: there is no version that a range could be about
-
-
-def _unknown(tag: str, records: Iterable[BackendRecord]) -> UnknownDeviceError:
-    tags = list(dict.fromkeys(record.tag for record in records))
-    if tags:
-        text = f"no backend {tag!r}; installed backends are {', '.join(tags)}"
-    else:
-        text = f"no backend {tag!r}; no backend is installed"
-    close = difflib.get_close_matches(tag, tags, 1)
-    if close:
-        text += f". Did you mean {close[0]!r}?"
-        text += f" If not: pip install {CORE}-{tag}" if TAG.match(tag) else ""
-    elif TAG.match(tag):
-        text += f". Try: pip install {CORE}-{tag}"
-    return UnknownDeviceError(text)
-
-
-_SAYS = {
-    State.BLOCKED: "is blocked",
-    State.INCOMPATIBLE: "does not fit this headrace",
-    State.DUPLICATE: "is ambiguous",
-    State.IMPORT_FAILED: "did not load",
-    State.INVALID: "breaks the plugin contract",
-    State.NO_HARDWARE: "has no device here",
-}
-
-
-def _plugin_error(record: BackendRecord) -> PluginError:
-    text = f"backend {record.tag!r} is installed ({record.origin}) but {_SAYS[record.state]}"
-    if record.cause:
-        text += f": {record.cause}"
-    if record.hint:
-        text += f". Try: {record.hint}"
-    return PluginError(text)

@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from headrace.errors import DeviceError, PlacementError, UnknownDeviceError
+from headrace.errors import DeviceError, PlacementError
 from headrace.placement import Placement
 from headrace.registry import default_registry
 from headrace.testing.run import UncoveredError
@@ -66,9 +66,7 @@ def device(request: pytest.FixtureRequest) -> str:
     if place is None:
         pytest.skip(f"needs a device: give {OPTION} TAG")
     try:
-        count = default_registry().device_count(place.tag)
-        if place.devices[0][1] >= count:
-            raise UnknownDeviceError(f"{_text(place)} does not exist; {place.tag!r} has {count}")
+        default_registry().check_index(place.tag, place.devices[0][1])
     except DeviceError as error:
         pytest.fail(f"{OPTION} {_text(place)} cannot be used: {error}", pytrace=False)
     return _text(place)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headrace.device import API_VERSION
-from headrace.errors import UnknownDeviceError
+from headrace.errors import DeviceUnavailableError
 from headrace.memory_case import MemoryKind
 from headrace.registry import Backend, default_registry
 from headrace.tensor_spec import TensorSpec
@@ -72,7 +72,7 @@ def test_a_closed_device_opens_again(device: str) -> None:
 def test_an_index_that_does_not_exist_is_an_error(tag: str, backend: Backend) -> None:
     """The first index too many is refused, with the number of devices, and the others still run."""
     count = backend.device.count()
-    with pytest.raises(UnknownDeviceError, match=rf"{tag}:{count}\b.*{count}"):
+    with pytest.raises(DeviceUnavailableError, match=rf"{tag}:{count}\b.*{count}"):
         run_op(f"{tag}:{count}", ADD)
     (result,) = run_op(f"{tag}:{count - 1}", ADD)
     assert result.tolist() == [4, 6]
