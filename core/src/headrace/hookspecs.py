@@ -18,6 +18,7 @@ import pluggy
 if TYPE_CHECKING:
     from headrace.device import (
         AllocatorEntry,
+        ConformanceProfile,
         DeviceContextEntry,
         DeviceEntry,
         KernelEntry,
@@ -128,5 +129,23 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
         >>> @hookimpl
         ... def headrace_stream_index_generators():
         ...     yield StreamIndexEntry("hello", StreamIndexGenerator)
+    """
+    return ()
+
+
+@hookspec
+def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
+    """Say what the conformance suite may skip, and what is expected to fail. Since 1.1.
+
+    Called once, when the backend is first asked for. Default: nothing may be skipped.
+
+    Returns:
+        At most one entry.
+
+    Example:
+        >>> from headrace.device import ConformanceProfile
+        >>> @hookimpl
+        ... def headrace_conformance_profiles():
+        ...     yield ConformanceProfile("hello", {"ops/cast/int4": "the chip has no 4-bit loads"})
     """
     return ()

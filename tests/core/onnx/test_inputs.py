@@ -101,7 +101,7 @@ def test_a_device_that_is_not_there_is_told_when_the_model_is_loaded(registry: A
     """Neither another device nor another index is taken instead."""
     with pytest.raises(DeviceUnavailableError, match="no backend 'nowhere'"):
         load(SUM, "nowhere", registry=registry)
-    with pytest.raises(DeviceUnavailableError, match="no device near:7; .* has 2"):
+    with pytest.raises(DeviceUnavailableError, match=r"no device near:7; .* has 2"):
         load(SUM, "near:7", registry=registry)
 
 

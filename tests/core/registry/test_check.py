@@ -11,6 +11,7 @@ import pytest
 
 from headrace.device import (
     AllocatorEntry,
+    ConformanceProfile,
     Device,
     DeviceContext,
     DeviceContextEntry,
@@ -83,6 +84,33 @@ def test_headrace_device_contexts_replaces_the_default(make_plugin: Make) -> Non
 
     assert load(make_plugin()).context == DeviceContextEntry("toy", DeviceContext)
     assert load(make_plugin(headrace_device_contexts=lambda: [entry])).context is entry
+
+
+def test_headrace_conformance_profiles_is_kept(make_plugin: Make) -> None:
+    """The profile is there for the suite; without the hook it is empty."""
+    profile = ConformanceProfile(
+        "toy", {"ops/*/int4": "no 4-bit loads"}, {"test_x": "to be mended"}
+    )
+    assert load(make_plugin(headrace_conformance_profiles=lambda: [profile])).profile is profile
+    assert load(make_plugin()).profile == ConformanceProfile("toy")
+
+
+@pytest.mark.parametrize("patterns", [["a"], {"a": ""}, {"": "b"}, {"a": 1}, {1: "a"}], ids=repr)
+@pytest.mark.parametrize("field", ["unsupported", "expected_failures"])
+def test_a_profile_gives_a_reason_for_each_pattern(
+    make_plugin: Make, field: str, patterns: Any
+) -> None:
+    """A pattern without a reason is a gap that nobody can close."""
+    profile = ConformanceProfile("toy", **{field: patterns})
+    cause = refusal(make_plugin(headrace_conformance_profiles=lambda: [profile])).cause
+    assert f"{field} of its ConformanceProfile is" in cause
+
+
+def test_a_capability_that_does_not_exist_is_refused(make_plugin: Make) -> None:
+    """A misspelt claim would never be tested; the known ones are named."""
+    entry = DeviceEntry("toy", capabilities=frozenset({"inplace"}))
+    cause = refusal(make_plugin(headrace_devices=lambda: [entry])).cause
+    assert "claims capability 'inplace'; capabilities are in-place" in cause
 
 
 def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make) -> None:
@@ -281,7 +309,8 @@ def test_every_field_is_checked(make_plugin: Make, hook: str, entry: object, say
     ("api_version", "state"),
     [
         ((1, 0), "ready"),
-        ((1, 1), "incompatible"),
+        ((1, 1), "ready"),
+        ((1, 2), "incompatible"),
         ((0, 9), "incompatible"),
         ((2, 0), "incompatible"),
     ],
@@ -297,7 +326,7 @@ def test_the_contract_version_decides(
     else:
         named = ".".join(map(str, api_version))
         with pytest.raises(
-            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.0"
+            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.1"
         ):
             registry.backend("toy")
     assert registry.records()[0].state == state

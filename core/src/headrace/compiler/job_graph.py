@@ -61,8 +61,17 @@ class JobGraph:
 class JobGraphBuilder:
     """Builds one job graph; used by one thread."""
 
-    def __init__(self, name: str, placement: Placement) -> None:
+    def __init__(self, name: str, placement: Placement, *, fold: bool = True) -> None:
+        """Begin an empty graph.
+
+        Args:
+            name: of the job.
+            placement: where ops are placed that no ``placed`` block places.
+            fold: compute at once what depends on constants alone; without it even an op that takes
+                no input is left to its device.
+        """
         self.name = name
+        self._may_fold = fold
         self._placement = placement
         self._default = placement
         self._inputs: list[Tensor] = []
@@ -207,7 +216,9 @@ class JobGraphBuilder:
             call: the complete call.
             names: the tensors it reads; None for an absent optional input.
         """
-        if any(name is not None and name not in self._constants for name in names):
+        if not self._may_fold or any(
+            name is not None and name not in self._constants for name in names
+        ):
             return False
         made = sum(spec.nbytes for spec in call.outputs)
         # A source that is read twice counts once, or concatenations of a constant with itself

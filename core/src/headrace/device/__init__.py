@@ -12,7 +12,9 @@ from headrace.device.context import DeviceContext, Event
 from headrace.device.device import Device
 from headrace.device.entries import (
     API_VERSION,
+    CAPABILITIES,
     AllocatorEntry,
+    ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
     KernelEntry,
@@ -26,10 +28,12 @@ from headrace.op_call import Attrs, OpCall
 
 __all__ = [
     "API_VERSION",
+    "CAPABILITIES",
     "Allocator",
     "AllocatorEntry",
     "Attrs",
     "Buffer",
+    "ConformanceProfile",
     "Device",
     "DeviceContext",
     "DeviceContextEntry",

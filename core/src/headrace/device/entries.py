@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from headrace.device.allocator import Allocator
 from headrace.device.context import DeviceContext
@@ -14,8 +15,17 @@ from headrace.device.stream_index import StreamIndexGenerator
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 
-API_VERSION = (1, 0)
-"""Major and minor of this contract. Minor rises when something optional is added."""
+API_VERSION = (1, 1)
+"""Major and minor of this contract. Minor rises when something optional is added.
+
+1.0: devices, allocators, kernels, device contexts, stream index generators.
+1.1: conformance profiles.
+"""
+
+CAPABILITIES: Mapping[str, str] = MappingProxyType(
+    {"in-place": "kernels may write an output over the input that the op allows it to replace"}
+)
+"""What a device may claim beyond the core contract; the conformance suite holds it to its claim."""
 
 
 def _one() -> int:
@@ -31,7 +41,7 @@ class DeviceEntry:
         count: how many devices there are; may load the driver; 0 means no hardware. Called more
             than once, and always gives the same number.
         open: opens the device of an index; core has checked that it is below ``count``.
-        capabilities: what it can do beyond the core contract, as conformance tags.
+        capabilities: what it can do beyond the core contract: names in ``CAPABILITIES``.
         api_version: the contract that the plugin was written for, (major, minor).
         versions: driver and library versions to show, by name.
     """
@@ -95,3 +105,23 @@ class StreamIndexEntry:
 
     tag: str
     create: Callable[[int], StreamIndexGenerator] = StreamIndexGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceProfile:
+    """What the conformance suite is told about a device. Used by the suite alone.
+
+    A pattern is compared with the name of a test (``test_matmul[matmul-batch]``) and with each of
+    its tags (``ops/matmul/float16``); ``*``, ``?`` and ``[...]`` are those of file names, and a
+    ``[`` that stands for itself is written ``[[]``. One that fits no test is an error.
+
+    Attributes:
+        tag: the device tag.
+        unsupported: pattern -> reason; tests that are skipped, for good.
+        expected_failures: pattern -> reason; tests that fail for now. One that passes is an error,
+            so that the list can only shrink.
+    """
+
+    tag: str
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    expected_failures: Mapping[str, str] = field(default_factory=dict)

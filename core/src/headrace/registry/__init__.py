@@ -2,7 +2,7 @@
 
 Start with ``registry.py`` (what callers ask), then follow a backend on its way: ``discover.py``
 reads installed metadata, ``screen.py`` decides which may be imported, ``loader.py`` loads each at
-most once and survives whatever it does, ``gather.py`` runs its code, ``check.py`` checks the
+most once and survives whatever it does, ``hooks.py`` runs its code, ``check.py`` checks the
 answers, ``tables.py`` is what remains. ``record.py`` says how far each got. No plugin code runs
 before its tag is asked for, and none runs on the path of a launch.
 """

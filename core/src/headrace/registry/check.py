@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from typing import NoReturn, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from headrace.device import (
     API_VERSION,
+    CAPABILITIES,
     AllocatorEntry,
+    ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
     KernelEntry,
@@ -16,42 +19,44 @@ from headrace.device import (
     StreamIndexEntry,
 )
 from headrace.ops import OPS
-from headrace.registry.gather import Answers
+from headrace.registry.hooks import PluginHooks
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 from headrace.registry.tables import Backend, KernelTable
 
-_Record = TypeVar(
-    "_Record", DeviceEntry, AllocatorEntry, KernelEntry, DeviceContextEntry, StreamIndexEntry
-)
 
-
-def build_backend(record: BackendRecord, answers: Answers) -> Backend:
-    """Check every answer against the contract and fill in defaults.
+def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
+    """Ask every hook, check the answers against the contract, and fill in defaults.
 
     Raises:
         Refusal: a record has the wrong type, tag or fields, there are too few or too many, two
             kernels are the same, or the plugin was written for another contract.
+        BaseException: what a hook raises, also half-way through its answer.
     """
-    tag = record.tag
-    device = _one("headrace_devices", answers, DeviceEntry, tag)
+    device = hooks.device()
     _check_api_version(device)  # first: an older or newer contract explains all that follows
     _check_callable("headrace_devices", device, "count", "open")
-    allocator = _one("headrace_allocators", answers, AllocatorEntry, tag)
+    _check_capabilities(device)
+    allocator = hooks.allocator()
     _check_callable("headrace_allocators", allocator, "create")
     _check_allocator(allocator)
-    kernels = _records("headrace_kernels", answers, KernelEntry, tag)
+    kernels = hooks.kernels()
     for kernel in kernels:
         _check_kernel(kernel)
     _check_distinct(kernels)
-    context = _at_most_one("headrace_device_contexts", answers, DeviceContextEntry, tag)
-    streams = _at_most_one("headrace_stream_index_generators", answers, StreamIndexEntry, tag)
+    context = hooks.context() or DeviceContextEntry(record.tag)
+    _check_callable("headrace_device_contexts", context, "create")
+    streams = hooks.streams() or StreamIndexEntry(record.tag)
+    _check_callable("headrace_stream_index_generators", streams, "create")
+    profile = hooks.profile() or ConformanceProfile(record.tag)
+    _check_profile(profile)
     return Backend(
         distribution=record.distribution,
         version=record.version,
         device=device,
         allocator=allocator,
-        context=context or DeviceContextEntry(tag),
-        streams=streams or StreamIndexEntry(tag),
+        context=context,
+        streams=streams,
+        profile=profile,
         kernels=KernelTable(kernels),
     )
 
@@ -68,37 +73,6 @@ def check_count(count: object) -> int:
     if count == 0:
         raise Refusal(State.NO_HARDWARE, Phase.COUNT, "it finds no device on this machine")
     return count
-
-
-def _records(hook: str, answers: Answers, kind: type[_Record], tag: str) -> list[_Record]:
-    found: list[_Record] = []
-    for item in answers.get(hook, ()):
-        if not isinstance(item, kind):
-            _refuse(f"its {hook} returned {item!r}; it must return {kind.__name__} records")
-        if item.tag != tag:
-            _refuse(
-                f"its {hook} returned a {kind.__name__} for device {item.tag!r}; "
-                f"the entry point is named {tag!r}, and a backend answers for its own device only"
-            )
-        found.append(item)
-    return found
-
-
-def _at_most_one(hook: str, answers: Answers, kind: type[_Record], tag: str) -> _Record | None:
-    found = _records(hook, answers, kind, tag)
-    if len(found) > 1:
-        _refuse(f"its {hook} returned {len(found)} records; at most one is allowed")
-    if not found:
-        return None
-    _check_callable(hook, found[0], *(["create"] if hasattr(found[0], "create") else []))
-    return found[0]
-
-
-def _one(hook: str, answers: Answers, kind: type[_Record], tag: str) -> _Record:
-    found = _records(hook, answers, kind, tag)
-    if len(found) != 1:
-        _refuse(f"its {hook} returned {len(found)} records; it must return exactly one")
-    return found[0]
 
 
 def _check_callable(hook: str, record: object, *names: str) -> None:
@@ -123,6 +97,24 @@ def _check_api_version(device: DeviceEntry) -> None:
         raise Refusal(State.INCOMPATIBLE, Phase.HOOKS, cause)
 
 
+def _check_capabilities(device: DeviceEntry) -> None:
+    for name in device.capabilities:
+        if name not in CAPABILITIES:
+            known = ", ".join(sorted(CAPABILITIES))
+            _refuse(f"its DeviceEntry claims capability {name!r}; capabilities are {known}")
+
+
+def _check_profile(profile: ConformanceProfile) -> None:
+    for name in ("unsupported", "expected_failures"):
+        patterns: object = getattr(profile, name)
+        if not isinstance(patterns, Mapping) or not all(
+            isinstance(text, str) and text for pair in patterns.items() for text in pair
+        ):
+            _refuse(
+                f"{name} of its ConformanceProfile is {patterns!r}; it must map patterns to reasons"
+            )
+
+
 def _check_allocator(allocator: AllocatorEntry) -> None:
     kind: object = allocator.memory_kind
     if not isinstance(kind, MemoryKind):
@@ -145,7 +137,7 @@ def _check_kernel(kernel: KernelEntry) -> None:
         _refuse(f"its kernel for {kernel.op!r} has priority {priority!r}; it must be an int")
 
 
-def _check_distinct(kernels: list[KernelEntry]) -> None:
+def _check_distinct(kernels: Sequence[KernelEntry]) -> None:
     """Two kernels of one op, match and priority: none of them could ever be chosen."""
     groups: dict[tuple[str, int], list[KernelEntry]] = {}
     for kernel in kernels:

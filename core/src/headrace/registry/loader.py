@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
-from headrace.registry.gather import gather, import_plugin
+from headrace.registry.hooks import PluginHooks, import_plugin
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 from headrace.registry.screen import refused
 from headrace.registry.tables import Backend
@@ -100,7 +100,7 @@ def _load(installed: InstalledBackend, record: BackendRecord) -> Loaded:
     try:
         plugin = import_plugin(installed)
         phase = Phase.HOOKS
-        backend = build_backend(record, gather(plugin, record.tag))
+        backend = build_backend(record, PluginHooks(plugin, record.tag))
         phase = Phase.COUNT
         count = check_count(backend.device.count())
     except KeyboardInterrupt:

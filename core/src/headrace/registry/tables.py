@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.device import (
     AllocatorEntry,
+    ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
     KernelEntry,
@@ -62,7 +63,7 @@ class Backend:
 
     Attributes:
         distribution, version: of the installed package.
-        device, allocator, context, streams: its records.
+        device, allocator, context, streams, profile: its records.
         kernels: its kernel table.
     """
 
@@ -72,6 +73,7 @@ class Backend:
     allocator: AllocatorEntry
     context: DeviceContextEntry
     streams: StreamIndexEntry
+    profile: ConformanceProfile
     kernels: KernelTable
 
     @property

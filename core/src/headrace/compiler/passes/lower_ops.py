@@ -77,7 +77,9 @@ class _Lowering:
 
     def _refuse(self, call: OpCall) -> NoReturn:
         backend, origin = self._backend, self._origin
-        given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+        given = "of " + ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+        if not call.inputs:
+            given = "giving " + ", ".join(map(str, call.outputs))
         within = "" if call.op == origin.op else f" (needed by {origin})"
         entries = backend.kernels.entries(call.op)
         if entries:
@@ -85,6 +87,6 @@ class _Lowering:
         else:
             has = f"it has no kernel for {call.op!r} at all, and {call.op!r} has no decomposition"
         raise UnsupportedError(
-            f"{origin}: device {backend.tag!r} cannot run {call.op} of {given}{within}; {has}. "
+            f"{origin}: device {backend.tag!r} cannot run {call.op} {given}{within}; {has}. "
             "Cast the inputs, or place the op on another device"
         )

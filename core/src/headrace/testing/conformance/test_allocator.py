@@ -11,6 +11,8 @@ from headrace.errors import OutOfMemoryError
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.opened import OpenedDevice
 
+pytestmark = pytest.mark.conformance("memory")
+
 SIZES = (1, 2, 3, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 100_003, 1 << 20)
 
 

@@ -14,6 +14,8 @@ from headrace.testing.case import Case
 from headrace.testing.opened import OpenedDevice
 from headrace.testing.run import run_op
 
+pytestmark = pytest.mark.conformance("core")
+
 ADD = Case("one", "add", (np.array([1, 2], np.float32), np.array([3, 4], np.float32)))
 
 

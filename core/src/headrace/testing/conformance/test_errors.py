@@ -41,6 +41,8 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
 from headrace.testing.run import call_of, run_op
 
+pytestmark = pytest.mark.conformance("errors")
+
 X = np.array([1, -2, 3], np.float32)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headrace.dtypes import ALL, NUMBERS
-from headrace.errors import HeadraceError
+from headrace.errors import RunError
 from headrace.tensor_spec import Array
 from headrace.testing.case import Case
 from headrace.testing.run import check_case, run_op
@@ -145,5 +145,5 @@ def test_gather(device: str, case: Case) -> None:
 @pytest.mark.parametrize("case", _OUTSIDE, ids=str)
 def test_an_index_outside_is_an_error(device: str, case: Case) -> None:
     """An index that no element has stops the run; nothing is read or written in its place."""
-    with pytest.raises(HeadraceError):
+    with pytest.raises(RunError):
         run_op(device, case)

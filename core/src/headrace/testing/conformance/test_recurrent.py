@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headrace.dtypes import FLOATS, DType, float32
-from headrace.errors import HeadraceError
+from headrace.errors import RunError
 from headrace.ops.recurrent import ACTIVATIONS
 from headrace.tensor_spec import Array
 from headrace.testing.case import Case
@@ -160,5 +160,5 @@ def test_recurrent(device: str, case: Case) -> None:
 @pytest.mark.parametrize("case", _WRONG, ids=str)
 def test_a_length_outside_is_an_error(device: str, case: Case) -> None:
     """A length that no sequence of x can have stops the run; no other length is taken for it."""
-    with pytest.raises(HeadraceError):
+    with pytest.raises(RunError):
         run_op(device, case)

@@ -16,6 +16,8 @@ from headrace.errors import LaunchError
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.opened import OpenedDevice
 
+pytestmark = pytest.mark.conformance("streams")
+
 SPEC = TensorSpec((5, 7), "float32")
 ONE = np.full(SPEC.shape, 1, np.float32)
 X = np.arange(35, dtype=np.float32).reshape(SPEC.shape)
@@ -59,6 +61,7 @@ def test_the_last_of_two_writes_stays(opened: OpenedDevice) -> None:
     assert np.array_equal(value(opened, buffer), ONE)
 
 
+@pytest.mark.conformance("events")
 def test_streams_wait_for_events_of_each_other(opened: OpenedDevice, one: Buffer) -> None:
     """In, compute, out on three streams; the host waits for the last one only."""
     h2d, compute, d2h = opened.h2d(), opened.compute(), opened.d2h()
@@ -74,6 +77,7 @@ def test_streams_wait_for_events_of_each_other(opened: OpenedDevice, one: Buffer
     assert np.array_equal(result.array(SPEC), X + 1)
 
 
+@pytest.mark.conformance("events")
 def test_streams_take_turns(opened: OpenedDevice, one: Buffer) -> None:
     """Twenty steps, each on the other stream than the one before and waiting for it."""
     contexts = (opened.compute(), opened.d2h())
@@ -87,6 +91,7 @@ def test_streams_take_turns(opened: OpenedDevice, one: Buffer) -> None:
     assert np.array_equal(value(opened, buffers[0]), X + 20)
 
 
+@pytest.mark.conformance("events")
 def test_an_event_waits_for_what_was_before_it(opened: OpenedDevice) -> None:
     """After its wait the host may read; a second wait returns at once."""
     buffer, context, result = opened.upload(X), opened.d2h(), opened.host(SPEC.nbytes)
@@ -97,6 +102,7 @@ def test_an_event_waits_for_what_was_before_it(opened: OpenedDevice) -> None:
     event.synchronize()
 
 
+@pytest.mark.conformance("events")
 def test_an_event_before_any_work_is_reached(opened: OpenedDevice) -> None:
     """Nothing was enqueued, so there is nothing to wait for: neither the host nor a stream."""
     event, other = opened.compute().record_event(), opened.h2d()
@@ -178,6 +184,7 @@ def test_an_error_in_a_sequence_surfaces_once(opened: OpenedDevice, one: Buffer)
     assert np.array_equal(value(opened, y), ONE + 1)
 
 
+@pytest.mark.conformance("events")
 def test_many_streams_at_once(opened: OpenedDevice, one: Buffer) -> None:
     """Eight streams with work of their own do not disturb each other."""
     contexts = [opened.compute() for _ in range(8)]
