@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -139,12 +140,12 @@ def test_a_failure_is_remembered(site: Path, install: Install) -> None:
 
 
 def test_ctrl_c_goes_through_and_leaves_no_trace(make_plugin: Make) -> None:
-    """KeyboardInterrupt is the user's, not the plugin's; the next question loads it."""
+    """The user stops the loading, and the next question loads the plugin."""
     interrupt = [True]
 
     def headrace_devices() -> list[DeviceEntry]:
         if interrupt.pop():
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return [DeviceEntry("toy")]
 
     interrupt.insert(0, False)
@@ -154,6 +155,18 @@ def test_ctrl_c_goes_through_and_leaves_no_trace(make_plugin: Make) -> None:
         registry.backend("toy")
     assert registry.records()[0].state is State.FOUND
     assert registry.backend("toy").tag == "toy"
+
+
+def test_a_plugin_that_raises_keyboardinterrupt_is_no_user(make_plugin: Make) -> None:
+    """It failed, like one that raises anything else; and the user's handler is as it was."""
+
+    def headrace_devices() -> list[DeviceEntry]:
+        raise KeyboardInterrupt("of my own")
+
+    before = signal.getsignal(signal.SIGINT)
+    registry = BackendRegistry.from_modules({"toy": make_plugin(headrace_devices=headrace_devices)})
+    assert only_record_after_asking(registry)[2].endswith("KeyboardInterrupt: of my own")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("raised", [OSError("no driver"), SystemExit("no driver")])

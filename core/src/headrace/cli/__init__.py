@@ -11,6 +11,7 @@ import click
 
 from headrace.cli.demo import demo
 from headrace.cli.devices import devices
+from headrace.cli.doctor import doctor
 from headrace.cli.group import ErrorGroup
 from headrace.cli.new_backend import new_backend
 from headrace.cli.plan import plan
@@ -31,5 +32,5 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, run, plan, demo, new_backend):
+for _command in (devices, doctor, run, plan, demo, new_backend):
     main.add_command(_command)

@@ -1,16 +1,32 @@
-"""A progress bar on stderr that follows what pip reports."""
+"""What is going on, on stderr: a bar that follows what pip reports, a line that changes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from headrace.cli.show import error_console
+from headrace.cli.show import error_console, escape
 
 _REPORT = re.compile(r"Progress (\d+) of (\d+)\s*\Z")
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[Callable[[str], None]]:
+    """A spinning line while the block runs; the function it gives says what is being waited for.
+
+    Where stderr is no terminal, nothing is shown.
+    """
+    console = error_console()
+    if not console.is_terminal:
+        yield lambda what: None
+        return
+    with console.status(title) as status:
+        yield lambda what: status.update(f"{title} {escape(what)}")
 
 
 class Bar:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.hooks import PluginHooks, import_plugin
+from headrace.registry.interrupt import watched_interrupts
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 from headrace.registry.screen import refused
 from headrace.registry.tables import Backend
@@ -37,6 +39,8 @@ class BeingLoadedError(Exception):
 
 Screened = tuple[tuple[InstalledBackend, BackendRecord], ...]
 
+Watch = Callable[[InstalledBackend], AbstractContextManager[Callable[[Phase], None]]]
+
 
 class Loader:
     """The backends of one registry and how far each got.
@@ -46,9 +50,15 @@ class Loader:
     backend which another thread is loading waits for it and gets the same answer.
     """
 
-    def __init__(self, find: Callable[[], Screened]) -> None:
-        """Take ``find``, which is called once, when something is first asked."""
+    def __init__(self, find: Callable[[], Screened], watch: Watch) -> None:
+        """Take ``find``, which is called once, when something is first asked.
+
+        Args:
+            find: the installed backends and their records.
+            watch: stands around the loading of one, and is told each phase.
+        """
         self._find = find
+        self._watch = watch
         self._lock = threading.RLock()
         self._entries: Screened | None = None
         self._loaded: dict[str, Loaded] = {}
@@ -82,7 +92,9 @@ class Loader:
                 return Loaded(_most_telling(record for _, record in found)) if found else None
             self._loading.add(tag)
             try:
-                loaded = _load(*usable[0])
+                installed, record = usable[0]
+                with self._watch(installed) as say:
+                    loaded = _load(installed, record, say)
             finally:
                 self._loading.discard(tag)
             self._loaded[tag] = loaded
@@ -94,22 +106,29 @@ class Loader:
         return self._entries
 
 
-def _load(installed: InstalledBackend, record: BackendRecord) -> Loaded:
+def _load(
+    installed: InstalledBackend, record: BackendRecord, say: Callable[[Phase], None]
+) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
     phase = Phase.IMPORT
-    try:
-        plugin = import_plugin(installed)
-        phase = Phase.HOOKS
-        backend = build_backend(record, PluginHooks(plugin, record.tag))
-        phase = Phase.COUNT
-        count = check_count(backend.device.count())
-    except KeyboardInterrupt:
-        raise
-    except Refusal as refusal:
-        return Loaded(refused(record, _with_hint(refusal, record)))
-    except BaseException as error:  # noqa: BLE001 - a plugin that calls sys.exit ends nothing
-        failure = Refusal(_STATES[phase], phase, _describe(error))
-        return Loaded(refused(record, _with_hint(failure, record)), error=error)
+    with watched_interrupts() as interrupts:
+        try:
+            say(phase)
+            plugin = import_plugin(installed)
+            phase = Phase.HOOKS
+            say(phase)
+            backend = build_backend(record, PluginHooks(plugin, record.tag))
+            phase = Phase.COUNT
+            say(phase)
+            count = check_count(backend.device.count())
+        except Refusal as refusal:
+            return Loaded(refused(record, _with_hint(refusal, record)))
+        except BaseException as error:
+            if interrupts.pressed:
+                raise
+            # A plugin that calls sys.exit, or raises KeyboardInterrupt itself, ends nothing.
+            failure = Refusal(_STATES[phase], phase, _describe(error))
+            return Loaded(refused(record, _with_hint(failure, record)), error=error)
     return Loaded(replace(record, state=State.READY, phase=phase), backend, count)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from headrace.registry.discover import InstalledBackend, discover
-from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened
+from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
+from headrace.registry.quarantine import Quarantine, state_folder
 from headrace.registry.record import BackendRecord, State
 from headrace.registry.screen import CORE, Choice, screen
 from headrace.registry.tables import Backend
@@ -35,6 +36,8 @@ class BackendRegistry:
         allow: Iterable[str] | None = None,
         block: Iterable[str] | None = None,
         core_version: str | None = None,
+        quarantine: Quarantine | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Make a registry. Nothing is searched and nothing imported before something is asked.
 
@@ -44,18 +47,27 @@ class BackendRegistry:
                 ``HEADRACE_BACKENDS`` says.
             block: tags or distributions to leave out; None means what ``HEADRACE_DISABLE`` says.
             core_version: version of headrace that plugins must fit; None means this one.
+            quarantine: what crashed before; None means what is in the state folder of the user
+                (``HEADRACE_STATE``), or nothing when ``installed`` is given.
+            watch: stands around the loading of a plugin; None means the quarantine, which takes
+                note of a plugin that ends the process.
         """
         fixed = None if installed is None else tuple(installed)
         wanted = None if allow is None else tuple(allow)
         unwanted = None if block is None else tuple(block)
 
+        if quarantine is None:
+            quarantine = Quarantine(state_folder if fixed is None else None)
+        crashed = quarantine
+
         def find() -> Screened:
             backends = discover() if fixed is None else fixed
             choice = Choice.of(wanted, unwanted)
-            records = screen(backends, choice, core_version or _installed_version())
+            version = core_version or _installed_version()
+            records = screen(backends, choice, version, crashed.crashes())
             return tuple(zip(backends, records, strict=True))
 
-        self._loader = Loader(find)
+        self._loader = Loader(find, watch or quarantine.watch)
 
     @classmethod
     def from_modules(cls, modules: Mapping[str, object]) -> BackendRegistry:

@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from headrace.registry.discover import InstalledBackend
+from headrace.registry.quarantine import Crash, check_crashes
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 
 __all__ = ["ALLOW_VARIABLE", "BLOCK_VARIABLE", "CORE", "Choice", "refused", "screen"]
@@ -66,7 +67,10 @@ class Choice:
 
 
 def screen(
-    installed: Sequence[InstalledBackend], choice: Choice, core_version: str | None
+    installed: Sequence[InstalledBackend],
+    choice: Choice,
+    core_version: str | None,
+    crashes: tuple[Crash, ...] = (),
 ) -> tuple[BackendRecord, ...]:
     """Return one record for each installed backend, in the order given: found, or refused.
 
@@ -75,6 +79,7 @@ def screen(
         choice: the user's lists.
         core_version: version of headrace; None when headrace itself is not installed (it runs
             from a source folder), and then ``api_version`` alone decides after import.
+        crashes: of plugins that ended a process before.
     """
     rivals: dict[str, list[InstalledBackend]] = {}
     for backend in installed:
@@ -88,6 +93,7 @@ def screen(
             _check_metadata(backend)
             _check_rivals(rivals[backend.tag])
             _check_requirements(backend, core_version)
+            check_crashes(backend, crashes)
         except Refusal as refusal:
             record = refused(record, refusal)
         records.append(record)

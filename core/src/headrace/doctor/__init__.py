@@ -1,0 +1,11 @@
+"""``headrace doctor``: what is wrong with the installed backends, found out from a safe distance.
+
+``probe.py`` runs in a child process and takes one backend through its phases; ``patient.py`` starts
+it, waits with a limit, and reads from what is left of it how far it got; ``examine.py`` does so for
+all and makes one document, whose schema is ``doctor.schema.json``. No plugin code runs in the
+process that asks.
+"""
+
+from headrace.doctor.examine import DEFAULT_LIMIT_SECONDS, examine, schema
+
+__all__ = ["DEFAULT_LIMIT_SECONDS", "examine", "schema"]

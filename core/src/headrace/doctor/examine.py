@@ -1,0 +1,183 @@
+"""The examination: every installed backend, and headrace itself, as one document."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.resources import files
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from headrace.doctor.patient import Finding, Patient
+from headrace.registry import BackendRecord, InstalledBackend, State
+from headrace.registry.discover import discover
+from headrace.registry.quarantine import Crash, Quarantine, state_folder
+from headrace.registry.screen import CORE, Choice, screen
+
+FORMAT = 1
+"""Version of the document; rises when a field changes its meaning or goes."""
+
+DEFAULT_LIMIT_SECONDS = 60.0
+"""Drivers of real cards take seconds to open; nothing that is well takes a minute."""
+
+
+def schema() -> dict[str, object]:
+    """The JSON schema (draft 2020-12) that documents of ``examine`` fit."""
+    text = (files("headrace.doctor") / "doctor.schema.json").read_text("utf-8")
+    loaded: dict[str, object] = json.loads(text)
+    return loaded
+
+
+def examine(
+    tags: Iterable[str] = (),
+    *,
+    limit_seconds: float = DEFAULT_LIMIT_SECONDS,
+    quarantine: Quarantine | None = None,
+    progress: Callable[[str], None] = lambda tag: None,
+) -> dict[str, object]:
+    """Examine the installed backends, each that may run in a child process of its own.
+
+    A backend whose probe ended its process is put into quarantine.
+
+    Args:
+        tags: only these; empty means all.
+        limit_seconds: how long a probe may take.
+        quarantine: where crashes are remembered; None means the user's state folder.
+        progress: called with the tag of each backend when its turn comes.
+
+    Returns:
+        JSON values that fit ``schema()``. ``healthy`` is true when headrace is, and every backend
+        that was asked for and that the user did not leave out himself.
+    """
+    quarantine = quarantine or Quarantine(state_folder)
+    wanted = tuple(tags)
+    installed = discover()
+    crashes = quarantine.crashes()
+    records = screen(installed, Choice.of(), _version(CORE), crashes)
+    pairs = [
+        (backend, record)
+        for backend, record in zip(installed, records, strict=True)
+        if not wanted or record.tag in wanted
+    ]
+    findings = _probe(pairs, limit_seconds, quarantine, progress)
+    crashed = {(crash.tag, crash.distribution, crash.version) for crash in crashes}
+    backends = [
+        _backend(record, finding, (record.tag, record.distribution, record.version) in crashed)
+        for (_, record), finding in zip(pairs, findings, strict=True)
+    ]
+    absent = [tag for tag in wanted if tag not in {record.tag for record in records}]
+    backends += [_absent(tag) for tag in absent]
+    core = _core()
+    healthy = not core["faults"] and all(backend["healthy"] for backend in backends)
+    return {"format": FORMAT, "healthy": healthy, "headrace": core, "backends": backends}
+
+
+def _probe(
+    pairs: Sequence[tuple[InstalledBackend, BackendRecord]],
+    limit_seconds: float,
+    quarantine: Quarantine,
+    progress: Callable[[str], None],
+) -> list[Finding]:
+    """Probe all that may run at the same time; the rest is told from the record."""
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="headrace-doctor-") as scratch:
+        patients: list[Patient | None] = []
+        for number, (installed, record) in enumerate(pairs):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            runs = record.state is State.FOUND
+            patients.append(Patient(installed, record, folder) if runs else None)
+        for (_, record), patient in zip(pairs, patients, strict=True):
+            progress(record.tag)
+            finding = _told(record) if patient is None else patient.wait(limit_seconds)
+            findings.append(finding)
+            if finding.ended_the_process and record.distribution:
+                quarantine.add(_crash(record, finding))
+    return findings
+
+
+def _told(record: BackendRecord) -> Finding:
+    """Nothing of it may run: the record says it all."""
+    return Finding("not-run", str(record.phase), str(record.state), record.cause, record.hint)
+
+
+def _crash(record: BackendRecord, finding: Finding) -> Crash:
+    when = time.strftime("%Y-%m-%d %H:%M:%S")
+    return Crash(
+        record.tag, record.distribution, record.version, finding.phase, finding.cause, when
+    )
+
+
+def _backend(record: BackendRecord, finding: Finding, crashed: bool) -> dict[str, object]:
+    by_choice = record.state is State.BLOCKED and not crashed
+    return {
+        "tag": record.tag,
+        "distribution": record.distribution,
+        "version": record.version,
+        "entry_point": f"{record.tag} = {record.module}",
+        "healthy": finding.state == State.READY or by_choice,
+        "state": finding.state,
+        "phase": finding.phase,
+        "cause": finding.cause,
+        "hint": finding.hint,
+        "probe": finding.outcome,
+        "devices": finding.devices,
+        "seconds": finding.seconds,
+        "detail": finding.detail,
+    }
+
+
+def _absent(tag: str) -> dict[str, object]:
+    record = BackendRecord(tag, "")
+    finding = Finding(
+        "not-run", "discover", "not-installed", "no distribution offers it",
+        f"pip install {CORE}-{tag}",
+    )  # fmt: skip
+    return _backend(record, finding, crashed=False) | {"entry_point": ""}
+
+
+def _core() -> dict[str, object]:
+    """Headrace itself: what it runs on, and whether what it needs is there."""
+    dependencies: dict[str, str] = {}
+    faults: list[str] = []
+    for line in requires(CORE) or () if _version(CORE) else ():
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        there = _version(requirement.name)
+        dependencies[requirement.name] = there or ""
+        if there is None:
+            faults.append(f"{requirement.name} is not installed")
+        elif not requirement.specifier.contains(there, prereleases=True):
+            faults.append(f"{requirement.name} {there} does not fit {line}")
+    return {
+        "version": _version(CORE) or "",
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "state_folder": _state_folder(),
+        "dependencies": dependencies,
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
+        "faults": faults,
+    }
+
+
+def _state_folder() -> str:
+    try:
+        return str(state_folder())
+    except RuntimeError:
+        return ""
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None

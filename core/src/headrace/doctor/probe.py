@@ -1,0 +1,91 @@
+"""The child process: takes one backend through its phases and says each before it begins.
+
+    python -m headrace.doctor.probe REQUEST.json PROGRESS
+
+Whatever the plugin does to the process, PROGRESS holds the last phase that was begun: one JSON
+object a line, written through at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.errors import DeviceUnavailableError
+from headrace.registry import BackendRegistry, InstalledBackend, Phase
+
+Say = Callable[[dict[str, object]], None]
+
+
+def probe(installed: InstalledBackend, say: Say) -> None:
+    """Load ``installed``, open its first device, and use it: memory, copies, a kernel.
+
+    Raises:
+        Exception: what the plugin raised.
+    """
+    import numpy as np
+
+    from headrace.tensor_spec import TensorSpec
+    from headrace.testing.opened import OpenedDevice
+
+    @contextmanager
+    def watch(backend: InstalledBackend) -> Iterator[Callable[[Phase], None]]:
+        yield lambda phase: say({"phase": str(phase)})
+
+    registry = BackendRegistry([installed], allow=[installed.tag], block=(), watch=watch)
+    backend = registry.backend(installed.tag)
+    say({"devices": registry.device_count(installed.tag)})
+    values = np.array([1, -2, 3.5, 0], np.float32)
+    spec = TensorSpec.of(values)
+    say({"phase": "open"})
+    with OpenedDevice(f"{installed.tag}:0", registry) as opened:
+        say({"phase": "allocate"})
+        opened.allocate(spec.nbytes)
+        say({"phase": "copy"})
+        x = opened.upload(values)
+        _compare("copied there and back", opened.download(x, spec), values)
+        if backend.kernels.entries("add"):
+            say({"phase": "launch"})
+            y, context = opened.allocate(spec.nbytes), opened.compute()
+            launch = opened.bind(context, "add", [(spec, x), (spec, x)], [y])
+            launch()
+            context.synchronize()
+            _compare("added to themselves", opened.download(y, spec), values + values)
+        say({"phase": "close"})
+
+
+def _compare(what: str, got: object, wanted: object) -> None:
+    if repr(got) != repr(wanted):
+        raise AssertionError(f"numbers {what} are {got!r}, and should be {wanted!r}")
+
+
+def main(request: str, progress: str) -> None:
+    """Probe what ``request`` names, and leave with ``os._exit``: no thread of it keeps us."""
+    fields = json.loads(Path(request).read_text("utf-8"))
+    fields["requires"] = tuple(fields["requires"])
+    with Path(progress).open("a", encoding="utf-8") as file:
+
+        def say(line: dict[str, object]) -> None:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+        say({"phase": "start"})
+        try:
+            probe(InstalledBackend(**fields), say)
+            say({"done": True})
+        except DeviceUnavailableError as error:
+            say({"state": error.reason, "cause": error.cause, "hint": error.hint})
+        except BaseException as error:  # noqa: BLE001 - the parent is told what it was
+            text = " ".join(str(error).split())
+            say({"state": "invalid", "cause": f"{type(error).__name__}: {text}".rstrip(": ")})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,217 @@
+"""Plugins that ended a process are kept from doing so again, until somebody says otherwise.
+
+While plugin code of the load phases runs, a breadcrumb lies in the state folder: a locked file. The
+operating system drops the lock of a process that dies, so a breadcrumb whose lock can be taken
+tells of a plugin that took its process with it. Where files cannot be locked or the folder cannot
+be written there are no breadcrumbs, and only what ``headrace doctor`` found out is remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headrace.registry.discover import InstalledBackend
+from headrace.registry.record import Phase, Refusal, State
+
+try:
+    import fcntl
+except ImportError:  # not on every platform
+    fcntl = None  # type: ignore[assignment]
+
+VARIABLE = "HEADRACE_STATE"
+
+
+def state_folder() -> Path:
+    """Where headrace keeps what must outlive a process; ``HEADRACE_STATE`` overrides it."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "headrace"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/headrace"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "headrace"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A plugin that ended a process.
+
+    Attributes:
+        tag, distribution, version: of the plugin; another version is another plugin.
+        phase: what was being done with it.
+        what: how the process ended: ``signal SIGSEGV``, ``exit code 3``, ``no answer in 30 s``.
+        when: local date and time.
+    """
+
+    tag: str
+    distribution: str
+    version: str
+    phase: str
+    what: str
+    when: str
+
+
+class Quarantine:
+    """The crashes that are remembered in one folder. May be used by several processes at once."""
+
+    def __init__(self, folder: Path | Callable[[], Path] | None) -> None:
+        """Use ``folder``, which need not exist; None remembers and finds nothing.
+
+        A function is asked where it is each time it is needed.
+        """
+        self._given = folder
+
+    @property
+    def _folder(self) -> Path | None:
+        if not callable(self._given):
+            return self._given
+        try:
+            return self._given()
+        except RuntimeError:  # a user without a home
+            return None
+
+    def crashes(self) -> tuple[Crash, ...]:
+        """Every crash that was not cleared, sorted by tag; also those found just now."""
+        folder = self._folder
+        if folder is None:
+            return ()
+        if fcntl is not None:
+            self._adopt_breadcrumbs(folder)
+        found = []
+        for path in sorted(folder.glob("crashed/*.json")):
+            crash = _read(path)
+            if crash is not None:
+                found.append(crash)
+        return tuple(sorted(found, key=lambda crash: (crash.tag, crash.distribution)))
+
+    def add(self, crash: Crash) -> bool:
+        """Remember a crash; False when the folder cannot be written."""
+        folder = self._folder
+        if folder is None:
+            return False
+        try:
+            _write(folder / "crashed" / f"{_stem(crash)}.json", crash)
+        except OSError:
+            return False
+        return True
+
+    def clear(self, tag: str) -> tuple[Crash, ...]:
+        """Forget the crashes of ``tag``; returns them.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        folder = self._folder
+        if folder is None:
+            return ()
+        gone = tuple(crash for crash in self.crashes() if crash.tag == tag)
+        for crash in gone:
+            (folder / "crashed" / f"{_stem(crash)}.json").unlink(missing_ok=True)
+        return gone
+
+    @contextmanager
+    def watch(self, backend: InstalledBackend) -> Iterator[Callable[[Phase], None]]:
+        """Leave a breadcrumb while the block runs; the function it gives says what is being done.
+
+        However the block is left, the breadcrumb goes, unless the process goes with it.
+        """
+        crumb, folder = None, self._folder
+        if folder is not None and backend.distribution and fcntl is not None:
+            with contextlib.suppress(OSError):
+                crumb = _Breadcrumb(folder / "loading", backend)
+        if crumb is None:
+            yield lambda phase: None
+            return
+        try:
+            yield crumb.say
+        finally:
+            crumb.remove()
+
+    def _adopt_breadcrumbs(self, folder: Path) -> None:
+        """Turn breadcrumbs of dead processes into crashes."""
+        for path in sorted(folder.glob("loading/*.json")):
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises when its owner lives
+                crash = _read(path)
+                if crash is not None:
+                    self.add(crash)
+                path.unlink(missing_ok=True)
+
+
+class _Breadcrumb:
+    """A locked file. It is named when it is locked, so nobody finds it without its lock."""
+
+    def __init__(self, folder: Path, backend: InstalledBackend) -> None:
+        self._backend = backend
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{_stem(backend)}-{os.getpid()}"
+        hidden = folder / f".{name}"
+        self._path = folder / f"{name}.json"
+        self._file = hidden.open("w", encoding="utf-8")
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.say(Phase.IMPORT)
+        hidden.rename(self._path)
+
+    def say(self, phase: Phase) -> None:
+        backend = self._backend
+        crash = Crash(
+            backend.tag,
+            backend.distribution,
+            backend.version,
+            str(phase),
+            "the process ended",
+            time.strftime("%Y-%m-%d %H:%M:%S"),
+        )
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(json.dumps(asdict(crash)))
+        self._file.flush()
+
+    def remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+        self._file.close()
+
+
+def check_crashes(backend: InstalledBackend, crashes: tuple[Crash, ...]) -> None:
+    """Raise Refusal when ``backend``, in this version, ended a process before."""
+    for crash in crashes:
+        if (crash.tag, crash.distribution, crash.version) == (
+            backend.tag,
+            backend.distribution,
+            backend.version,
+        ):
+            raise Refusal(
+                State.BLOCKED,
+                Phase.DISCOVER,
+                f"it is in quarantine: {crash.what} in phase {crash.phase!r} on {crash.when}",
+                f"headrace doctor --clear {backend.tag}",
+            )
+
+
+def _stem(plugin: Crash | InstalledBackend) -> str:
+    text = f"{plugin.distribution}-{plugin.version}-{plugin.tag}"
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in text)
+
+
+def _read(path: Path) -> Crash | None:
+    try:
+        return Crash(**{k: str(v) for k, v in json.loads(path.read_text("utf-8")).items()})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None  # damaged, or somebody cleared it this moment
+
+
+def _write(path: Path, crash: Crash) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(f".{os.getpid()}")
+    scratch.write_text(json.dumps(asdict(crash)), "utf-8")
+    scratch.replace(path)
