@@ -13,6 +13,7 @@ from headrace.cli.demo import demo
 from headrace.cli.devices import devices
 from headrace.cli.doctor import doctor
 from headrace.cli.group import ErrorGroup
+from headrace.cli.lock import lock
 from headrace.cli.new_backend import new_backend
 from headrace.cli.plan import plan
 from headrace.cli.run import run
@@ -32,5 +33,5 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, doctor, run, plan, demo, new_backend):
+for _command in (devices, doctor, lock, run, plan, demo, new_backend):
     main.add_command(_command)

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from headrace.doctor.patient import Finding, Patient
 from headrace.registry import BackendRecord, InstalledBackend, State
 from headrace.registry.discover import discover
+from headrace.registry.lock import is_strict, lock_file
 from headrace.registry.quarantine import Crash, Quarantine, state_folder
 from headrace.registry.screen import CORE, Choice, screen
 
@@ -60,7 +61,8 @@ def examine(
     wanted = tuple(tags)
     installed = discover()
     crashes = quarantine.crashes()
-    records = screen(installed, Choice.of(), _version(CORE), crashes)
+    lock = lock_file() if is_strict() else None
+    records = screen(installed, Choice.of(), _version(CORE), crashes, lock)
     pairs = [
         (backend, record)
         for backend, record in zip(installed, records, strict=True)

@@ -151,7 +151,7 @@ def _with_hint(refusal: Refusal, record: BackendRecord) -> Refusal:
         if refusal.state is State.IMPORT_FAILED:
             refusal.hint = f'python -c "import {record.module}"'
         elif refusal.state is State.NO_HARDWARE:
-            refusal.hint = "headrace devices"
+            refusal.hint = f"headrace doctor {record.tag}"
         elif record.distribution:
             refusal.hint = f"pip install --upgrade headrace {record.distribution}"
     return refusal

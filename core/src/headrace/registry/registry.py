@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from headrace.registry.discover import InstalledBackend, discover
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
+from headrace.registry.lock import is_strict, lock_file
 from headrace.registry.quarantine import Quarantine, state_folder
 from headrace.registry.record import BackendRecord, State
 from headrace.registry.screen import CORE, Choice, screen
@@ -36,6 +38,8 @@ class BackendRegistry:
         allow: Iterable[str] | None = None,
         block: Iterable[str] | None = None,
         core_version: str | None = None,
+        strict: bool | None = None,
+        lock: Path | None = None,
         quarantine: Quarantine | None = None,
         watch: Watch | None = None,
     ) -> None:
@@ -47,6 +51,9 @@ class BackendRegistry:
                 ``HEADRACE_BACKENDS`` says.
             block: tags or distributions to leave out; None means what ``HEADRACE_DISABLE`` says.
             core_version: version of headrace that plugins must fit; None means this one.
+            strict: run no plugin but those in the lock; None means what ``HEADRACE_STRICT`` says,
+                or no when ``installed`` is given.
+            lock: the lock; None means what ``HEADRACE_LOCK`` says, else ``headrace.lock``.
             quarantine: what crashed before; None means what is in the state folder of the user
                 (``HEADRACE_STATE``), or nothing when ``installed`` is given.
             watch: stands around the loading of a plugin; None means the quarantine, which takes
@@ -63,8 +70,10 @@ class BackendRegistry:
         def find() -> Screened:
             backends = discover() if fixed is None else fixed
             choice = Choice.of(wanted, unwanted)
-            version = core_version or _installed_version()
-            records = screen(backends, choice, version, crashed.crashes())
+            version = core_version or installed_version()
+            locked = is_strict() if strict is None and fixed is None else bool(strict)
+            file = (lock or lock_file()) if locked else None
+            records = screen(backends, choice, version, crashed.crashes(), file)
             return tuple(zip(backends, records, strict=True))
 
         self._loader = Loader(find, watch or quarantine.watch)
@@ -138,7 +147,8 @@ def default_registry() -> BackendRegistry:
     return _DEFAULT
 
 
-def _installed_version() -> str | None:
+def installed_version() -> str | None:
+    """The version of headrace that plugins must fit; None when it is not installed."""
     try:
         return version(CORE)
     except PackageNotFoundError:

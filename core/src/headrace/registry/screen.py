@@ -7,11 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from headrace.registry.discover import InstalledBackend
+from headrace.registry.lock import check_lock
 from headrace.registry.quarantine import Crash, check_crashes
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 
@@ -71,6 +73,7 @@ def screen(
     choice: Choice,
     core_version: str | None,
     crashes: tuple[Crash, ...] = (),
+    lock: Path | None = None,
 ) -> tuple[BackendRecord, ...]:
     """Return one record for each installed backend, in the order given: found, or refused.
 
@@ -80,6 +83,7 @@ def screen(
         core_version: version of headrace; None when headrace itself is not installed (it runs
             from a source folder), and then ``api_version`` alone decides after import.
         crashes: of plugins that ended a process before.
+        lock: in strict mode, the file that lists what may run; None where everything may.
     """
     rivals: dict[str, list[InstalledBackend]] = {}
     for backend in installed:
@@ -94,6 +98,8 @@ def screen(
             _check_rivals(rivals[backend.tag])
             _check_requirements(backend, core_version)
             check_crashes(backend, crashes)
+            if lock is not None:
+                check_lock(backend, lock)
         except Refusal as refusal:
             record = refused(record, refusal)
         records.append(record)

@@ -25,7 +25,7 @@ def refused_backend(record: BackendRecord) -> DeviceUnavailableError:
     if record.cause:
         text += f": {record.cause}"
     if record.hint:
-        text += f". Try: {record.hint}"
+        text += f"{'' if text.endswith('?') else '.'} Try: {record.hint}"
     return _error(text, Reason(record.state), record)
 
 
@@ -41,9 +41,9 @@ def being_loaded(record: BackendRecord) -> DeviceUnavailableError:
 
 def no_such_index(record: BackendRecord, index: int, count: int) -> DeviceUnavailableError:
     """The backend works, and has fewer devices than that."""
-    last = f"0 to {count - 1}" if count > 1 else "0"
+    there = f"{count} devices, 0 to {count - 1}" if count > 1 else "1 device, 0"
     return _error(
-        f"there is no device {record.tag}:{index}; {record.origin} has {count}, numbered {last}",
+        f"there is no device {record.tag}:{index}; {record.origin} has {there}",
         Reason.NO_SUCH_INDEX,
         record,
     )

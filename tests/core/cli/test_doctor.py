@@ -1,0 +1,114 @@
+"""``headrace doctor``: its document fits its schema, and crashes are remembered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from headrace.doctor import schema
+from headrace.testing.faults.catalogue import FAULTS, GOOD, Fault
+
+
+def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with only the backends that are installed in ``folder``."""
+    (folder / "site").mkdir(exist_ok=True)
+    environment = {
+        "PYTHONPATH": f"{folder / 'site'}:{':'.join(sys.path)}",
+        "HEADRACE_STATE": str(folder / "state"),
+        **variables,
+    }
+    command = [sys.executable, "-m", "headrace", "doctor", "--timeout", "30", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def examined(folder: Path, *words: str, **variables: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and the row of device ``broken``; the document fits the schema."""
+    done = run(folder, "broken", "--json", *words, **variables)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    assert done.returncode == (0 if document["healthy"] else 1)
+    return done.returncode, document["backends"][0]
+
+
+def install(folder: Path, fault: Fault) -> None:
+    (folder / "site").mkdir(exist_ok=True)
+    fault.write(folder / "site")
+
+
+WORKS = Fault("works", GOOD, "ready", "close", "")
+
+
+def test_a_backend_that_works_is_well(tmp_path: Path) -> None:
+    """It was opened, and memory, copies and a kernel were tried."""
+    install(tmp_path, WORKS)
+    code, row = examined(tmp_path)
+    assert (code, row["state"], row["phase"], row["probe"]) == (0, "ready", "close", "passed")
+    assert row["devices"] == 1
+
+
+def test_a_crash_is_remembered_until_it_is_cleared(tmp_path: Path) -> None:
+    """The first probe crashes, the second does not run it, and --clear probes it again."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "segfault"))
+    first = examined(tmp_path)[1]
+    assert (first["state"], first["phase"], first["probe"]) == ("import-failed", "import", "signal")
+    assert "SIGSEGV" in first["cause"]
+    assert "Segmentation fault" in first["detail"]
+    code, second = examined(tmp_path)
+    assert (code, second["state"], second["probe"]) == (1, "blocked", "not-run")
+    assert "quarantine" in second["cause"]
+    third = examined(tmp_path, "--clear", "broken")[1]
+    assert third["probe"] == "signal"
+
+
+def test_what_the_user_left_out_is_no_illness(tmp_path: Path) -> None:
+    """A block-list is a decision."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "raises-at-import"))
+    assert examined(tmp_path)[0] == 1
+    code, row = examined(tmp_path, HEADRACE_DISABLE="broken")
+    assert (code, row["state"], row["healthy"]) == (0, "blocked", True)
+
+
+def test_a_device_that_nobody_offers_is_said(tmp_path: Path) -> None:
+    """Asking for it by name is asking whether it works."""
+    code, row = examined(tmp_path)
+    assert (code, row["state"]) == (1, "not-installed")
+    assert row["hint"] == "pip install headrace-broken"
+
+
+def test_damaged_metadata_do_not_stop_it(tmp_path: Path) -> None:
+    """The package is listed with what is wrong with it."""
+    install(tmp_path, WORKS)
+    (info,) = (tmp_path / "site").glob("*.dist-info")
+    (info / "METADATA").write_bytes(b"\xff\xfe\x00")
+    done = run(tmp_path, "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    assert done.returncode == 1
+
+
+def test_for_people_it_is_a_table(tmp_path: Path) -> None:
+    """One line for each backend, with the cause and the next step, and a verdict at the end."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "zero-devices"))
+    done = run(tmp_path, "broken")
+    assert done.returncode == 1
+    assert "headrace-broken 1.2.3" in done.stdout
+    assert "it finds no device on this machine" in done.stdout
+    assert done.stdout.splitlines()[-1] == "sick"
+
+
+def test_the_schema_is_a_schema(tmp_path: Path) -> None:
+    """And the command prints it."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+    assert json.loads(run(tmp_path, "--schema").stdout) == schema()
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "soon"])
+def test_a_limit_is_a_number_above_zero(tmp_path: Path, limit: str) -> None:
+    """Anything else is a usage error."""
+    assert run(tmp_path, "--timeout", limit).returncode == 2

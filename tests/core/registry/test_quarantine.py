@@ -1,0 +1,136 @@
+"""Plugins that ended a process stay out until they are let in again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import DeviceUnavailableError, Reason
+from headrace.registry import BackendRegistry, InstalledBackend, Phase, State
+from headrace.registry.discover import discover
+from headrace.registry.quarantine import Crash, Quarantine
+
+Install = Callable[..., str]
+
+CRASH = Crash("toy", "headrace-toy", "0.3.1", "import", "signal SIGSEGV", "2026-01-02 03:04:05")
+TOY = InstalledBackend("toy", "headrace_toy_plugin", "headrace-toy", "0.3.1")
+
+LOAD = """
+import sys
+from headrace.registry import default_registry
+try:
+    default_registry().backend("toy")
+    print("ready")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def load_in_a_process(site: Path, state: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", LOAD],
+        env={"PYTHONPATH": f"{site}:{':'.join(sys.path)}", "HEADRACE_STATE": str(state)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_is_added_is_found_until_it_is_cleared(tmp_path: Path) -> None:
+    """By another object too: it lies in the folder."""
+    quarantine = Quarantine(tmp_path)
+    assert quarantine.crashes() == ()
+    assert quarantine.add(CRASH)
+    assert Quarantine(tmp_path).crashes() == (CRASH,)
+    assert quarantine.clear("other") == ()
+    assert quarantine.clear("toy") == (CRASH,)
+    assert Quarantine(tmp_path).crashes() == ()
+
+
+def test_a_plugin_in_quarantine_is_blocked(site: Path, install: Install, tmp_path: Path) -> None:
+    """With the crash, its time, and the one command that lets it out; its code does not run."""
+    install(site, source=f"open({str(site / 'ran')!r}, 'w')")
+    quarantine = Quarantine(tmp_path / "state")
+    quarantine.add(CRASH)
+    registry = BackendRegistry(discover([str(site)]), quarantine=quarantine)
+    with pytest.raises(DeviceUnavailableError, match="signal SIGSEGV in phase 'import'") as caught:
+        registry.backend("toy")
+    assert caught.value.reason is Reason.BLOCKED
+    assert caught.value.hint == "headrace doctor --clear toy"
+    assert not (site / "ran").exists()
+
+
+def test_another_version_is_another_plugin(site: Path, install: Install, tmp_path: Path) -> None:
+    """An upgrade is what mends a crash; nobody has to clear anything."""
+    install(site, version="0.3.2")
+    quarantine = Quarantine(tmp_path / "state")
+    quarantine.add(CRASH)
+    registry = BackendRegistry(discover([str(site)]), quarantine=quarantine)
+    assert registry.records()[0].state is State.FOUND
+
+
+@pytest.mark.parametrize("end", ["import os; os._exit(0)", "import ctypes; ctypes.string_at(0)"])
+def test_a_process_that_a_plugin_ended_is_found_by_the_next(
+    site: Path, install: Install, tmp_path: Path, end: str
+) -> None:
+    """Nobody had to ask doctor: the process left a breadcrumb that nobody holds."""
+    install(site, source=end)
+    first = load_in_a_process(site, tmp_path / "state")
+    assert first.stdout == ""
+    second = load_in_a_process(site, tmp_path / "state")
+    assert second.returncode == 0
+    assert "it is in quarantine: the process ended in phase 'import'" in second.stdout
+    assert "headrace doctor --clear toy" in second.stdout
+    Quarantine(tmp_path / "state").clear("toy")
+    assert load_in_a_process(site, tmp_path / "state").stdout == ""
+
+
+@pytest.mark.parametrize("source", [None, "raise OSError", "import sys; sys.exit(0)"])
+def test_a_plugin_that_merely_fails_leaves_no_breadcrumb(
+    site: Path, install: Install, tmp_path: Path, source: str | None
+) -> None:
+    """Nor does one that works: the folder is as empty as before."""
+    install(site, **({} if source is None else {"source": source}))
+    load_in_a_process(site, tmp_path / "state")
+    assert list((tmp_path / "state").rglob("*.json")) == []
+    assert Quarantine(tmp_path / "state").crashes() == ()
+
+
+def test_a_breadcrumb_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    """Two processes may load one plugin at a time; and what is being done is in the crumb."""
+    quarantine = Quarantine(tmp_path)
+    with quarantine.watch(TOY) as say:
+        say(Phase.HOOKS)
+        (crumb,) = tmp_path.glob("loading/*.json")
+        assert '"phase": "hooks"' in crumb.read_text("utf-8")
+        assert Quarantine(tmp_path).crashes() == ()
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_an_exception_takes_the_breadcrumb_along(tmp_path: Path) -> None:
+    """Ctrl-C while a plugin is imported is no crash."""
+    with pytest.raises(KeyboardInterrupt), Quarantine(tmp_path).watch(TOY):
+        raise KeyboardInterrupt
+    assert Quarantine(tmp_path).crashes() == ()
+
+
+def test_without_a_folder_everything_still_loads(site: Path, install: Install) -> None:
+    """A state folder that cannot be made costs the memory of crashes and nothing else."""
+    install(site)
+    quarantine = Quarantine(Path("/dev/null/state"))
+    assert not quarantine.add(CRASH)
+    assert quarantine.crashes() == ()
+    registry = BackendRegistry(discover([str(site)]), core_version="0.1", quarantine=quarantine)
+    assert registry.backend("toy").tag == "toy"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"tag": "toy"}'])
+def test_a_damaged_file_is_no_crash(tmp_path: Path, text: str) -> None:
+    """Whatever wrote it, it keeps nobody out."""
+    (tmp_path / "crashed").mkdir()
+    (tmp_path / "crashed/x.json").write_text(text, "utf-8")
+    assert Quarantine(tmp_path).crashes() == ()
