@@ -19,6 +19,7 @@ from headrace.device import (
     DeviceContext,
     DeviceContextEntry,
     DeviceEntry,
+    Event,
     HostAllocator,
     HostBuffer,
     KernelEntry,
@@ -88,6 +89,16 @@ class FarAllocator(Allocator):
         type(self).live -= 1
 
 
+class FarEvent(Event):
+    """Reached when its stream is synchronised, which waiting for it does."""
+
+    def __init__(self, context: FarContext) -> None:
+        self._context = context
+
+    def synchronize(self) -> None:
+        self._context.synchronize()
+
+
 class FarContext(DeviceContext):
     """Queues work; does it when synchronised."""
 
@@ -104,6 +115,14 @@ class FarContext(DeviceContext):
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         assert isinstance(source, FarBuffer)
         self.queue.append(lambda: np.copyto(destination.memory, source.hidden))
+
+    def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
+        assert isinstance(destination, FarBuffer)
+        assert isinstance(source, FarBuffer)
+        self.queue.append(lambda: np.copyto(destination.hidden, source.hidden))
+
+    def record_event(self) -> FarEvent:
+        return FarEvent(self)
 
     def synchronize(self) -> None:
         work, self.queue = self.queue, []

@@ -49,6 +49,9 @@ class ToyKernel(Kernel):
     def __init__(self, call: OpCall) -> None:
         self.call = call
 
+    def launch(self, *buffers: object) -> None:
+        """Do nothing."""
+
 
 def _plugin(tag: str = TAG, **hooks: Callable[..., object] | None) -> SimpleNamespace:
     def headrace_devices() -> Iterable[DeviceEntry]:

@@ -11,12 +11,14 @@ import pytest
 
 from headrace.device import (
     AllocatorEntry,
+    Buffer,
     ConformanceProfile,
     Device,
     DeviceContext,
     DeviceContextEntry,
     DeviceEntry,
     HostAllocator,
+    HostBuffer,
     Kernel,
     KernelEntry,
     MemoryKind,
@@ -53,6 +55,14 @@ def kernel(op: str = "add", **fields: Any) -> KernelEntry:
     return KernelEntry("toy", op, **{"create": lambda call: Kernel(), **fields})
 
 
+class Copying(DeviceContext):
+    """Copies to and from memory of its own."""
+
+    def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None: ...
+    def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None: ...
+    def copy_d2d(self, destination: Buffer, source: Buffer) -> None: ...
+
+
 def test_headrace_devices_is_served(make_plugin: Make) -> None:
     """The record of the plugin is what the backend holds."""
     entry = DeviceEntry("toy", count=lambda: 3, versions={"driver": "1.2"})
@@ -63,27 +73,33 @@ def test_headrace_devices_is_served(make_plugin: Make) -> None:
 def test_headrace_allocators_is_served(make_plugin: Make) -> None:
     """The memory kind decides whether the backend works in host memory."""
     entry = AllocatorEntry("toy", MemoryKind.DEVICE, 256, HostAllocator)
-    backend = load(make_plugin(headrace_allocators=lambda: [entry]))
+    context = DeviceContextEntry("toy", Copying)
+    backend = load(
+        make_plugin(headrace_allocators=lambda: [entry], headrace_device_contexts=lambda: [context])
+    )
 
-    assert backend.allocator is entry
-    assert not backend.works_in_host_memory
+    assert (backend.allocator.alignment_bytes, backend.works_in_host_memory) == (256, False)
+    assert load(make_plugin()).works_in_host_memory
 
 
 def test_headrace_kernels_are_served_by_priority(make_plugin: Make) -> None:
     """The table lists the kernels of an op, highest priority first."""
-    low, high = kernel(priority=-1), kernel(priority=5)
-    backend = load(make_plugin(headrace_kernels=lambda: (low, kernel("relu"), high)))
+    entries = (kernel(priority=-1), kernel("relu"), kernel(priority=5))
+    backend = load(make_plugin(headrace_kernels=lambda: entries))
 
-    assert backend.kernels.entries("add") == (high, low)
+    assert [entry.priority for entry in backend.kernels.entries("add")] == [5, -1]
     assert backend.kernels.ops() == ("add", "relu")
 
 
 def test_headrace_device_contexts_replaces_the_default(make_plugin: Make) -> None:
     """Without the hook a device is host-synchronous; with it, what the plugin says."""
-    entry = DeviceContextEntry("toy", lambda device, index: DeviceContext(device, index))
+    entry = DeviceContextEntry("toy", Copying)
 
-    assert load(make_plugin()).context == DeviceContextEntry("toy", DeviceContext)
-    assert load(make_plugin(headrace_device_contexts=lambda: [entry])).context is entry
+    default = load(make_plugin()).context.create(Device(0), 3)
+    given = load(make_plugin(headrace_device_contexts=lambda: [entry])).context.create(Device(0), 3)
+
+    assert (type(default), type(given)) == (DeviceContext, Copying)
+    assert (default.host_synchronous, given.stream_index) == (True, 3)
 
 
 def test_headrace_conformance_profiles_is_kept(make_plugin: Make) -> None:
@@ -115,7 +131,12 @@ def test_a_capability_that_does_not_exist_is_refused(make_plugin: Make) -> None:
 
 def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make) -> None:
     """Without the hook streams are numbered 0, 1, 2; with it, as the plugin says."""
-    entry = StreamIndexEntry("toy", lambda device_index: StreamIndexGenerator(device_index))
+
+    class Seven(StreamIndexGenerator):
+        def compute(self) -> int:
+            return 7
+
+    entry = StreamIndexEntry("toy", Seven)
 
     assert load(make_plugin()).streams == StreamIndexEntry("toy", StreamIndexGenerator)
     assert load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams is entry
@@ -255,7 +276,7 @@ def test_there_is_at_most_one_context_and_stream_record(
     make_plugin: Make, hook: str, entry: object
 ) -> None:
     """None means the default, which is no error; two is one."""
-    assert load(make_plugin(**{hook: lambda: ()})).context == DeviceContextEntry("toy")
+    assert load(make_plugin(**{hook: lambda: ()})).context.create(Device(0), 1).host_synchronous
     refused = refusal(make_plugin(**{hook: lambda: [entry, entry]}))
 
     assert f"its {hook} returned 2 records; at most one is allowed" == refused.cause
@@ -378,4 +399,5 @@ def test_open_is_not_called_by_loading(make_plugin: Make) -> None:
 
     entry = DeviceEntry("toy", open=open_device)
 
-    assert load(make_plugin(headrace_devices=lambda: [entry])).device.open is open_device
+    with pytest.raises(AssertionError, match="opened device 3"):
+        load(make_plugin(headrace_devices=lambda: [entry])).device.open(3)

@@ -13,9 +13,11 @@ from types import MappingProxyType
 
 from headrace.compiler.op_graph import OpGraph, OpNode
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
-from headrace.device import StreamIndexGenerator
+from headrace.device import Kernel, StreamIndexGenerator
+from headrace.errors import PluginError
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
+from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.plan import JobDesc, JobKind, TaskKind
@@ -108,7 +110,7 @@ class _Builder:
                 tuple(tensor.name for tensor in made),
                 call,
                 node.output_sbp[0],
-                entry.create(call).workspace_bytes(),
+                _workspace_bytes(entry.create(call), call, backend.tag),
             )
         )
 
@@ -173,3 +175,13 @@ class _Builder:
             name += "'"
         self._tensors[name] = PhysicalTensor(name, spec, memory, constant)
         return self._tensors[name]
+
+
+def _workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:
+    nbytes: object = kernel.workspace_bytes()
+    if isinstance(nbytes, int) and nbytes >= 0:
+        return nbytes
+    raise PluginError(
+        f"{call}: workspace_bytes of its kernel on device {tag!r} returned {nbytes!r}; it must be "
+        "a number of bytes"
+    )

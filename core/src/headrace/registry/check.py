@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from headrace.device import (
@@ -19,6 +19,8 @@ from headrace.device import (
     StreamIndexEntry,
 )
 from headrace.ops import OPS
+from headrace.registry import check_classes as rules
+from headrace.registry.guards import Guards, describe
 from headrace.registry.hooks import PluginHooks
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 from headrace.registry.tables import Backend, KernelTable
@@ -43,21 +45,29 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     for kernel in kernels:
         _check_kernel(kernel)
     _check_distinct(kernels)
-    context = hooks.context() or DeviceContextEntry(record.tag)
+    context = hooks.context()
+    if context is None and allocator.memory_kind is MemoryKind.DEVICE:
+        _refuse(
+            "it does not implement headrace_device_contexts, and the default context cannot copy "
+            "to and from memory of MemoryKind.DEVICE"
+        )
+    context = context or DeviceContextEntry(record.tag)
     _check_callable("headrace_device_contexts", context, "create")
     streams = hooks.streams() or StreamIndexEntry(record.tag)
     _check_callable("headrace_stream_index_generators", streams, "create")
     profile = hooks.profile() or ConformanceProfile(record.tag)
     _check_profile(profile)
+    _check_classes(device, allocator, kernels, context, streams)
+    guards = Guards(record.origin, allocator.memory_kind)
     return Backend(
         distribution=record.distribution,
         version=record.version,
-        device=device,
-        allocator=allocator,
-        context=context,
-        streams=streams,
+        device=guards.device(device),
+        allocator=guards.allocator(allocator),
+        context=guards.context(context),
+        streams=guards.streams(streams),
         profile=profile,
-        kernels=KernelTable(kernels),
+        kernels=KernelTable(map(guards.kernel, kernels)),
     )
 
 
@@ -79,6 +89,34 @@ def _check_callable(hook: str, record: object, *names: str) -> None:
     for name in names:
         if not callable(getattr(record, name)):
             _refuse(f"its {hook} returned {record!r}, whose {name} cannot be called")
+
+
+def _check_classes(
+    device: DeviceEntry,
+    allocator: AllocatorEntry,
+    kernels: Sequence[KernelEntry],
+    context: DeviceContextEntry,
+    streams: StreamIndexEntry,
+) -> None:
+    """Look at the classes that records name; what functions make is looked at later."""
+    memory = allocator.memory_kind
+    named: list[tuple[str, object, Callable[[type], str]]] = [
+        ("Device", device.open, rules.fault_of_device),
+        ("Allocator", allocator.create, rules.fault_of_allocator),
+        ("StreamIndexGenerator", streams.create, rules.fault_of_streams),
+        (
+            "DeviceContext",
+            context.create,
+            lambda kind: rules.fault_of_context(
+                kind, memory, getattr(kind, "host_synchronous", None)
+            ),
+        ),
+    ]
+    named += [(f"kernel for {k.op}", k.create, rules.fault_of_kernel) for k in kernels]
+    for what, create, rule in named:
+        fault = rule(create) if isinstance(create, type) else ""
+        if fault and isinstance(create, type):
+            _refuse(f"its {what} ({describe(create)}) {fault}")
 
 
 def _check_api_version(device: DeviceEntry) -> None:

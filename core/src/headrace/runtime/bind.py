@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
-from headrace.errors import PlanError
+from headrace.errors import PlanError, PluginError
 from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
@@ -44,12 +44,19 @@ def bind_actor(
             bound.append([binding.foreign(task, call_of) for task in tasks])
         else:
             captured = context.capture([binding.launch(task) for task in tasks])
+            _callable(captured, f"capture of {type(context).__name__}")
             bound.append([partial(_without_number, captured)])
     return _by_phase(bound)
 
 
 def _without_number(launch: Launch, number: int) -> None:
     launch()
+
+
+def _callable(launch: Launch, what: str) -> Launch:
+    if not callable(launch):
+        raise PluginError(f"{what} returned {launch!r}; it must return a launch, to be called")
+    return launch
 
 
 def _by_phase(bound: Sequence[Sequence[LaunchAct]]) -> LaunchAct:
@@ -115,7 +122,8 @@ class _Binding:
         inputs = [None if r is None else self._buffer(r) for r in task.inputs]
         outputs = [self._buffer(r) for r in task.outputs]
         workspace = None if task.workspace is None else self._buffer(task.workspace)
-        return entry.create(task.call).bind(self._context, inputs, outputs, workspace)
+        launch = entry.create(task.call).bind(self._context, inputs, outputs, workspace)
+        return _callable(launch, f"bind of the kernel for {task.call} on device {tag!r}")
 
     def _buffer(self, register: int) -> Buffer:
         desc = self._plan.registers[register]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.cli.group import ErrorGroup
+from headrace.testing.commands.ablate import ablate
 from headrace.testing.commands.inject import inject
 from headrace.testing.commands.wheel import wheel
 
@@ -14,7 +15,7 @@ def main() -> None:
     """Tools for authors of backends."""
 
 
-for _command in (inject, wheel):
+for _command in (ablate, inject, wheel):
     main.add_command(_command)
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+"""What the objects behind the records must have, so that nothing is missing in silence.
+
+Each rule looks at a type and says in a sentence what is wrong with it, or nothing. A class that a
+record names is looked at when the plugin loads; where a record holds a function, what it makes is
+looked at when it is made (``guards.py``), which is when a device is opened or a job compiled.
+"""
+
+from __future__ import annotations
+
+from headrace.device import (
+    Allocator,
+    Buffer,
+    Device,
+    DeviceContext,
+    Event,
+    HostBuffer,
+    Kernel,
+    MemoryKind,
+    StreamIndexGenerator,
+)
+
+COPIES = ("copy_h2d", "copy_d2h", "copy_d2d")
+LATE = ("synchronize", "record_event")
+"""What a context must do itself when its work is not done on return."""
+
+
+def fault_of_device(kind: type) -> str:
+    """Why ``kind`` cannot be what ``DeviceEntry.open`` returns; empty when it can."""
+    return _absent(kind, Device, "close")
+
+
+def fault_of_allocator(kind: type) -> str:
+    """Why ``kind`` cannot be what ``AllocatorEntry.create`` returns; empty when it can."""
+    return _absent(kind, Allocator, "allocate", "free") or _inherited(kind, Allocator, "allocate")
+
+
+def fault_of_buffer(buffer: object, memory: MemoryKind) -> str:
+    """Why ``buffer`` cannot be what an allocator returns; empty when it can."""
+    kind = type(buffer)
+    if not isinstance(buffer, Buffer):
+        return f"returned {buffer!r}, which is no Buffer"
+    if memory is MemoryKind.HOST and not isinstance(buffer, HostBuffer):
+        return f"returned a {kind.__name__}; with MemoryKind.HOST it must be a HostBuffer"
+    for base in (HostBuffer, Buffer):
+        if kind is base:
+            return ""
+        if isinstance(buffer, base):
+            view = getattr(kind, "view", None)
+            if not callable(view):
+                return f"returned a {kind.__name__}, which has no view"
+            if view is base.view:
+                return (
+                    f"returned a {kind.__name__}, which does not override view: a part of it "
+                    f"would be a plain {base.__name__}"
+                )
+            return ""
+    return ""
+
+
+def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -> str:
+    """Why ``kind`` cannot be what ``DeviceContextEntry.create`` returns; empty when it can.
+
+    Args:
+        kind: the type.
+        memory: where the device's kernels work.
+        host_synchronous: what the context says of itself.
+    """
+    names = (*COPIES, *LATE, "wait_event", "capture", "close")
+    absent = _absent(kind, DeviceContext, *names)
+    if absent:
+        return absent
+    if not isinstance(host_synchronous, bool):
+        return f"has host_synchronous {host_synchronous!r}; it must be True or False"
+    if host_synchronous:
+        for name in LATE:
+            if not _inherited(kind, DeviceContext, name):
+                return (
+                    f"overrides {name} and says host_synchronous, which is the default; a context "
+                    "whose work is not done on return says host_synchronous = False"
+                )
+    else:
+        late = _inherited(kind, DeviceContext, *LATE, *COPIES)
+        if late:
+            return f"is not host-synchronous and {late}"
+    if memory is MemoryKind.DEVICE:
+        copies = _inherited(kind, DeviceContext, *COPIES)
+        if copies:
+            return f"{copies}, which cannot reach memory of MemoryKind.DEVICE"
+    return ""
+
+
+def fault_of_event(event: object) -> str:
+    """Why ``event`` cannot be what ``record_event`` of a late stream returns; empty when it can."""
+    kind = type(event)
+    if event is None:
+        return "returned None"
+    if not callable(getattr(kind, "synchronize", None)):
+        return f"returned a {kind.__name__}, which has no synchronize"
+    if getattr(kind, "synchronize", None) is Event.synchronize:
+        return (
+            f"returned a {kind.__name__}, which does not override synchronize: it would be taken "
+            "for one that has been reached"
+        )
+    return ""
+
+
+def fault_of_kernel(kind: type) -> str:
+    """Why ``kind`` cannot be what ``KernelEntry.create`` returns; empty when it can."""
+    absent = _absent(kind, Kernel, "bind", "workspace_bytes")
+    if absent:
+        return absent
+    if getattr(kind, "bind", None) is Kernel.bind:
+        return _absent(kind, Kernel, "launch") or (
+            "overrides neither launch nor bind" if _inherited(kind, Kernel, "launch") else ""
+        )
+    return ""
+
+
+def fault_of_streams(kind: type) -> str:
+    """Why ``kind`` cannot be what ``StreamIndexEntry.create`` returns; empty when it can."""
+    return _absent(kind, StreamIndexGenerator, "compute", "h2d", "d2h", "named")
+
+
+def _absent(kind: type, base: type, *names: str) -> str:
+    for name in names:
+        if not callable(getattr(kind, name, None)):
+            return f"has no {name}; {base.__name__} has"
+    return ""
+
+
+def _inherited(kind: type, base: type, *names: str) -> str:
+    for name in names:
+        if getattr(kind, name) is getattr(base, name):
+            return f"does not override {name}"
+    return ""
