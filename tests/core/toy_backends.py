@@ -28,7 +28,8 @@ from headrace.device import (
     OpCall,
 )
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import NumpyKernel
+from headrace.ids import HOST_TAG
+from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace.tensor_spec import Array, TensorSpec
 
 OPS = ("add", "relu", "identity", "pad", "reshape")
@@ -162,4 +163,23 @@ def far(ops: tuple[str, ...] = OPS, kernel: Callable[[OpCall], NumpyKernel] = Fa
         headrace_allocators=headrace_allocators,
         headrace_kernels=headrace_kernels,
         headrace_device_contexts=headrace_device_contexts,
+    )
+
+
+def host() -> object:
+    """A plugin module for the host's tag, with a kernel for every op that numpy computes."""
+
+    def headrace_devices() -> object:
+        yield DeviceEntry(HOST_TAG)
+
+    def headrace_allocators() -> object:
+        yield AllocatorEntry(HOST_TAG, MemoryKind.HOST, 64, HostAllocator)
+
+    def headrace_kernels() -> object:
+        return kernel_entries(HOST_TAG)
+
+    return _module(
+        headrace_devices=headrace_devices,
+        headrace_allocators=headrace_allocators,
+        headrace_kernels=headrace_kernels,
     )

@@ -119,6 +119,13 @@ class UnsupportedError(HeadraceError, NotImplementedError):
     """Right in itself, but this device or this version cannot do it. Names the nearest thing."""
 
 
+class FallbackWarning(UserWarning):
+    """An op runs on the host's device, since its own device cannot run it and the user allowed it.
+
+    The message names the op, both devices and the reason.
+    """
+
+
 class GraphError(HeadraceError, ValueError):
     """A graph is not well formed: undefined tensor, duplicate name, cycle."""
 

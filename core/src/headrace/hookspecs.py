@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         KernelEntry,
         StreamIndexEntry,
     )
+    from headrace.graph import OpEntry, PassEntry
 
 PROJECT = "headrace"
 """pluggy's project name and the prefix of every hook."""
@@ -147,5 +148,50 @@ def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
         >>> @hookimpl
         ... def headrace_conformance_profiles():
         ...     yield ConformanceProfile("hello", {"ops/cast/int4": "the chip has no 4-bit loads"})
+    """
+    return ()
+
+
+@hookspec
+def headrace_ops() -> Iterable[OpEntry]:
+    """Bring ops of the plugin's own. Since 1.1.
+
+    Called once, when the backend is first asked for. Default: none.
+
+    Returns:
+        One entry for each op, whose name begins with the tag: ``hello.swish``.
+
+    Example:
+        >>> from headrace.graph import OpEntry
+        >>> from headrace.ops import Input, Op
+        >>> class Swish(Op):
+        ...     name = "hello.swish"
+        ...     inputs = (Input("x"),)
+        ...
+        ...     @classmethod
+        ...     def infer(cls, call):
+        ...         return (call.input(0),)
+        >>> @hookimpl
+        ... def headrace_ops():
+        ...     yield OpEntry("hello", Swish)
+    """
+    return ()
+
+
+@hookspec
+def headrace_passes() -> Iterable[PassEntry]:
+    """Rewrite the part of a job that is placed on the device, before it is lowered. Since 1.1.
+
+    Called once, when the backend is first asked for. ``rewrite`` of an entry is called while a
+    job that uses the device is compiled, from any thread. Default: none.
+
+    Returns:
+        The passes, in the order in which they run.
+
+    Example:
+        >>> from headrace.graph import PassEntry
+        >>> @hookimpl
+        ... def headrace_passes():
+        ...     yield PassEntry("hello", "leave_all_as_it_is", lambda graph: graph)
     """
     return ()

@@ -112,3 +112,79 @@ def test_the_schema_is_a_schema(tmp_path: Path) -> None:
 def test_a_limit_is_a_number_above_zero(tmp_path: Path, limit: str) -> None:
     """Anything else is a usage error."""
     assert run(tmp_path, "--timeout", limit).returncode == 2
+
+
+def test_a_probe_that_never_reached_the_backend_blames_nobody(tmp_path: Path) -> None:
+    """A limit too short for Python itself is a failed examination, and nothing goes to quarantine."""
+    install(tmp_path, WORKS)
+    code, row = examined(tmp_path, "--timeout", "0.001")
+    assert (code, row["probe"], row["phase"]) == (1, "hang", "start")
+    assert "did not get as far as the backend" in row["cause"]
+    assert examined(tmp_path)[1]["state"] == "ready"
+
+
+def test_a_stray_module_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+    """The probe looks for modules where the command does, which is not where the user stands."""
+    install(tmp_path, WORKS)
+    (tmp_path / "stray").mkdir()
+    (tmp_path / "stray/numpy.py").write_text("raise SystemExit(3)", "utf-8")
+    start = "import sys; from headrace.cli import main; main(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", start, "doctor", "broken", "--json"],
+        env={
+            "PYTHONPATH": f"{tmp_path / 'site'}:{':'.join(sys.path)}",
+            "HEADRACE_STATE": str(tmp_path / "state"),
+        },
+        cwd=tmp_path / "stray",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert json.loads(done.stdout)["backends"][0]["state"] == "ready"
+
+
+def test_a_plugin_blocked_by_the_user_is_no_illness_though_it_crashed(tmp_path: Path) -> None:
+    """Its quarantine changes nothing about the user's decision."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "os-exit"))
+    assert examined(tmp_path)[0] == 1
+    code, row = examined(tmp_path, HEADRACE_DISABLE="broken")
+    assert (code, row["state"], row["healthy"]) == (0, "blocked", True)
+
+
+def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """It makes nobody sick, and crashes are found all the same."""
+    install(tmp_path, WORKS)
+    done = run(tmp_path, "broken", "--json", HEADRACE_STATE="/dev/null/state")
+    (note,) = json.loads(done.stdout)["headrace"]["notes"]
+    assert done.returncode == 0
+    assert "cannot be written" in note
+    assert json.loads(run(tmp_path, "broken", "--json").stdout)["headrace"]["notes"] == []
+
+
+def test_what_a_backend_starts_ends_with_its_probe(tmp_path: Path) -> None:
+    """A process that a plugin leaves behind is gone when doctor has answered."""
+    told = tmp_path / "child"
+    start = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(told)!r}, 'w').write(str(child.pid))\n"
+    )
+    install(tmp_path, Fault("starts", start + GOOD, "ready", "close", ""))
+    assert examined(tmp_path)[1]["state"] == "ready"
+    state = Path(f"/proc/{told.read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_more_backends_than_cores_are_examined_in_order(tmp_path: Path) -> None:
+    """Each gets its probe, whatever the others do."""
+    install(tmp_path, WORKS)
+    (info,) = (tmp_path / "site").glob("*.dist-info")
+    names = [f"extra{n}" for n in range(9)]
+    entries = "\n".join(f"{name} = headrace_{name}" for name in names)
+    (info / "entry_points.txt").write_text(f"[headrace.backends]\n{entries}\n", "utf-8")
+    for name in names:
+        source = GOOD.replace('"broken"', f'"{name}"')
+        (tmp_path / f"site/headrace_{name}.py").write_text(source, "utf-8")
+    done = run(tmp_path, *names, "--json")
+    rows = json.loads(done.stdout)["backends"]
+    assert [(row["tag"], row["state"]) for row in rows] == [(name, "ready") for name in names]

@@ -30,7 +30,7 @@ def plan(registry: BackendRegistry) -> Plan:
     (y,) = builder.op("pad", [x, None], pads=(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
     (z,) = builder.op("add", [y, builder.constant(np.ones(5, np.float32))])
     builder.output("z", z)
-    return compile_job(builder.finish(), registry)[0]
+    return compile_job(builder.finish(), registry).plan
 
 
 def test_a_plan_survives_encoding(plan: Plan) -> None:
@@ -60,7 +60,7 @@ def test_attributes_of_every_type_survive_encoding(values: dict[str, object]) ->
     builder = JobGraphBuilder("job", Placement.of_device("near"))
     (y,) = builder.op("relu", [builder.input("x", TensorSpec((1,), "float32"))])
     builder.output("y", y)
-    made = compile_job(builder.finish(), registry)[0]
+    made = compile_job(builder.finish(), registry).plan
     position = next(i for i, task in enumerate(made.tasks) if task.call)
     call = made.tasks[position].call
     assert call is not None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -134,3 +137,49 @@ def test_a_damaged_file_is_no_crash(tmp_path: Path, text: str) -> None:
     (tmp_path / "crashed").mkdir()
     (tmp_path / "crashed/x.json").write_text(text, "utf-8")
     assert Quarantine(tmp_path).crashes() == ()
+
+
+def test_two_threads_of_a_process_have_a_breadcrumb_each(tmp_path: Path) -> None:
+    """One that is done takes its own away, and not the other's."""
+    quarantine = Quarantine(tmp_path)
+    with quarantine.watch(TOY):
+        with quarantine.watch(TOY):
+            assert len(list(tmp_path.glob("loading/*.json"))) == 2
+        assert len(list(tmp_path.glob("loading/*.json"))) == 1
+
+
+def test_a_plugin_that_closes_our_files_does_not_stop_its_load(tmp_path: Path) -> None:
+    """The breadcrumb is lost, and the block goes on."""
+    quarantine = Quarantine(tmp_path)
+    descriptors = {int(path.name) for path in Path("/proc/self/fd").iterdir()}
+    with quarantine.watch(TOY) as say:
+        now = {int(path.name) for path in Path("/proc/self/fd").iterdir()}
+        (ours,) = [
+            fd for fd in now - descriptors if "loading" in os.readlink(f"/proc/self/fd/{fd}")
+        ]
+        os.close(ours)
+        say(Phase.HOOKS)
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_a_plugin_that_changes_the_folder_leaves_no_breadcrumb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state folder given by a relative path is where it was when it was given."""
+    monkeypatch.chdir(tmp_path)
+    with Quarantine(Path("state")).watch(TOY):
+        monkeypatch.chdir("/")
+    assert Quarantine(tmp_path / "state").crashes() == ()
+
+
+def test_a_breadcrumb_that_cannot_be_remembered_is_kept(tmp_path: Path) -> None:
+    """It waits until the folder can be written."""
+    (tmp_path / "loading").mkdir()
+    crumb = tmp_path / "loading/toy.json"
+    crumb.write_text(json.dumps(asdict(CRASH)), "utf-8")
+    (tmp_path / "crashed").write_text("in the way", "utf-8")
+    assert Quarantine(tmp_path).crashes() == ()
+    assert crumb.exists()
+    (tmp_path / "crashed").unlink()
+    assert Quarantine(tmp_path).crashes() == (CRASH,)
+    assert not crumb.exists()

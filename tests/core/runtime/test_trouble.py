@@ -284,7 +284,8 @@ def test_two_jobs_on_one_device_do_not_disturb_each_other(registry: BackendRegis
 
 def test_weights_that_are_not_those_of_the_plan_are_refused(registry: BackendRegistry) -> None:
     """A weight that is missing or of another shape is named; nothing stays allocated."""
-    plan, graph = compile_job(job("far"), registry)
+    compiled = compile_job(job("far"), registry)
+    plan, graph = compiled.plan, compiled
     live = FarAllocator.live
     with pytest.raises(PlanError, match=r"weight 'w' of float32\[3\], and it is missing"):
         Executor(plan, registry, {})
@@ -311,7 +312,7 @@ def test_the_source_of_a_weight_lives_until_its_copy_is_done() -> None:
             self.queue.append(copy)
 
     registry = BackendRegistry.from_modules({"far": far_with(Context)})
-    plan, _ = compile_job(job("far"), registry)
+    plan = compile_job(job("far"), registry).plan
     strided = np.repeat(W, 2)[::2]
     Executor(plan, registry, {"w": strided}).close()
     assert not lost

@@ -12,6 +12,7 @@ import click
 from headrace.cli.demo import demo
 from headrace.cli.devices import devices
 from headrace.cli.doctor import doctor
+from headrace.cli.explain import explain
 from headrace.cli.group import ErrorGroup
 from headrace.cli.lock import lock
 from headrace.cli.new_backend import new_backend
@@ -33,5 +34,5 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, doctor, lock, run, plan, demo, new_backend):
+for _command in (devices, doctor, explain, lock, run, plan, demo, new_backend):
     main.add_command(_command)

@@ -74,6 +74,8 @@ def _print(document: Any) -> None:
     click.echo(escape(f"headrace {core['version']}, Python {core['python']}, {core['platform']}"))
     for fault in core["faults"]:
         click.echo(escape(f"fault: {fault}"))
+    for note in core["notes"]:
+        click.echo(escape(f"note: {note}"))
     for name, value in core["environment"].items():
         click.echo(escape(f"{name}={value}"))
     if not document["backends"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from headrace.cli.options import device_option
+from headrace.cli.options import device_option, fallback_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +42,7 @@ def model_options(function: _Function) -> _Function:
             metavar="NAME=FILE.npy",
             help="Value of an input.",
         ),
+        fallback_option,
         device_option,
         click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
     ):

@@ -12,7 +12,13 @@ from headrace.cli.feeds import model_options, read_inputs, specs_for
 
 @click.command()
 @model_options
-def plan(model: Path, device: str, inputs: Sequence[str], dims: Sequence[str]) -> None:
+def plan(
+    model: Path,
+    device: str,
+    fallback: str | None,
+    inputs: Sequence[str],
+    dims: Sequence[str],
+) -> None:
     """Show the plan of an ONNX MODEL: actors, their tasks, and the memory they use.
 
     The plan is for one set of input shapes; --dim and --input choose it. Nothing runs.
@@ -21,7 +27,7 @@ def plan(model: Path, device: str, inputs: Sequence[str], dims: Sequence[str]) -
     from headrace.onnx import load
     from headrace.plan.dump import dump
 
-    with load(model, device) as loaded:
+    with load(model, device, fallback=fallback) as loaded:
         arrays = read_inputs(inputs, loaded)
         specs = specs_for(loaded, arrays, dims)
         for line in dump(loaded.plan_for({**specs, **arrays})).splitlines():

@@ -41,6 +41,7 @@ def run(
     model: Path,
     args: Sequence[str],
     device: str,
+    fallback: str | None,
     inputs: Sequence[str],
     dims: Sequence[str],
     seed: int | None,
@@ -52,18 +53,19 @@ def run(
     follows `--` are its arguments.
     """
     if model.suffix == ".py":
-        if inputs or dims or seed is not None or folder is not None:
+        if inputs or dims or fallback or seed is not None or folder is not None:
             raise click.UsageError("a program takes --device and, after --, its own arguments")
         run_program(model, device, args)
         return
     if args:
         raise click.UsageError(f"a model takes no arguments; got {' '.join(args)}")
-    run_model(model, device, inputs, dims, seed, folder)
+    run_model(model, device, fallback, inputs, dims, seed, folder)
 
 
 def run_model(
     model: Path,
     device: str,
+    fallback: str | None,
     inputs: Sequence[str],
     dims: Sequence[str],
     seed: int | None,
@@ -73,7 +75,7 @@ def run_model(
     from headrace.errors import InvalidModelError
     from headrace.onnx import load
 
-    with load(model, device) as loaded:
+    with load(model, device, fallback=fallback) as loaded:
         arrays = read_inputs(inputs, loaded)
         specs = specs_for(loaded, arrays, dims)
         if specs and seed is None:

@@ -7,42 +7,59 @@ the same plan, byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
+from headrace.compiler.decision import Decision, Fallback
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
-from headrace.compiler.passes.lower_ops import lower_ops
+from headrace.compiler.passes.lower_ops import Lowered, lower_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.verify import verify_job_graph, verify_task_graph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import Array
 
-Pass = Callable[[JobGraph, BackendRegistry], JobGraph]
-
-
-def _remove_dead_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
-    return remove_dead_ops(graph)
-
+Pass = Callable[[JobGraph], JobGraph]
 
 # Constants are folded before the first pass, by the builder, as ops are added.
-PASSES: tuple[tuple[str, Pass], ...] = (
-    ("remove_dead_ops", _remove_dead_ops),
-    ("lower_ops", lower_ops),
-)
-"""Passes over the job graph, in order."""
+PASSES: tuple[tuple[str, Pass], ...] = (("remove_dead_ops", remove_dead_ops),)
+"""Passes over the job graph before its ops are lowered to those of their devices, in order."""
 
 
-def rewrite(graph: JobGraph, registry: BackendRegistry, verify: bool | None = None) -> JobGraph:
-    """The job graph after all passes.
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """What compiling gives.
+
+    Attributes:
+        plan: what runs.
+        constants: values of the weights that the plan names.
+        decisions: where each op runs and how, in the order of the job.
+    """
+
+    plan: Plan
+    constants: Mapping[str, Array]
+    decisions: tuple[Decision, ...]
+
+
+def rewrite(
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: Fallback = Fallback.ERROR,
+    verify: bool | None = None,
+) -> Lowered:
+    """The job graph after all passes, lowered to what its devices have kernels for.
 
     Args:
         graph: what was traced or imported.
         registry: where its devices come from.
+        fallback: what becomes of ops that their device cannot run.
         verify: check the graph after every pass; None means what ``HEADRACE_VERIFY`` says.
 
     Raises:
@@ -53,38 +70,44 @@ def rewrite(graph: JobGraph, registry: BackendRegistry, verify: bool | None = No
     if checked:
         verify_job_graph(graph, "building")
     for name, rewriting in PASSES:
-        graph = rewriting(graph, registry)
+        graph = rewriting(graph)
         if checked:
             verify_job_graph(graph, name)
-    return graph
+    graph = run_plugin_passes(graph, registry)  # verifies after each, always
+    lowered = lower_ops(graph, registry, fallback)
+    # What a decomposition left behind that did not come to its end, and what nobody reads.
+    graph = remove_dead_ops(lowered.graph)
+    if checked:
+        verify_job_graph(graph, "lower_ops")
+    return replace(lowered, graph=graph)
 
 
 def compile_job(
-    graph: JobGraph, registry: BackendRegistry, verify: bool | None = None
-) -> tuple[Plan, JobGraph]:
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: Fallback = Fallback.ERROR,
+    verify: bool | None = None,
+) -> Compiled:
     """Compile a job and its push and pull jobs into one plan.
 
     Args:
         graph: what was traced or imported.
         registry: where its devices come from.
+        fallback: what becomes of ops that their device cannot run.
         verify: check each graph on the way; None means what ``HEADRACE_VERIFY`` says.
-
-    Returns:
-        The plan, and the graph after all passes, whose ``constants`` the plan's constant registers
-        name.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
     """
-    graph = rewrite(graph, registry, verify)
-    tasks = build_task_graph(infer_sbp(graph), registry)
+    lowered = rewrite(graph, registry, fallback, verify)
+    tasks = build_task_graph(infer_sbp(lowered.graph), registry)
     if _verifies(verify):
         verify_task_graph(tasks)
     chains = assign_chains(tasks)
     plan = emit_plan(tasks, chains, plan_memory(tasks, chains))
     plans.check(plan)
-    return plan, graph
+    return Compiled(plan, lowered.graph.constants, lowered.decisions)
 
 
 def _verifies(asked: bool | None) -> bool:

@@ -19,7 +19,7 @@ API_VERSION = (1, 1)
 """Major and minor of this contract. Minor rises when something optional is added.
 
 1.0: devices, allocators, kernels, device contexts, stream index generators.
-1.1: conformance profiles.
+1.1: conformance profiles, ops, passes.
 """
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
@@ -78,7 +78,8 @@ class KernelEntry:
 
     Attributes:
         tag: the device tag.
-        op: name of the op.
+        op: name of the op: one of core, one of the plugin's own, or ``othertag.op`` of another
+            plugin, which need not be installed.
         create: makes the kernel for one call; must not touch the device.
         match: which calls it takes.
         priority: of several that match, the highest is taken; equal ones are an error.

@@ -9,11 +9,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.version import InvalidVersion
 
 from headrace.doctor.patient import Finding, Patient
 from headrace.registry import BackendRecord, InstalledBackend, State
@@ -69,14 +71,21 @@ def examine(
         if not wanted or record.tag in wanted
     ]
     findings = _probe(pairs, limit_seconds, quarantine, progress)
-    crashed = {(crash.tag, crash.distribution, crash.version) for crash in crashes}
+    # What is blocked even where nothing ever crashed is blocked because the user wants it so.
+    chosen = {
+        installed
+        for installed, record in zip(
+            installed, screen(installed, Choice.of(), _version(CORE), (), lock), strict=True
+        )
+        if record.state is State.BLOCKED
+    }
     backends = [
-        _backend(record, finding, (record.tag, record.distribution, record.version) in crashed)
-        for (_, record), finding in zip(pairs, findings, strict=True)
+        _backend(record, finding, backend in chosen)
+        for (backend, record), finding in zip(pairs, findings, strict=True)
     ]
     absent = [tag for tag in wanted if tag not in {record.tag for record in records}]
     backends += [_absent(tag) for tag in absent]
-    core = _core()
+    core = _core(quarantine)
     healthy = not core["faults"] and all(backend["healthy"] for backend in backends)
     return {"format": FORMAT, "healthy": healthy, "headrace": core, "backends": backends}
 
@@ -87,22 +96,41 @@ def _probe(
     quarantine: Quarantine,
     progress: Callable[[str], None],
 ) -> list[Finding]:
-    """Probe all that may run at the same time; the rest is told from the record."""
-    findings = []
-    with tempfile.TemporaryDirectory(prefix="headrace-doctor-") as scratch:
-        patients: list[Patient | None] = []
-        for number, (installed, record) in enumerate(pairs):
-            folder = Path(scratch) / str(number)
-            folder.mkdir()
-            runs = record.state is State.FOUND
-            patients.append(Patient(installed, record, folder) if runs else None)
-        for (_, record), patient in zip(pairs, patients, strict=True):
+    """Probe what may run, as many at a time as there are cores; the rest is told of its record.
+
+    More at a time would share the cores, and what is slow for want of one would count as hung.
+    """
+    at_once = max(2, os.cpu_count() or 1)
+    findings: list[Finding] = []
+    patients: list[Patient | None] = []
+    with (
+        # What a backend started may still write there.
+        tempfile.TemporaryDirectory(prefix="headrace-doctor-", ignore_cleanup_errors=True) as dir_,
+        ExitStack() as running,
+    ):
+        for number, (_, record) in enumerate(pairs):
             progress(record.tag)
+            for later, (installed, its) in enumerate(pairs[: number + at_once]):
+                if later >= len(patients):
+                    patients.append(_start(installed, its, Path(dir_) / str(later), running))
+            patient = patients[number]
             finding = _told(record) if patient is None else patient.wait(limit_seconds)
             findings.append(finding)
             if finding.ended_the_process and record.distribution:
                 quarantine.add(_crash(record, finding))
     return findings
+
+
+def _start(
+    installed: InstalledBackend, record: BackendRecord, folder: Path, running: ExitStack
+) -> Patient | None:
+    """A probe that ends with ``running`` at the latest; None when nothing of it may run."""
+    if record.state is not State.FOUND:
+        return None
+    folder.mkdir()
+    patient = Patient(installed, record, folder)
+    running.callback(patient.stop)
+    return patient
 
 
 def _told(record: BackendRecord) -> Finding:
@@ -117,8 +145,7 @@ def _crash(record: BackendRecord, finding: Finding) -> Crash:
     )
 
 
-def _backend(record: BackendRecord, finding: Finding, crashed: bool) -> dict[str, object]:
-    by_choice = record.state is State.BLOCKED and not crashed
+def _backend(record: BackendRecord, finding: Finding, by_choice: bool) -> dict[str, object]:
     return {
         "tag": record.tag,
         "distribution": record.distribution,
@@ -142,10 +169,10 @@ def _absent(tag: str) -> dict[str, object]:
         "not-run", "discover", "not-installed", "no distribution offers it",
         f"pip install {CORE}-{tag}",
     )  # fmt: skip
-    return _backend(record, finding, crashed=False) | {"entry_point": ""}
+    return _backend(record, finding, by_choice=False) | {"entry_point": ""}
 
 
-def _core() -> dict[str, object]:
+def _core(quarantine: Quarantine) -> dict[str, object]:
     """Headrace itself: what it runs on, and whether what it needs is there."""
     dependencies: dict[str, str] = {}
     faults: list[str] = []
@@ -157,7 +184,7 @@ def _core() -> dict[str, object]:
         dependencies[requirement.name] = there or ""
         if there is None:
             faults.append(f"{requirement.name} is not installed")
-        elif not requirement.specifier.contains(there, prereleases=True):
+        elif not _fits(requirement, there):
             faults.append(f"{requirement.name} {there} does not fit {line}")
     return {
         "version": _version(CORE) or "",
@@ -168,7 +195,17 @@ def _core() -> dict[str, object]:
         "dependencies": dependencies,
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
         "faults": faults,
+        "notes": []
+        if quarantine.is_kept()
+        else ["the state folder cannot be written: what ends a process is not remembered"],
     }
+
+
+def _fits(requirement: Requirement, there: str) -> bool:
+    try:
+        return requirement.specifier.contains(there, prereleases=True)
+    except InvalidVersion:  # damaged metadata
+        return False
 
 
 def _state_folder() -> str:

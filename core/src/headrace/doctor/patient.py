@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,18 @@ from pathlib import Path
 from headrace.registry import BackendRecord, InstalledBackend
 
 LONGEST_DETAIL = 4000
-"""Characters of what a plugin printed that are kept: the end, where the trouble is."""
+"""Bytes of what a plugin printed that are kept: the end, where the trouble is."""
+
+START = """
+import json, sys
+request, progress = sys.argv[1:]
+with open(request, encoding="utf-8") as file:
+    sys.path[:] = json.load(file)["path"]
+from headrace.doctor.probe import main
+main(request, progress)
+"""
+"""The child looks for modules where its parent does: not in the current folder, which ``-m`` would
+put first, and where a stray ``numpy.py`` passes for a broken backend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +55,15 @@ class Finding:
 
     @property
     def ended_the_process(self) -> bool:
-        """True when a program that loads this backend would be gone."""
-        return self.outcome in ("signal", "exit", "hang")
+        """True when a program that loads this backend would be gone.
+
+        A probe that did not get as far as the backend's own code says nothing against it.
+        """
+        return self.outcome in ("signal", "exit", "hang") and self.phase != "start"
 
 
 class Patient:
-    """A running probe. ``wait`` must be called."""
+    """A running probe. ``wait`` or ``stop`` must be called."""
 
     def __init__(self, installed: InstalledBackend, record: BackendRecord, folder: Path) -> None:
         """Start the probe; its files lie in ``folder``, which is empty and its own."""
@@ -57,16 +72,25 @@ class Patient:
         self._printed = folder / "stderr"
         request = folder / "request.json"
         fields = asdict(installed) | {"implementation": None}
-        request.write_text(json.dumps(fields), "utf-8")
+        request.write_text(json.dumps({"backend": fields, "path": sys.path}), "utf-8")
         self._started = time.monotonic()
         with self._printed.open("wb") as printed:
             self._child = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", "headrace.doctor.probe",
+                [sys.executable, "-X", "faulthandler", "-c", START,
                  str(request), str(self._progress)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=printed,
+                start_new_session=True,  # so that what it starts can be ended with it
             )  # fmt: skip
+
+    def stop(self) -> int:
+        """End it and what it started, if they have not ended; its exit code."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.kill()
+        return self._child.wait()
 
     def wait(self, limit_seconds: float) -> Finding:
         """What came of it, at the latest ``limit_seconds`` after it was started."""
@@ -76,8 +100,7 @@ class Patient:
         except subprocess.TimeoutExpired:
             hung = True
         finally:
-            self._child.kill()
-            code = self._child.wait()
+            code = self.stop()
         said = self._said()
         phase = str(said.get("phase", "start"))
         seconds = round(time.monotonic() - self._started, 3)
@@ -91,12 +114,14 @@ class Patient:
             outcome, cause = "failed", str(said["cause"])
         else:
             outcome, cause = "exit", f"the process ended with exit code {code}"
+        if phase == "start" and outcome != "failed":
+            cause = f"the probe did not get as far as the backend: {cause}"
         return Finding(
             outcome,
             phase,
             _state(outcome, phase, said),
             cause,
-            _hint(outcome, said, self._record),
+            _hint(outcome, phase, said, self._record),
             int(str(said.get("devices", 0))),
             seconds,
             self._detail(),
@@ -113,7 +138,9 @@ class Patient:
 
     def _detail(self) -> str:
         try:
-            return self._printed.read_bytes().decode("utf-8", "replace")[-LONGEST_DETAIL:].strip()
+            with self._printed.open("rb") as file:
+                file.seek(max(0, self._printed.stat().st_size - LONGEST_DETAIL))
+                return file.read(LONGEST_DETAIL).decode("utf-8", "replace").strip()
         except OSError:
             return ""
 
@@ -126,13 +153,15 @@ def _state(outcome: str, phase: str, said: dict[str, object]) -> str:
     return "import-failed" if phase in ("start", "import") else "invalid"
 
 
-def _hint(outcome: str, said: dict[str, object], record: BackendRecord) -> str:
+def _hint(outcome: str, phase: str, said: dict[str, object], record: BackendRecord) -> str:
     if outcome == "passed":
         return ""
     if said.get("hint"):
         return str(said["hint"])
     if outcome == "failed":
         return f"pip install --upgrade headrace {record.distribution}".rstrip()
+    if phase == "start":
+        return f"headrace doctor {record.tag} --timeout 300"
     return f"headrace doctor --clear {record.tag}"
 
 

@@ -1,9 +1,7 @@
 """The child process: takes one backend through its phases and says each before it begins.
 
-    python -m headrace.doctor.probe REQUEST.json PROGRESS
-
-Whatever the plugin does to the process, PROGRESS holds the last phase that was begun: one JSON
-object a line, written through at once.
+Whatever the plugin does to the process, a file holds the last phase that was begun: one JSON object
+a line, written through at once.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from headrace.errors import DeviceUnavailableError
 from headrace.registry import BackendRegistry, InstalledBackend, Phase
+from headrace.registry.record import describe
 
 Say = Callable[[dict[str, object]], None]
 
@@ -64,28 +63,28 @@ def _compare(what: str, got: object, wanted: object) -> None:
 
 
 def main(request: str, progress: str) -> None:
-    """Probe what ``request`` names, and leave with ``os._exit``: no thread of it keeps us."""
-    fields = json.loads(Path(request).read_text("utf-8"))
+    """Probe what ``request`` names, and leave with ``os._exit``: no thread of it keeps us.
+
+    Args:
+        request: a file of JSON: ``backend``, the fields of an ``InstalledBackend``.
+        progress: the file that is told each phase.
+    """
+    fields = json.loads(Path(request).read_text("utf-8"))["backend"]
     fields["requires"] = tuple(fields["requires"])
-    with Path(progress).open("a", encoding="utf-8") as file:
 
-        def say(line: dict[str, object]) -> None:
+    def say(line: dict[str, object]) -> None:
+        # Opened anew each time: there are plugins that close files which are not their own.
+        with Path(progress).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-            file.flush()
 
-        say({"phase": "start"})
-        try:
-            probe(InstalledBackend(**fields), say)
-            say({"done": True})
-        except DeviceUnavailableError as error:
-            say({"state": error.reason, "cause": error.cause, "hint": error.hint})
-        except BaseException as error:  # noqa: BLE001 - the parent is told what it was
-            text = " ".join(str(error).split())
-            say({"state": "invalid", "cause": f"{type(error).__name__}: {text}".rstrip(": ")})
+    say({"phase": "start"})
+    try:
+        probe(InstalledBackend(**fields), say)
+        say({"done": True})
+    except DeviceUnavailableError as error:
+        say({"state": error.reason, "cause": error.cause, "hint": error.hint})
+    except BaseException as error:  # noqa: BLE001 - the parent is told what it was
+        say({"state": "invalid", "cause": describe(error)})
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -11,6 +11,7 @@ from types import TracebackType
 from headrace import plan as plans
 from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.pipeline import compile_job
+from headrace.frontend.fallback import fallback_of
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.executor import Executor
@@ -27,14 +28,25 @@ class CompiledJob:
     What a job holds that was dropped without ``close`` is given back when the next one is made.
 
     The runtime is handed a plan that was encoded and decoded, as it would be in another process.
+
+    Attributes:
+        plan: what runs.
+        decisions: where each op of the graph runs, and how.
     """
 
-    def __init__(self, graph: JobGraph, registry: BackendRegistry | None = None) -> None:
+    def __init__(
+        self,
+        graph: JobGraph,
+        registry: BackendRegistry | None = None,
+        fallback: str | None = None,
+    ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
         Args:
             graph: the job.
             registry: where devices come from; default: the installed plugins.
+            fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
+                ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -42,9 +54,10 @@ class CompiledJob:
         """
         _close_dropped()
         registry = registry or default_registry()
-        plan, rewritten = compile_job(graph, registry)
-        self.plan: Plan = plans.decode(plans.encode(plan))
-        self._executor = Executor(self.plan, registry, rewritten.constants)
+        compiled = compile_job(graph, registry, fallback_of(fallback))
+        self.plan: Plan = plans.decode(plans.encode(compiled.plan))
+        self.decisions = compiled.decisions
+        self._executor = Executor(self.plan, registry, compiled.constants)
         self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
         self._dropped.atexit = False
 

@@ -14,6 +14,8 @@ class FunctionConfig:
     Attributes:
         placement: where ops run that no scope places; None means ``headrace.default_device()``
             when the job is compiled.
+        fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
+            ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
 
     Example:
         >>> from headrace.frontend.scope import placement
@@ -23,10 +25,11 @@ class FunctionConfig:
         cpu 0:0
     """
 
-    __slots__ = ("placement",)  # a field that does not exist cannot be set either
+    __slots__ = ("fallback", "placement")  # a field that does not exist cannot be set either
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
+        self.fallback: str | None = None
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""

@@ -15,10 +15,11 @@ from headrace.errors import JobError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.default_device import default_device
+from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
-from headrace.registry.registry import BackendRegistry
+from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import TensorSpec
 
 
@@ -92,12 +93,7 @@ class Session:
             SessionError: the session is closed.
         """
         check_not_tracing(name)
-        self._check_open()
-        if name not in self._jobs:
-            raise JobError(
-                f"this session has no job {name!r}; it has {', '.join(self._jobs) or 'none'}"
-            )
-        job = self._jobs[name]
+        job = self._job(name)
         values = job.signature.bind(args, kwargs or {})
         feeds = {
             leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
@@ -105,6 +101,20 @@ class Session:
         }
         results = self._compiled(job).run(feeds)
         return rebuild("result", job.result, results)
+
+    def explain(self, name: str) -> Explanation:
+        """Where each op of a job runs, by which kernel and why. Traces the job; runs nothing.
+
+        Raises:
+            JobError: there is no such job, or its function is not usable.
+            DeviceError: a device cannot be used at all.
+            SessionError: the session is closed.
+        """
+        check_not_tracing(name)
+        job = self._job(name)
+        registry = self._registry or default_registry()
+        graph, _ = _trace(job, registry)
+        return explain_graph(graph, registry, job.config.fallback)
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more.
@@ -128,6 +138,14 @@ class Session:
     ) -> None:
         self.close()
 
+    def _job(self, name: str) -> _Job:
+        self._check_open()
+        if name not in self._jobs:
+            raise JobError(
+                f"this session has no job {name!r}; it has {', '.join(self._jobs) or 'none'}"
+            )
+        return self._jobs[name]
+
     def _compiled(self, job: _Job) -> CompiledJob:
         """The compiled job; compiles it when it is first needed, on one thread."""
         if job.compiled is not None:  # without the lock: another job may be compiling
@@ -135,8 +153,9 @@ class Session:
         with self._compiling:
             self._check_open()
             if job.compiled is None:
-                graph, job.result = _trace(job)
-                job.compiled = CompiledJob(graph, self._registry)
+                registry = self._registry or default_registry()
+                graph, job.result = _trace(job, registry)
+                job.compiled = CompiledJob(graph, registry, job.config.fallback)
                 self.status = SessionStatus.RUNNING
             return job.compiled
 
@@ -149,9 +168,10 @@ def _inputs(signature: JobSignature) -> list[tuple[str, TensorSpec]]:
     return [leaf for parameter in signature.parameters for leaf in parameter.leaves()]
 
 
-def _trace(job: _Job) -> tuple[JobGraph, Tree]:
+def _trace(job: _Job, registry: BackendRegistry) -> tuple[JobGraph, Tree]:
     """Run the function on symbols; returns the graph and the shape of its result."""
-    builder = JobGraphBuilder(job.signature.name, job.config.placement or default_device())
+    placement = job.config.placement or default_device()
+    builder = JobGraphBuilder(job.signature.name, placement, ops=registry)
     symbols = {name: Symbol(builder.input(name, spec)) for name, spec in _inputs(job.signature)}
     arguments = [rebuild(p.name, p.specs, symbols) for p in job.signature.parameters]
     with tracing(builder):

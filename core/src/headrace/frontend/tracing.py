@@ -155,10 +155,10 @@ def apply_ops(
     name: str | None = None,
     **attrs: object,
 ) -> tuple[Symbol, ...]:
-    """Apply any op of ``headrace.ops`` inside a job function; returns its outputs.
+    """Apply any op of ``headrace.ops``, or of a plugin, in a job function; returns its outputs.
 
     Args:
-        op: name of the op.
+        op: name of the op; one that a plugin brings is ``<tag>.<name>``, and its plugin is loaded.
         inputs: in schema order; None for an absent optional one. Arrays and numbers are constants;
             numbers take the dtype of the first symbol.
         outputs: how many outputs are wanted.
@@ -168,6 +168,7 @@ def apply_ops(
     Raises:
         JobError: called outside a job function.
         OpError: the op does not take these inputs or attributes.
+        DeviceUnavailableError: the plugin that the op belongs to cannot be had.
     """
     return _apply(op, inputs, outputs, name, attrs)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, KernelEntry, Launch, OpCall
+from headrace.numpy_ops.function import NumpyFunction
 from headrace.numpy_ops.table import FUNCTIONS
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -14,13 +15,14 @@ from headrace.tensor_spec import Array, TensorSpec
 class NumpyKernel(Kernel):
     """Runs ``FUNCTIONS[call.op]`` on arrays that are views of the buffers; no workspace.
 
-    Returns when the work is done. Override ``array_of`` and ``enqueue`` for memory that only the
-    plugin can open and for streams that work later.
+    Returns when the work is done. An op of the plugin's own is given with its function:
+    ``partial(NumpyKernel, function=swish)``. Override ``array_of`` and ``enqueue`` for memory that
+    only the plugin can open and for streams that work later.
     """
 
-    def __init__(self, call: OpCall) -> None:
+    def __init__(self, call: OpCall, function: NumpyFunction | None = None) -> None:
         self.call = call
-        self.function = FUNCTIONS[call.op]
+        self.function = function or FUNCTIONS[call.op]
 
     def bind(
         self,

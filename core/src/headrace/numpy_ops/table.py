@@ -15,12 +15,14 @@ FUNCTIONS: Mapping[str, NumpyFunction] = merged("headrace.numpy_ops", "FUNCTIONS
 """The numpy computation of every op that has one, by op name."""
 
 
-def evaluate(call: OpCall, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-    """Compute ``call`` into new arrays.
+def evaluate(
+    call: OpCall, inputs: Sequence[Array | None], function: NumpyFunction | None = None
+) -> tuple[Array, ...]:
+    """Compute ``call`` into new arrays, with ``function`` or the one of the table.
 
     Floating point warnings are off: overflow and invalid values give inf and NaN, as on devices.
     """
     outputs = tuple(np.empty(spec.shape, spec.dtype.numpy) for spec in call.outputs)
     with np.errstate(all="ignore"):
-        FUNCTIONS[call.op](call, inputs, outputs)
+        (function or FUNCTIONS[call.op])(call, inputs, outputs)
     return outputs

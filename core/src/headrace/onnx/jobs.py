@@ -44,11 +44,13 @@ class JobCache:
         placement: Placement,
         registry: BackendRegistry | None,
         size: int,
+        fallback: str | None,
     ) -> None:
         self._file = file
         self._placement = placement
         self._registry = registry
         self._size = size
+        self._fallback = fallback
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._fixed: tuple[str, ...] = ()
@@ -99,7 +101,8 @@ class JobCache:
             key = job_key(specs, arrays, self._fixed)
             # Room first: the old job and the new one may not fit into memory together.
             self._drop_down_to(self._size - 1)
-            self._jobs[key] = LeasedJob(CompiledJob(made.graph, self._registry), made.fixed)
+            job = CompiledJob(made.graph, self._registry, self._fallback)
+            self._jobs[key] = LeasedJob(job, made.fixed)
         self._jobs.move_to_end(key)
         return self._jobs[key]
 

@@ -10,7 +10,9 @@ from onnx import ModelProto
 
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
+from headrace.frontend.explain import explain_graph
 from headrace.onnx import limits
+from headrace.onnx.explain import ExplainedModel, explain_nodes
 from headrace.onnx.jobs import JobCache
 from headrace.onnx.read import ModelFile, read_model
 from headrace.onnx.signature import (
@@ -20,6 +22,7 @@ from headrace.onnx.signature import (
     inputs_of,
     outputs_of,
 )
+from headrace.onnx.specialise import specialise
 from headrace.onnx.support import check_support
 from headrace.onnx.text import quote
 from headrace.placement import Placement
@@ -42,13 +45,22 @@ class Model:
     """
 
     def __init__(
-        self, file: ModelFile, placement: Placement, registry: BackendRegistry, jobs: int
+        self,
+        file: ModelFile,
+        placement: Placement,
+        registry: BackendRegistry,
+        jobs: int,
+        fallback: str | None = None,
     ) -> None:
         self.name = file.name
         self.device = f"{placement.tag}:{placement.devices[0][1]}"
         self.inputs = inputs_of(file)
         self.outputs = outputs_of(file)
-        self._jobs = JobCache(file, placement, registry, jobs)
+        self._file = file
+        self._placement = placement
+        self._registry = registry
+        self._fallback = fallback
+        self._jobs = JobCache(file, placement, registry, jobs, fallback)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once.
@@ -82,6 +94,27 @@ class Model:
         Raises:
             InputError, ModelError, SessionError: as ``run``.
         """
+        with self._jobs.lease(*self._specs(feeds)) as leased:
+            return leased.job.plan
+
+    def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
+        """Where each node would run for these inputs, by which kernel and why. Nothing runs.
+
+        Args:
+            feeds: as for ``plan_for``.
+
+        Raises:
+            InputError, ModelError: as ``run``. What the device cannot run is in the answer.
+        """
+        specs, arrays = self._specs(feeds)
+        graph = specialise(self._file, self._placement, specs, arrays).graph
+        job = explain_graph(graph, self._registry, self._fallback)
+        return explain_nodes(self._file, self.device, job)
+
+    def _specs(
+        self, feeds: Mapping[str, TensorSpec | Array]
+    ) -> tuple[dict[str, TensorSpec], dict[str, Array]]:
+        """The specs of what is fed, and the values as far as they are given."""
         specs: dict[str, TensorSpec] = {}
         arrays: dict[str, Array] = {}
         for name, info in check_names(feeds, self.inputs, self.name).items():
@@ -92,8 +125,7 @@ class Model:
             else:
                 arrays[name] = check_array(value, info, self.name)
                 specs[name] = TensorSpec.of(arrays[name])
-        with self._jobs.lease(specs, arrays) as leased:
-            return leased.job.plan
+        return specs, arrays
 
     def close(self) -> None:
         """Give back devices and memory. Idempotent; runs under way end first."""
@@ -122,6 +154,7 @@ def load(
     *,
     jobs: int = limits.JOBS,
     registry: BackendRegistry | None = None,
+    fallback: str | None = None,
 ) -> Model:
     """Load an ONNX model onto a device.
 
@@ -131,6 +164,8 @@ def load(
         device: ``TAG`` or ``TAG:INDEX``; None means ``headrace.default_device()``.
         jobs: how many compiled jobs the model keeps, one for each set of input shapes; 1 or more.
         registry: where devices come from; default: the installed plugins.
+        fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
+            None means what ``HEADRACE_FALLBACK`` says, else ``error``.
 
     Raises:
         InvalidModelError: it is not a model, is damaged, or contradicts itself.
@@ -149,4 +184,4 @@ def load(
     registry.check_index(placement.tag, placement.devices[0][1])
     file = read_model(source)
     check_support(file)
-    return Model(file, placement, registry, jobs)
+    return Model(file, placement, registry, jobs, fallback)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NoReturn
 
 from headrace.device import (
@@ -18,8 +19,10 @@ from headrace.device import (
     MemoryKind,
     StreamIndexEntry,
 )
+from headrace.graph.op_source import tag_of
 from headrace.ops import OPS
 from headrace.registry import check_classes as rules
+from headrace.registry.check_graph_hooks import check_ops, check_passes
 from headrace.registry.guards import Guards, describe
 from headrace.registry.hooks import PluginHooks
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
@@ -42,8 +45,12 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     _check_callable("headrace_allocators", allocator, "create")
     _check_allocator(allocator)
     kernels = hooks.kernels()
+    ops = hooks.ops()
+    check_ops(ops)
+    passes = hooks.passes()
+    check_passes(passes)
     for kernel in kernels:
-        _check_kernel(kernel)
+        _check_kernel(kernel, [entry.name for entry in ops])
     _check_distinct(kernels)
     context = hooks.context()
     if context is None and allocator.memory_kind is MemoryKind.DEVICE:
@@ -62,12 +69,15 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     return Backend(
         distribution=record.distribution,
         version=record.version,
+        origin=record.origin,
         device=guards.device(device),
         allocator=guards.allocator(allocator),
         context=guards.context(context),
         streams=guards.streams(streams),
         profile=profile,
         kernels=KernelTable(map(guards.kernel, kernels)),
+        ops=MappingProxyType({entry.name: entry for entry in ops}),
+        passes=passes,
     )
 
 
@@ -164,9 +174,12 @@ def _check_allocator(allocator: AllocatorEntry) -> None:
         )
 
 
-def _check_kernel(kernel: KernelEntry) -> None:
-    if kernel.op not in OPS:
-        close = difflib.get_close_matches(str(kernel.op), OPS, 1)
+def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:
+    """An op of another plugin is let pass: that plugin need not be installed."""
+    name: object = kernel.op
+    foreign = isinstance(name, str) and tag_of(name) not in ("", kernel.tag)
+    if kernel.op not in OPS and kernel.op not in own and not foreign:
+        close = difflib.get_close_matches(str(kernel.op), [*OPS, *own], 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         _refuse(f"its headrace_kernels offers op {kernel.op!r}, which headrace does not have{hint}")
     _check_callable("headrace_kernels", kernel, "create", "match")

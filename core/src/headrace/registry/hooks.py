@@ -26,6 +26,7 @@ from headrace.device import (
     KernelEntry,
     StreamIndexEntry,
 )
+from headrace.graph import OpEntry, PassEntry
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
 
@@ -92,6 +93,14 @@ class PluginHooks:
     def profile(self) -> ConformanceProfile | None:
         """The record of ``headrace_conformance_profiles``, if there is one."""
         return self._at_most_one("headrace_conformance_profiles", ConformanceProfile)
+
+    def ops(self) -> tuple[OpEntry, ...]:
+        """The records of ``headrace_ops``."""
+        return self._all("headrace_ops", OpEntry)
+
+    def passes(self) -> tuple[PassEntry, ...]:
+        """The records of ``headrace_passes``."""
+        return self._all("headrace_passes", PassEntry)
 
     def _one(self, hook: str, kind: type[_Record]) -> _Record:
         found = self._all(hook, kind)

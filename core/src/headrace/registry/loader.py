@@ -11,7 +11,7 @@ from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.hooks import PluginHooks, import_plugin
 from headrace.registry.interrupt import watched_interrupts
-from headrace.registry.record import BackendRecord, Phase, Refusal, State
+from headrace.registry.record import BackendRecord, Phase, Refusal, State, describe
 from headrace.registry.screen import refused
 from headrace.registry.tables import Backend
 
@@ -127,7 +127,7 @@ def _load(
             if interrupts.pressed:
                 raise
             # A plugin that calls sys.exit, or raises KeyboardInterrupt itself, ends nothing.
-            failure = Refusal(_STATES[phase], phase, _describe(error))
+            failure = Refusal(_STATES[phase], phase, describe(error))
             return Loaded(refused(record, _with_hint(failure, record)), error=error)
     return Loaded(replace(record, state=State.READY, phase=phase), backend, count)
 
@@ -137,13 +137,6 @@ _STATES = {
     Phase.HOOKS: State.INVALID,
     Phase.COUNT: State.NO_HARDWARE,  # a driver that cannot be opened is one that is not here
 }
-
-
-def _describe(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"it called sys.exit({error.code!r})"
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _with_hint(refusal: Refusal, record: BackendRecord) -> Refusal:

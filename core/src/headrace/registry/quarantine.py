@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,11 +75,23 @@ class Quarantine:
     @property
     def _folder(self) -> Path | None:
         if not callable(self._given):
-            return self._given
+            return None if self._given is None else self._given.absolute()
         try:
-            return self._given()
-        except RuntimeError:  # a user without a home
+            return self._given().absolute()  # a plugin may change the current folder
+        except (RuntimeError, OSError):  # a user without a home; a current folder that is gone
             return None
+
+    def is_kept(self) -> bool:
+        """True when crashes are remembered: there is a folder and it can be written."""
+        folder = self._folder
+        if folder is None:
+            return False
+        try:
+            (folder / "crashed").mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder / "crashed"):
+                return True
+        except OSError:
+            return False
 
     def crashes(self) -> tuple[Crash, ...]:
         """Every crash that was not cleared, sorted by tag; also those found just now."""
@@ -142,24 +156,34 @@ class Quarantine:
             with contextlib.suppress(OSError), path.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises when its owner lives
                 crash = _read(path)
-                if crash is not None:
-                    self.add(crash)
-                path.unlink(missing_ok=True)
+                if crash is None or self.add(crash):  # else it stays, for when it can be remembered
+                    path.unlink(missing_ok=True)
 
 
 class _Breadcrumb:
-    """A locked file. It is named when it is locked, so nobody finds it without its lock."""
+    """A locked file. It is named when it is locked, so nobody finds it without its lock.
+
+    Its name holds a random part: threads share their process's number, and so do processes of
+    different containers that share a state folder. Only making it can fail. A disk that fills up
+    later, or a plugin that closes files which are not its own, costs the breadcrumb and not the
+    load.
+    """
 
     def __init__(self, folder: Path, backend: InstalledBackend) -> None:
         self._backend = backend
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"{_stem(backend)}-{os.getpid()}"
+        name = f"{_stem(backend)}-{os.getpid()}-{secrets.token_hex(4)}"
         hidden = folder / f".{name}"
         self._path = folder / f"{name}.json"
-        self._file = hidden.open("w", encoding="utf-8")
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.say(Phase.IMPORT)
-        hidden.rename(self._path)
+        self._file = hidden.open("wb", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.say(Phase.IMPORT)
+            hidden.rename(self._path)
+        except OSError:
+            self._file.close()
+            hidden.unlink(missing_ok=True)
+            raise
 
     def say(self, phase: Phase) -> None:
         backend = self._backend
@@ -171,15 +195,16 @@ class _Breadcrumb:
             "the process ended",
             time.strftime("%Y-%m-%d %H:%M:%S"),
         )
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(json.dumps(asdict(crash)))
-        self._file.flush()
+        with contextlib.suppress(OSError):
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(json.dumps(asdict(crash)).encode())
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
             self._path.unlink()
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 def check_crashes(backend: InstalledBackend, crashes: tuple[Crash, ...]) -> None:

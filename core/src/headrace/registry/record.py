@@ -75,6 +75,21 @@ class BackendRecord:
         return f"{self.tag} ({self.origin}): {self.state}" + (f": {self.cause}" * bool(self.cause))
 
 
+def describe(error: BaseException) -> str:
+    """Type and text of what a plugin raised, in one line.
+
+    Its ``__str__`` and ``__repr__`` are plugin code as well, and may raise.
+    """
+    kind = type(error).__name__
+    try:
+        if isinstance(error, SystemExit):
+            return f"it called sys.exit({error.code!r})"
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - whatever it is, the plugin raised `error` before
+        return f"{kind}, whose text cannot be had"
+    return f"{kind}: {text}" if text else kind
+
+
 class Refusal(Exception):
     """Why a backend is not served, while it is being loaded. Becomes part of its record."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from headrace.errors import UnknownOpError
+from headrace.graph import CORE_OPS, OpEntry
+from headrace.graph.op_source import tag_of
 from headrace.registry.discover import InstalledBackend, discover
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
 from headrace.registry.lock import is_strict, lock_file
@@ -108,6 +112,23 @@ class BackendRegistry:
         if loaded.backend is None:
             raise refused_backend(loaded.record) from loaded.error
         return loaded.backend
+
+    def op(self, name: str) -> OpEntry:
+        """Return the op called ``name``; for one of a plugin (``hello.swish``), load the plugin.
+
+        Raises:
+            UnknownOpError: neither core nor the plugin has it; names those that look alike.
+            DeviceUnavailableError: as ``backend``.
+        """
+        tag = tag_of(name)
+        if not tag:
+            return CORE_OPS.op(name)
+        ops = self.backend(tag).ops
+        if name not in ops:
+            close = difflib.get_close_matches(name, ops, 1)
+            known = f"did you mean {close[0]}?" if close else f"it has {', '.join(ops) or 'none'}"
+            raise UnknownOpError(f"device {tag!r} brings no op called {name!r}; {known}")
+        return ops[name]
 
     def device_count(self, tag: str) -> int:
         """How many devices of ``tag`` there are; at least 1.

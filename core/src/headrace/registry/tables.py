@@ -16,6 +16,7 @@ from headrace.device import (
     StreamIndexEntry,
 )
 from headrace.errors import PluginError
+from headrace.graph import OpEntry, PassEntry
 
 
 class KernelTable:
@@ -63,18 +64,24 @@ class Backend:
 
     Attributes:
         distribution, version: of the installed package.
+        origin: both, or the module where there is no package, for messages.
         device, allocator, context, streams, profile: its records.
         kernels: its kernel table.
+        ops: its own ops, by their whole names.
+        passes: its passes, in order.
     """
 
     distribution: str
     version: str
+    origin: str
     device: DeviceEntry
     allocator: AllocatorEntry
     context: DeviceContextEntry
     streams: StreamIndexEntry
     profile: ConformanceProfile
     kernels: KernelTable
+    ops: Mapping[str, OpEntry]
+    passes: tuple[PassEntry, ...]
 
     @property
     def tag(self) -> str:

@@ -1,59 +1,171 @@
-"""Say each op in ops that its device has kernels for."""
+"""Say each op in ops that its device has kernels for, or move it to where it can run."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
-from headrace.errors import UnsupportedError
+from headrace.compiler.decision import Decision, Fallback, How
+from headrace.compiler.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.device import KernelEntry
+from headrace.errors import FallbackWarning, UnsupportedError
+from headrace.graph.op_source import OpSource
+from headrace.ids import HOST_TAG
 from headrace.op_call import OpCall
-from headrace.ops import Tensor, get_op, make_call
+from headrace.ops import Op, Tensor, make_call
+from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import Backend
 from headrace.tensor_spec import Array
 
+HOST = Placement.of_device(HOST_TAG)
+"""Where ops run that their own device cannot run, if that is allowed."""
 
-def lower_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """The lowered graph, and one decision for each op of the graph before."""
+
+    graph: JobGraph
+    decisions: tuple[Decision, ...]
+
+
+def lower_ops(
+    graph: JobGraph, registry: BackendRegistry, fallback: Fallback = Fallback.ERROR
+) -> Lowered:
     """Replace every op without a kernel on its device by the ops it decomposes into.
 
     Before: any ops. After: the device of every op has a kernel for it. Ops that have one keep
-    their names.
+    their names. An op that cannot be said in ops of its device is moved to the host's device as a
+    whole, if ``fallback`` allows it; its tensors then lie there, and are copied where the device
+    needs them. No half of it stays behind.
 
     Raises:
-        UnsupportedError: an op has neither a kernel nor a decomposition whose ops have one.
+        UnsupportedError: an op has neither a kernel nor a decomposition whose ops have one, and
+            may not be moved, or the host cannot run it either.
         DeviceError: the device of an op cannot be used.
     """
-    backends = {op.placement.tag: registry.backend(op.placement.tag) for op in graph.ops}
-    if all(backends[op.placement.tag].kernels.select(op.call) for op in graph.ops):
-        return graph
-    builder = JobGraphBuilder(graph.name, graph.placement)
-    known: dict[str, Tensor] = {t.name: builder.input(t.name, t.spec) for t in graph.inputs}
-    for name, value in graph.constants.items():
-        known[name] = builder.constant(value, name)
-    builder.reserve(op.call.name for op in graph.ops)
-    for op in graph.ops:
-        inputs = [None if name is None else known[name] for name in op.inputs]
-        backend = backends[op.placement.tag]
-        if backend.kernels.select(op.call):
-            names = [None if t is None else t.name for t in inputs]
-            known.update(zip(op.outputs, builder.adopt(op, names), strict=True))
-            continue
-        with builder.placed(op.placement):
-            lowered = _Lowering(builder, backend, op.call).decompose(op.call, inputs)
-        known.update(zip(op.outputs, lowered, strict=True))
-    for result, tensor in graph.outputs:
-        builder.output(result, known[tensor.name])
-    return builder.finish()
+    lowering = _Lowering(graph, registry, fallback, collect=False)
+    return lowering.run()
+
+
+def judge_ops(graph: JobGraph, registry: BackendRegistry, fallback: Fallback) -> Lowered:
+    """As ``lower_ops``, but goes on where it would refuse: such an op is ``unsupported``.
+
+    The graph can then not be compiled further; the decisions say all that is missing.
+    """
+    return _Lowering(graph, registry, fallback, collect=True).run()
+
+
+class _CannotRunError(UnsupportedError):
+    """A device cannot run an op; ``reason`` says it without the op's place and without advice."""
+
+    def __init__(self, origin: OpCall, reason: str) -> None:
+        super().__init__(
+            f"{origin}: {reason}. Cast the inputs, place the op on another device, or allow a "
+            "fallback"
+        )
+        self.reason = reason
 
 
 class _Lowering:
-    """The builder that decompositions write to: lowers each op until the device has a kernel."""
+    def __init__(
+        self, graph: JobGraph, registry: BackendRegistry, fallback: Fallback, *, collect: bool
+    ) -> None:
+        self._graph = graph
+        self._registry = registry
+        self._fallback = fallback
+        self._collect = collect
+        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
+        self._known: dict[str, Tensor] = {}
+        self._decisions: list[Decision] = []
 
-    def __init__(self, builder: JobGraphBuilder, backend: Backend, origin: OpCall) -> None:
+    def run(self) -> Lowered:
+        graph, builder = self._graph, self._builder
+        for tensor in graph.inputs:
+            self._known[tensor.name] = builder.input(tensor.name, tensor.spec)
+        for name, value in graph.constants.items():
+            self._known[name] = builder.constant(value, name)
+        builder.reserve(op.call.name for op in graph.ops)
+        for op in graph.ops:
+            self._lower(op)
+        for result, tensor in graph.outputs:
+            builder.output(result, self._known[tensor.name])
+        return Lowered(builder.finish(), tuple(self._decisions))
+
+    def _lower(self, op: JobOp) -> None:
+        try:
+            self._place(op, op.placement, How.KERNEL, "")
+        except _CannotRunError as error:
+            if self._fallback is not Fallback.ERROR and op.placement.tag != HOST.tag:
+                self._move(op, error)
+            elif self._collect:
+                self._give_up(op, error.reason)
+            else:
+                raise
+
+    def _move(self, op: JobOp, cause: _CannotRunError) -> None:
+        """Place ``op`` on the host."""
+        try:
+            self._place(op, HOST, How.FALLBACK, cause.reason)
+        except _CannotRunError as error:
+            both = f"{cause.reason}; nor can it fall back: {error.reason}"
+            if not self._collect:
+                raise _CannotRunError(op.call, both) from error
+            self._give_up(op, both)
+            return
+        if self._fallback is Fallback.WARN:
+            message = f"{op.call} falls back to {HOST.tag!r}: {cause.reason}"
+            warnings.warn(message, FallbackWarning, stacklevel=2)
+
+    def _place(self, op: JobOp, placement: Placement, how: How, why: str) -> None:
+        """Add ``op`` on ``placement``, as it is or decomposed."""
+        backend = self._registry.backend(placement.tag)
+        inputs = [None if name is None else self._known[name] for name in op.inputs]
+        entry = backend.kernels.select(op.call)
+        if entry is not None:
+            moved = JobOp(op.call, op.inputs, op.outputs, placement)
+            made = self._builder.adopt(moved, [None if t is None else t.name for t in inputs])
+            ops: tuple[str, ...] = (op.call.name,)
+            kernels: tuple[tuple[str, KernelEntry], ...] = ((op.call.op, entry),)
+        else:
+            with self._builder.placed(placement):
+                parts = _Decomposition(self._builder, backend, op.call, self._registry)
+                made = parts.decompose(op.call, inputs)
+            ops, kernels = tuple(parts.names), tuple(parts.kernels)
+            if how is How.KERNEL:
+                how, why = How.DECOMPOSED, _lacks(backend, op.call, self._registry)
+        self._known.update(zip(op.outputs, made, strict=True))
+        self._decisions.append(Decision(op.call, op.placement, placement, how, ops, kernels, why))
+
+    def _give_up(self, op: JobOp, reason: str) -> None:
+        made = self._builder.adopt(
+            op, [None if name is None else self._known[name].name for name in op.inputs]
+        )
+        self._known.update(zip(op.outputs, made, strict=True))
+        self._decisions.append(
+            Decision(op.call, op.placement, op.placement, How.UNSUPPORTED, (), (), reason)
+        )
+
+
+class _Decomposition:
+    """The builder that decompositions write to: lowers each op until the device has a kernel.
+
+    Attributes:
+        names, kernels: of the ops that were added, in order.
+    """
+
+    def __init__(
+        self, builder: JobGraphBuilder, backend: Backend, origin: OpCall, known: OpSource
+    ) -> None:
         self._builder = builder
+        self._op_source = known
         self._backend = backend
         self._origin = origin
+        self.names: list[str] = []
+        self.kernels: list[tuple[str, KernelEntry]] = []
 
     def constant(self, value: Array) -> Tensor:
         return self._builder.constant(value)
@@ -62,31 +174,50 @@ class _Lowering:
         self, op: str, inputs: Sequence[Tensor | None], *, outputs: int = 1, **attrs: object
     ) -> tuple[Tensor, ...]:
         specs = [None if tensor is None else tensor.spec for tensor in inputs]
-        call = make_call(get_op(op), self._origin.name, specs, attrs, outputs=outputs)
+        call = make_call(
+            self._op_source.op(op).op, self._origin.name, specs, attrs, outputs=outputs
+        )
         names = [None if tensor is None else tensor.name for tensor in inputs]
-        if self._backend.kernels.select(call) or self._builder.folds(call, names):
-            location = self._origin.location or self._origin.name
-            return self._builder.op(op, inputs, outputs=outputs, location=location, attrs=attrs)
-        return self.decompose(call, inputs)
+        entry = self._backend.kernels.select(call)
+        folds = self._builder.folds(call, names)
+        if entry is None and not folds:
+            return self.decompose(call, inputs)
+        location = self._origin.location or self._origin.name
+        made = self._builder.op(op, inputs, outputs=outputs, location=location, attrs=attrs)
+        if entry is not None and not folds:
+            self.names.append(made[0].name.rpartition("/")[0])
+            self.kernels.append((op, entry))
+        return made
 
     def decompose(self, call: OpCall, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-        made = get_op(call.op).decompose(call, inputs, self)
+        made = self._op_source.op(call.op).op.decompose(call, inputs, self)
         if made is None:
             self._refuse(call)
         return made
 
     def _refuse(self, call: OpCall) -> NoReturn:
-        backend, origin = self._backend, self._origin
-        given = "of " + ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
-        if not call.inputs:
-            given = "giving " + ", ".join(map(str, call.outputs))
+        origin = self._origin
         within = "" if call.op == origin.op else f" (needed by {origin})"
-        entries = backend.kernels.entries(call.op)
-        if entries:
-            has = f"it has {call.op} for " + ", ".join(sorted({str(e.match) for e in entries}))
-        else:
-            has = f"it has no kernel for {call.op!r} at all, and {call.op!r} has no decomposition"
-        raise UnsupportedError(
-            f"{origin}: device {backend.tag!r} cannot run {call.op} {given}{within}; {has}. "
-            "Cast the inputs, or place the op on another device"
+        raise _CannotRunError(
+            origin,
+            f"device {self._backend.tag!r} cannot run {_form(call)}{within}; "
+            f"{_lacks(self._backend, call, self._op_source)}",
         )
+
+
+def _form(call: OpCall) -> str:
+    if not call.inputs:
+        return f"{call.op} giving {', '.join(map(str, call.outputs))}"
+    given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+    return f"{call.op} of {given}"
+
+
+def _lacks(backend: Backend, call: OpCall, known: OpSource) -> str:
+    """What the device has for an op that it has no kernel for in this form."""
+    entries = backend.kernels.entries(call.op)
+    if entries:
+        return f"it has {call.op} for " + ", ".join(sorted({str(e.match) for e in entries}))
+    op = known.op(call.op).op
+    if op.decompose.__func__ is Op.decompose.__func__:  # type: ignore[attr-defined]
+        return f"it has no kernel for {call.op!r} at all, and {call.op!r} has no decomposition"
+    return f"it has no kernel for {call.op!r}"

@@ -56,6 +56,7 @@ class Fault:
         modules: further modules that belong to it, file name -> text.
         rivals: further distributions of the same module that offer the same device.
         may_run: False when its code must never run; the module then says so in a file.
+        entry: the module that its entry point names.
     """
 
     name: str
@@ -68,6 +69,12 @@ class Fault:
     modules: Mapping[str, str] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
     may_run: bool = True
+    entry: str = MODULE
+
+    @property
+    def works(self) -> bool:
+        """True when the backend itself is well, and merely has bad manners."""
+        return self.state == "ready"
 
     def write(self, folder: Path) -> None:
         """Install it into ``folder``, as pip would with ``--no-deps``.
@@ -85,7 +92,7 @@ class Fault:
             lines = ["Metadata-Version: 2.1", f"Name: {distribution}", f"Version: {VERSION}"]
             lines += [f"Requires-Dist: {line}" for line in self.requires]
             (info / "METADATA").write_text("\n".join(lines) + "\n", "utf-8")
-            entry = f"[headrace.backends]\n{TAG} = {MODULE}\n"
+            entry = f"[headrace.backends]\n{TAG} = {self.entry}\n"
             (info / "entry_points.txt").write_text(entry, "utf-8")
 
 
@@ -102,8 +109,9 @@ FAULTS: tuple[Fault, ...] = (
     # While the module is imported.
     Fault("raises-at-import", _before("raise OSError('libbroken.so: no such file')"),
           "import-failed", "import", "OSError: libbroken.so: no such file"),
-    Fault("missing-module", "import headrace_broken_that_is_not_there",
-          "import-failed", "import", "No module named 'headrace_broken_that_is_not_there'"),
+    Fault("missing-module", GOOD, "import-failed", "import",
+          "No module named 'headrace_broken_that_is_not_there'",
+          may_run=False, entry="headrace_broken_that_is_not_there"),
     Fault("missing-dependency", "from headrace_broken_driver import handle",
           "import-failed", "import", "No module named 'vendor_sdk'",
           modules={"headrace_broken_driver.py": "import vendor_sdk\nhandle = 1\n"}),
@@ -122,8 +130,22 @@ FAULTS: tuple[Fault, ...] = (
           "import-failed", "import", "signal SIGABRT", ends_process=True),
     Fault("hangs", _before("import time\ntime.sleep(60)"),
           "import-failed", "import", "no answer within", ends_process=True),
-    Fault("prints", _before("print('{\"a\": 1}')\nraise ValueError('after printing')"),
+    Fault("error-without-text",
+          _before("class Odd(Exception):\n    def __str__(self): return 1 // 0\nraise Odd"),
+          "import-failed", "import", "Odd, whose text cannot be had"),
+    Fault("prints-and-raises", _before("print('{\"a\": 1}')\nraise ValueError('after printing')"),
           "import-failed", "import", "ValueError: after printing"),
+    # It works, and has bad manners.
+    Fault("prints", _before("print('{\"a\": 1}')\nimport sys\nprint('noise', file=sys.stderr)"),
+          "ready", "close", ""),
+    Fault("leaves-a-thread",
+          _before("import threading\n"
+                  "threading.Thread(target=threading.Event().wait, daemon=True).start()"),
+          "ready", "close", ""),
+    Fault("changes-folder", _before("import os\nos.chdir(os.path.dirname(__file__))"),
+          "ready", "close", ""),
+    Fault("closes-files", _before("import os\nos.closerange(3, 4096)"),
+          "ready", "close", ""),
     # Its hooks.
     Fault("misspelt-hook", _changed("def headrace_kernels", "def headrace_kernel"),
           "invalid", "hooks", "did you mean headrace_kernels?"),
@@ -145,6 +167,9 @@ FAULTS: tuple[Fault, ...] = (
           "invalid", "hooks", "more than 100000 records"),
     Fault("wrong-record-type", _changed('yield DeviceEntry("broken")', 'yield "broken"'),
           "invalid", "hooks", "must return DeviceEntry records"),
+    Fault("device-twice",
+          _changed('yield DeviceEntry("broken")', 'yield from [DeviceEntry("broken")] * 2'),
+          "invalid", "hooks", "returned 2 records"),
     Fault("record-of-another-device", _changed('DeviceEntry("broken")', 'DeviceEntry("cpu")'),
           "invalid", "hooks", "answers for its own device only"),
     Fault("returns-none", _changed('yield DeviceEntry("broken")', "return None"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.faults.catalogue import DISTRIBUTION, MODULE, TAG, VERSION, Fault
+from headrace.testing.faults.catalogue import DISTRIBUTION, TAG, VERSION, Fault
 
 HANG_SECONDS = 4.0
 """After how long doctor gives a backend up, here; one that works needs a tenth of it."""
@@ -125,7 +125,10 @@ def _judge_program(fault: Fault, child: subprocess.Popen[str]) -> list[str]:
     complaints = [f"the job {when} gave a wrong answer" for when in ("before", "after")
                   if not said[when]]  # fmt: skip
     loads = fault.phase in ("open", "launch")  # found out later than by loading
-    if "asked" in said and not loads:
+    if "asked" in said and fault.works:
+        if said["asked"] != {"reason": "ready"}:
+            complaints.append(f"asking for it gave {said['asked']}, although it works")
+    elif "asked" in said and not loads:
         complaints += _judge_error(fault, said["asked"])
     return complaints
 
@@ -159,7 +162,10 @@ def _judge_doctor(fault: Fault, child: subprocess.Popen[str]) -> list[str]:
         rows = {row["distribution"]: row for row in document["backends"]}
     except (ValueError, KeyError, TypeError):
         return [f"doctor printed no document and ended with {code}: {(out + err).strip()[-300:]}"]
-    complaints = [] if code == 1 else [f"doctor ended with {code}, and should with 1"]
+    wanted_code = 0 if fault.works else 1
+    complaints = []
+    if code != wanted_code:
+        complaints.append(f"doctor ended with {code}, and should with {wanted_code}")
     for distribution in (DISTRIBUTION, *fault.rivals):
         row = rows.get(distribution)
         if row is None:
@@ -168,10 +174,10 @@ def _judge_doctor(fault: Fault, child: subprocess.Popen[str]) -> list[str]:
         wanted = {
             "tag": TAG,
             "version": VERSION,
-            "entry_point": f"{TAG} = {MODULE}",
+            "entry_point": f"{TAG} = {fault.entry}",
             "state": fault.state,
             "phase": fault.phase,
-            "healthy": False,
+            "healthy": fault.works,
         }
         complaints += [
             f"doctor: {name} is {row[name]!r}, and should be {value!r}"
@@ -180,6 +186,6 @@ def _judge_doctor(fault: Fault, child: subprocess.Popen[str]) -> list[str]:
         ]
         if fault.cause not in row["cause"]:
             complaints.append(f"doctor: {fault.cause!r} is not in the cause: {row['cause']}")
-        if not row["hint"]:
+        if not (row["hint"] or fault.works):
             complaints.append("doctor: there is no next step")
     return complaints

@@ -1,0 +1,57 @@
+"""Where each op of a job runs, how, and why: what lowering decided, kept to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.device import KernelEntry
+from headrace.op_call import OpCall
+from headrace.placement import Placement
+
+
+class Fallback(StrEnum):
+    """What becomes of an op that its device cannot run."""
+
+    ERROR = "error"
+    """The job is refused."""
+    WARN = "warn"
+    """It runs on the host's device, with a ``FallbackWarning``."""
+    ALLOW = "allow"
+    """It runs on the host's device."""
+
+
+class How(StrEnum):
+    """How an op runs."""
+
+    KERNEL = "kernel"
+    """By a kernel of its device."""
+    DECOMPOSED = "decomposed"
+    """Said in other ops, each of which has a kernel on its device."""
+    FALLBACK = "fallback"
+    """On the host's device, since its own cannot."""
+    UNSUPPORTED = "unsupported"
+    """Not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided for one op.
+
+    Attributes:
+        call: the op as the job had it.
+        asked: the device that the job placed it on.
+        placed: the device that it runs on.
+        how: how it runs there.
+        ops: names of the ops that it became, in order; its own where it stayed.
+        kernels: (op, entry) of each of them.
+        why: what the device has instead; empty for an op with a kernel of its own.
+    """
+
+    call: OpCall
+    asked: Placement
+    placed: Placement
+    how: How
+    ops: tuple[str, ...]
+    kernels: tuple[tuple[str, KernelEntry], ...]
+    why: str = ""

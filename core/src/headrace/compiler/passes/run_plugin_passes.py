@@ -1,0 +1,105 @@
+"""Run the passes that plugins bring, and hold each to its own device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.verify import verify_job_graph
+from headrace.errors import HeadraceError, PluginError
+from headrace.graph import JobGraph, PassEntry
+from headrace.ops import make_call
+from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import Array
+
+
+def run_plugin_passes(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+    """Run the passes of the devices that the job uses: by tag, then in the order given.
+
+    Before: any ops. After: the ops of a device are what its own passes made of them; all others,
+    and the job's inputs and results, are as before. What a pass left without a reader is gone.
+
+    Raises:
+        PluginError: a pass raised, or did what it may not; names the plugin and the pass.
+        DeviceError: a device cannot be used.
+    """
+    for tag in sorted({op.placement.tag for op in graph.ops}):
+        backend = registry.backend(tag)
+        for entry in backend.passes:
+            who = f"pass {entry.name!r} of {backend.origin} (device {tag!r})"
+            graph = remove_dead_ops(_run(entry, graph, registry, who))
+    return graph
+
+
+def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str) -> JobGraph:
+    constants = dict(graph.constants)
+    try:
+        made: object = entry.rewrite(graph)
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise PluginError(f"job {graph.name!r}: {who} raised {what}") from error
+    if made is graph:
+        return graph
+    if not isinstance(made, JobGraph):
+        kind = type(made).__name__
+        raise PluginError(f"job {graph.name!r}: {who} returned {kind}; it must return a JobGraph")
+    try:
+        fault = _fault(entry.tag, graph, made, constants)
+        if not fault:
+            verify_job_graph(made, f"pass {entry.name!r}")
+            fault = _call_fault(graph, made, registry)
+    except HeadraceError as error:
+        raise PluginError(f"job {graph.name!r}: {who} left a bad graph: {error}") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise PluginError(f"job {graph.name!r}: {who} left no graph at all: {what}") from error
+    if fault:
+        raise PluginError(f"job {graph.name!r}: {who} {fault}")
+    return made
+
+
+def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Array]) -> str:
+    """What a pass did that is not its business; empty when there is nothing."""
+    for what in ("name", "placement", "inputs"):
+        before, after = getattr(graph, what), getattr(made, what)
+        if before != after:
+            return f"changed the {what} of the job from {before!r} to {after!r}"
+    results = [[(name, tensor.spec) for name, tensor in g.outputs] for g in (graph, made)]
+    if results[0] != results[1]:
+        return f"changed the results of the job from {results[0]} to {results[1]}"
+    foreign = [[op for op in g.ops if op.placement.tag != tag] for g in (graph, made)]
+    if foreign[0] != foreign[1]:
+        strange = [op for op in foreign[0] if op not in foreign[1]]
+        strange += [op for op in foreign[1] if op not in foreign[0]]
+        op = (strange or foreign[1])[0]
+        return f"changed {op.call}, which is placed on device {op.placement.tag!r}"
+    for name, value in made.constants.items():
+        if name in constants and constants[name] is not value:
+            return f"changed the value of {name!r}; give a constant of another value a new name"
+    own = {tensor for op in made.ops if op.placement.tag == tag for tensor in op.outputs}
+    for name, (_, before), (_, after) in zip(
+        [name for name, _ in graph.outputs], graph.outputs, made.outputs, strict=True
+    ):
+        if before != after and after.name not in own and after.name not in made.constants:
+            return f"made result {name!r} of {after.name!r}, which it did not compute"
+    return ""
+
+
+def _call_fault(graph: JobGraph, made: JobGraph, registry: BackendRegistry) -> str:
+    """Check the calls of new ops against their schemas, as they are when a builder adds them."""
+    old = set(map(id, graph.ops))
+    for op in made.ops:
+        if id(op) in old:
+            continue
+        call = op.call
+        checked = make_call(
+            registry.op(call.op).op,
+            call.name,
+            call.inputs,
+            call.attrs,
+            outputs=len(op.outputs),
+            location=call.location,
+        )
+        if checked != call:
+            return f"left a bad graph: {call} says {call.outputs}, and makes {checked.outputs}"
+    return ""

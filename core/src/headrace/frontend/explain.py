@@ -1,0 +1,186 @@
+"""Explanations: for each op of a job where it runs, by which kernel, why, and what is copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headrace.compiler.decision import Decision, How
+from headrace.compiler.job_graph import JobGraph
+from headrace.compiler.passes.lower_ops import judge_ops
+from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
+from headrace.compiler.pipeline import compile_job
+from headrace.frontend.fallback import fallback_of
+from headrace.placement import Placement
+from headrace.plan import Plan, TaskKind
+from headrace.registry.registry import BackendRegistry
+
+_COPIES = {TaskKind.COPY_H2D: "h2d", TaskKind.COPY_D2H: "d2h"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOp:
+    """One op of a job.
+
+    Attributes:
+        name: of the op in the job.
+        op: what it computes, with the dtypes and shapes of its inputs.
+        location: where the user wrote it, or the model's node.
+        device: where it runs, as ``TAG:INDEX``.
+        how: ``kernel``, ``decomposed``, ``fallback`` or ``unsupported``.
+        kernels: what runs it: package, op, and what the kernel matches, each once.
+        why: why not by a kernel of its own device; empty otherwise.
+        h2d_bytes, d2h_bytes: copied to and from devices because this op reads elsewhere.
+    """
+
+    name: str
+    op: str
+    location: str
+    device: str
+    how: str
+    kernels: tuple[str, ...]
+    why: str
+    h2d_bytes: int
+    d2h_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a job becomes.
+
+    Attributes:
+        job: its name.
+        ops: its ops in order.
+        result_bytes: copied from devices to give results to the caller.
+        constant_bytes: weights that lie on devices.
+        memory_bytes: planned for it in all; 0 when it cannot run.
+        missing: what its device would need to run all of it: (op and dtype, how often).
+    """
+
+    job: str
+    ops: tuple[ExplainedOp, ...]
+    result_bytes: int
+    constant_bytes: int
+    memory_bytes: int
+    missing: tuple[tuple[str, int], ...]
+
+    @property
+    def runs(self) -> bool:
+        """True when every op can run."""
+        return all(op.how != How.UNSUPPORTED for op in self.ops)
+
+    def counts(self) -> dict[str, int]:
+        """How many ops run in which way."""
+        return dict(Counter(op.how for op in self.ops))
+
+
+def explain_graph(
+    graph: JobGraph, registry: BackendRegistry, fallback: str | None = None
+) -> Explanation:
+    """Explain a job; compiles it, opens no device. What cannot run is listed, not raised.
+
+    Raises:
+        DeviceError: a device cannot be used at all.
+    """
+    policy = fallback_of(fallback)
+    rewritten = run_plugin_passes(remove_dead_ops(graph), registry)
+    decisions = judge_ops(rewritten, registry, policy).decisions
+    if any(decision.how is How.UNSUPPORTED for decision in decisions):
+        return _explain(graph.name, decisions, None, registry)
+    compiled = compile_job(graph, registry, policy)
+    return _explain(graph.name, compiled.decisions, compiled.plan, registry)
+
+
+def _explain(
+    job: str, decisions: Sequence[Decision], plan: Plan | None, registry: BackendRegistry
+) -> Explanation:
+    copied, results = ({}, 0) if plan is None else _copied_bytes(plan)
+    ops = []
+    for decision in decisions:
+        call = decision.call
+        bytes_of = Counter[str]()
+        for name in decision.ops:
+            bytes_of.update(copied.get(name, {}))
+        given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+        ops.append(
+            ExplainedOp(
+                name=call.name,
+                op=f"{call.op}({given})",
+                location=call.location,
+                device=_device(decision.placed),
+                how=str(decision.how),
+                kernels=_kernels(decision, registry),
+                why=decision.why,
+                h2d_bytes=bytes_of["h2d"],
+                d2h_bytes=bytes_of["d2h"],
+            )
+        )
+    missing = Counter(
+        f"{d.call.op} of {_dtype(d)}" for d in decisions
+        if d.how in (How.UNSUPPORTED, How.FALLBACK)
+    )  # fmt: skip
+    return Explanation(
+        job=job,
+        ops=tuple(ops),
+        result_bytes=results,
+        constant_bytes=0 if plan is None else _constant_bytes(plan),
+        memory_bytes=0 if plan is None else sum(chunk.nbytes for chunk in plan.chunks),
+        missing=tuple(sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))),
+    )
+
+
+def _copied_bytes(plan: Plan) -> tuple[dict[str, Counter[str]], int]:
+    """Bytes by direction for each op that causes copies, and those of results."""
+    producer = {register: task for task in plan.tasks for register in task.outputs}
+    readers: dict[int, str] = {}
+    for task in plan.tasks:
+        if task.kind in (TaskKind.COMPUTE, TaskKind.FOREIGN_OUTPUT):
+            for register in task.inputs:
+                if register is not None:
+                    readers.setdefault(register, _reader(task.name, task.kind))
+    copied: dict[str, Counter[str]] = {}
+    results = 0
+    for task in reversed(plan.tasks):
+        if task.kind not in _COPIES:
+            continue
+        (source,), (made,) = task.inputs, task.outputs
+        assert source is not None
+        # A copy that feeds another copy belongs to whoever reads the last one.
+        reader = readers.get(made, "")
+        if source in producer and producer[source].kind in _COPIES:
+            readers.setdefault(source, reader)
+        nbytes = plan.registers[made].spec.nbytes
+        if reader:
+            copied.setdefault(reader, Counter())[_COPIES[task.kind]] += nbytes
+        else:
+            results += nbytes
+    return copied, results
+
+
+def _reader(name: str, kind: TaskKind) -> str:
+    """The op that reads; nobody, for what the caller gets."""
+    return name if kind is TaskKind.COMPUTE else ""
+
+
+def _constant_bytes(plan: Plan) -> int:
+    return sum(r.spec.nbytes for r in plan.registers if r.constant is not None)
+
+
+def _kernels(decision: Decision, registry: BackendRegistry) -> tuple[str, ...]:
+    if not decision.kernels:
+        return ()
+    backend = registry.backend(decision.placed.tag)
+    origin = backend.distribution or backend.tag
+    texts = [f"{origin}: {op} for {entry.match}" for op, entry in decision.kernels]
+    return tuple(dict.fromkeys(texts))
+
+
+def _dtype(decision: Decision) -> str:
+    specs = [spec for spec in decision.call.inputs if spec is not None] or [*decision.call.outputs]
+    return specs[0].dtype.name
+
+
+def _device(placement: Placement) -> str:
+    return f"{placement.tag}:{placement.devices[0][1]}"

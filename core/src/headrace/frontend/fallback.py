@@ -1,0 +1,29 @@
+"""What the user said should become of ops that their device cannot run."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.compiler.decision import Fallback
+from headrace.errors import JobError
+
+VARIABLE = "HEADRACE_FALLBACK"
+
+
+def fallback_of(given: str | None) -> Fallback:
+    """The policy ``given``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
+
+    Raises:
+        JobError: it is none.
+
+    Example:
+        >>> str(fallback_of("warn"))
+        'warn'
+    """
+    source = "fallback" if given is not None else VARIABLE
+    text = given if given is not None else os.environ.get(VARIABLE) or Fallback.ERROR
+    try:
+        return Fallback(text)
+    except ValueError:
+        known = ", ".join(Fallback)
+        raise JobError(f"{source} is {text!r}; it must be one of {known}") from None

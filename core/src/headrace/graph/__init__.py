@@ -1,0 +1,15 @@
+"""Job graphs: what a job computes, for the compiler and for the passes of plugins.
+
+Start with ``job_graph.py``; a plugin's pass takes a ``JobGraph``, changes it with a
+``GraphEditor``, and returns what that made.
+"""
+
+from headrace.graph.editor import GraphEditor
+from headrace.graph.entries import OpEntry, PassEntry
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.op_source import CORE_OPS, OpSource
+
+__all__ = [
+    "CORE_OPS", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry", "OpSource",
+    "PassEntry",
+]  # fmt: skip

@@ -1,0 +1,133 @@
+"""``GraphEditor``: what a pass needs to put one op in the place of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from headrace.errors import GraphError
+from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.ops import Op, Tensor, make_call
+from headrace.tensor_spec import TensorSpec
+
+
+class GraphEditor:
+    """A copy of a job graph with the changes that a pass makes; used by one thread.
+
+    It shows the ops of one device: those of others are not a pass's business.
+    """
+
+    def __init__(self, graph: JobGraph, tag: str) -> None:
+        """Begin with ``graph`` as it is.
+
+        Args:
+            graph: what the pass was given; stays as it is.
+            tag: the device whose ops may be changed.
+        """
+        self._graph = graph
+        self._tag = tag
+        self._ops = {op.call.name: op for op in graph.ops}
+        self._results = {tensor.name for _, tensor in graph.outputs}
+
+    def ops(self, op: str) -> tuple[JobOp, ...]:
+        """The ops called ``op`` on the device, in topological order, as things stand."""
+        return tuple(
+            found
+            for found in self._ops.values()
+            if found.call.op == op and found.placement.tag == self._tag
+        )
+
+    def maker(self, tensor: str | None) -> JobOp | None:
+        """The op on the device that makes ``tensor``; None for an input, a constant, or another."""
+        for op in self._ops.values():
+            if tensor in op.outputs and op.placement.tag == self._tag:
+                return op
+        return None
+
+    def users(self, tensor: str) -> tuple[JobOp, ...]:
+        """The ops that read ``tensor``, on any device."""
+        return tuple(op for op in self._ops.values() if tensor in op.inputs)
+
+    def is_private(self, op: JobOp, user: JobOp) -> bool:
+        """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
+        return op.placement == user.placement and all(
+            tensor not in self._results and self.users(tensor) in ((), (user,))
+            for tensor in op.outputs
+        )
+
+    def replace(
+        self,
+        chain: Sequence[JobOp],
+        op: type[Op],
+        inputs: Sequence[str | None],
+        attrs: Mapping[str, object] = MappingProxyType({}),
+    ) -> JobOp:
+        """Put one op in the place of a chain; it makes the tensors that the last op made.
+
+        Args:
+            chain: ops of one placement, the last one last; nobody else needs what the others make.
+            op: the class of the new op: a plugin's own, or one of ``headrace.ops``.
+            inputs: the tensors it reads, in schema order.
+            attrs: its attributes.
+
+        Raises:
+            GraphError: an op is not in the graph, others need what is to vanish, or the new op
+                makes other shapes or dtypes than the last of the chain.
+            OpError: the op does not take these inputs or attributes.
+        """
+        *before, last = chain
+        for old in chain:
+            if self._ops.get(old.call.name) is not old:
+                raise GraphError(f"{old.call} is not in the graph; it may have been replaced")
+            if old.placement != last.placement or old.placement.tag != self._tag:
+                raise GraphError(f"{old.call} is placed on '{old.placement}', not with {last.call}")
+        inside = {old.call.name for old in chain}
+        for old in before:
+            for tensor in old.outputs:
+                outside = [u.call for u in self.users(tensor) if u.call.name not in inside]
+                if outside or tensor in self._results:
+                    who = str(outside[0]) if outside else "the caller"
+                    raise GraphError(f"{who} needs {tensor!r} of {old.call}, which would vanish")
+        specs = [None if name is None else self._spec(name) for name in inputs]
+        call = make_call(
+            op,
+            last.call.name,
+            specs,
+            attrs,
+            outputs=len(last.outputs),
+            location=last.call.location,
+        )
+        if call.outputs != last.call.outputs:
+            made, wanted = (", ".join(map(str, c.outputs)) for c in (call, last.call))
+            raise GraphError(f"{call} would make {made}, where {last.call} makes {wanted}")
+        padded = (*inputs, *(None,) * (len(call.inputs) - len(inputs)))
+        new = JobOp(call, padded, last.outputs, last.placement)
+        for old in before:
+            del self._ops[old.call.name]
+        self._ops[new.call.name] = new  # keeps its place in the order
+        return new
+
+    def finish(self) -> JobGraph:
+        """The graph with the changes; the one that the editor began with when there are none."""
+        ops = tuple(self._ops.values())
+        return self._graph if ops == self._graph.ops else replace(self._graph, ops=ops)
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor called ``name``, with its spec.
+
+        Raises:
+            GraphError: there is none.
+        """
+        return Tensor(name, self._spec(name))
+
+    def _spec(self, name: str) -> TensorSpec:
+        if name in self._graph.constants:
+            return TensorSpec.of(self._graph.constants[name])
+        for tensor in self._graph.inputs:
+            if tensor.name == name:
+                return tensor.spec
+        for op in self._ops.values():
+            if name in op.outputs:
+                return op.call.outputs[op.outputs.index(name)]
+        raise GraphError(f"job {self._graph.name!r} has no tensor {name!r}")

@@ -1,0 +1,257 @@
+"""The job graph: what a job computes, logically; and the builder that makes one.
+
+A ``JobGraph`` is immutable. Ops are in topological order; every tensor has one producer: an op, a
+job input, or a constant. Tracing, the ONNX importer and decompositions all build with
+``JobGraphBuilder``, which checks and infers each op as it is added and folds those whose inputs
+are all constant: a tensor whose value is known while building is never computed at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from headrace import numpy_ops
+from headrace.errors import GraphError
+from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.op_call import OpCall
+from headrace.ops import Tensor, make_call
+from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+
+FOLD_LIMIT_BYTES = 64 << 20
+"""A constant larger than this and than all its sources is left to be computed on the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOp:
+    """One op of a job: the checked call, the tensors it reads and makes, and where it runs."""
+
+    call: OpCall
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str, ...]
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobGraph:
+    """A job.
+
+    Attributes:
+        name: name of the job.
+        placement: where its inputs enter and constants belong when nothing else says so.
+        inputs: what is fed, in order.
+        outputs: (result name, tensor), in order. A tensor may be an op's, an input's or a
+            constant's, and may be named by several results.
+        ops: in topological order.
+        constants: values of constant tensors, by tensor name; never written.
+    """
+
+    name: str
+    placement: Placement
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[tuple[str, Tensor], ...]
+    ops: tuple[JobOp, ...]
+    constants: Mapping[str, Array]
+
+
+class JobGraphBuilder:
+    """Builds one job graph; used by one thread."""
+
+    def __init__(
+        self,
+        name: str,
+        placement: Placement,
+        *,
+        fold: bool = True,
+        ops: OpSource = CORE_OPS,
+    ) -> None:
+        """Begin an empty graph.
+
+        Args:
+            name: of the job.
+            placement: where ops are placed that no ``placed`` block places.
+            fold: compute at once what depends on constants alone; without it even an op that takes
+                no input is left to its device.
+        """
+        self.name = name
+        self._may_fold = fold
+        self._ops_known = ops
+        self._placement = placement
+        self._default = placement
+        self._inputs: list[Tensor] = []
+        self._outputs: list[tuple[str, Tensor]] = []
+        self._ops: list[JobOp] = []
+        self._constants: dict[str, Array] = {}
+        self._tensors: dict[str, TensorSpec] = {}
+        self._op_names: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    @property
+    def placement(self) -> Placement:
+        """Where the next op is placed."""
+        return self._placement
+
+    @contextmanager
+    def placed(self, placement: Placement) -> Iterator[None]:
+        """Place the ops that are added inside the ``with`` block."""
+        before, self._placement = self._placement, placement
+        try:
+            yield
+        finally:
+            self._placement = before
+
+    def input(self, name: str, spec: TensorSpec) -> Tensor:
+        """Declare what is fed under ``name``.
+
+        Raises:
+            GraphError: the name is taken.
+        """
+        tensor = self._define(name, spec)
+        self._inputs.append(tensor)
+        return tensor
+
+    def constant(self, value: Array, name: str | None = None) -> Tensor:
+        """Add a tensor whose value is known. ``value`` is kept, not copied: do not write to it.
+
+        Raises:
+            GraphError: the name is taken.
+            DTypeError: its dtype is no tensor dtype.
+        """
+        array = np.ascontiguousarray(value).reshape(value.shape)
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        tensor = self._define(name or self._fresh("constant"), TensorSpec.of(array))
+        self._constants[tensor.name] = array
+        return tensor
+
+    def value(self, tensor: Tensor) -> Array | None:
+        """The value of ``tensor`` when it is known while building, else None."""
+        return self._constants.get(tensor.name)
+
+    def op(
+        self,
+        op: str,
+        inputs: Sequence[Tensor | None],
+        *,
+        outputs: int = 1,
+        name: str | None = None,
+        location: str = "",
+        attrs: Mapping[str, object] = MappingProxyType({}),
+        **more_attrs: object,
+    ) -> tuple[Tensor, ...]:
+        """Check, infer and add an op at the current placement; returns its outputs.
+
+        Attributes are given by keyword, or as the mapping ``attrs``.
+
+        Raises:
+            OpError: the op is unknown, or does not take these inputs or attributes.
+            GraphError: ``name`` is taken, or an input is not a tensor of this graph.
+        """
+        schema = self._ops_known.op(op).op
+        node = name or self._fresh(op, tuple(f"/{output.name}" for output in schema.outputs))
+        if node in self._op_names:
+            raise GraphError(f"job {self.name!r} has two ops called {node!r}")
+        self._op_names.add(node)
+        for tensor in inputs:
+            if tensor is not None and self._tensors.get(tensor.name) != tensor.spec:
+                raise GraphError(
+                    f"{op} {node!r} reads {tensor.name!r}, which is no tensor of job {self.name!r}"
+                )
+        specs = [None if t is None else t.spec for t in inputs]
+        call = make_call(
+            schema, node, specs, {**attrs, **more_attrs}, outputs=outputs, location=location
+        )
+        names: tuple[str | None, ...] = tuple(None if t is None else t.name for t in inputs)
+        names += (None,) * (len(call.inputs) - len(names))
+        folded = self._fold(call, names) if self.folds(call, names) else None
+        made = tuple(
+            self._define(f"{node}/{out.name}", spec)
+            for out, spec in zip(schema.outputs, call.outputs, strict=False)
+        )
+        if folded is not None:
+            self._constants.update(zip((t.name for t in made), folded, strict=True))
+        else:
+            made_names = tuple(t.name for t in made)
+            self._ops.append(JobOp(call, names, made_names, self._placement))
+        return made
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
+        self._op_names.update(names)
+
+    def adopt(self, op: JobOp, inputs: Sequence[str | None]) -> tuple[Tensor, ...]:
+        """Add an op of another graph as it is, reading ``inputs``; its names must be free here.
+
+        For passes: the call was checked when it was first added, and is not checked again.
+        """
+        self._op_names.add(op.call.name)
+        self._ops.append(replace(op, inputs=tuple(inputs)))
+        return tuple(map(self._define, op.outputs, op.call.outputs))
+
+    def output(self, name: str, tensor: Tensor) -> None:
+        """Return ``tensor`` to the caller under ``name``.
+
+        Raises:
+            GraphError: another result has this name, or ``tensor`` is of another graph.
+        """
+        if self._tensors.get(tensor.name) != tensor.spec:
+            raise GraphError(
+                f"result {name!r} is {tensor.name!r}, which is no tensor of job {self.name!r}; "
+                "return what this job computes"
+            )
+        if any(name == other for other, _ in self._outputs):
+            raise GraphError(f"job {self.name!r} has two results called {name!r}")
+        self._outputs.append((name, tensor))
+
+    def finish(self) -> JobGraph:
+        """The graph built so far."""
+        return JobGraph(
+            self.name,
+            self._default,
+            tuple(self._inputs),
+            tuple(self._outputs),
+            tuple(self._ops),
+            MappingProxyType(dict(self._constants)),
+        )
+
+    def folds(self, call: OpCall, names: Sequence[str | None]) -> bool:
+        """True when ``op`` computes ``call`` at once: all inputs are known and it is worth it.
+
+        Args:
+            call: the complete call.
+            names: the tensors it reads; None for an absent optional input.
+        """
+        if not self._may_fold or any(
+            name is not None and name not in self._constants for name in names
+        ):
+            return False
+        made = sum(spec.nbytes for spec in call.outputs)
+        # A source that is read twice counts once, or concatenations of a constant with itself
+        # would double it without end.
+        sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
+        return made <= max(FOLD_LIMIT_BYTES, sources) and self._ops_known.op(call.op).computes
+
+    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
+        arrays = [None if name is None else self._constants[name] for name in names]
+        return numpy_ops.evaluate(call, arrays, self._ops_known.op(call.op).compute)
+
+    def _define(self, name: str, spec: TensorSpec) -> Tensor:
+        if name in self._tensors:
+            raise GraphError(f"job {self.name!r} has two tensors called {name!r}")
+        self._tensors[name] = spec
+        return Tensor(name, spec)
+
+    def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
+        """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
+        while True:
+            number = self._counts.get(stem, 0)
+            self._counts[stem] = number + 1
+            name = f"{stem}_{number}"
+            if name not in self._op_names and self._tensors.keys().isdisjoint(
+                (name, *(name + suffix for suffix in suffixes))
+            ):
+                return name

@@ -1,0 +1,38 @@
+"""Where graphs learn what an op is. Nothing global: a registry knows the ops of its plugins."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headrace.graph.entries import OpEntry
+from headrace.numpy_ops import FUNCTIONS
+from headrace.ops import get_op
+
+
+class OpSource(Protocol):
+    """Knows ops by name."""
+
+    def op(self, name: str) -> OpEntry:
+        """Return the op called ``name``.
+
+        Raises:
+            UnknownOpError: there is none.
+            DeviceUnavailableError: the name is that of a plugin's op, and the plugin cannot be had.
+        """
+
+
+class CoreOps:
+    """The ops of core."""
+
+    def op(self, name: str) -> OpEntry:
+        """As ``OpSource.op``; plugins' ops are unknown here."""
+        return OpEntry("", get_op(name), FUNCTIONS.get(name))
+
+
+CORE_OPS = CoreOps()
+"""The ops of core and no others."""
+
+
+def tag_of(op: str) -> str:
+    """The device tag in the name of a plugin's op; empty for an op of core."""
+    return op.rpartition(".")[0]

@@ -1,0 +1,85 @@
+"""Explanations of models: the ops of a job, put back to the nodes that they came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.frontend.explain import ExplainedOp, Explanation
+from headrace.onnx.graphs import order
+from headrace.onnx.read import ModelFile
+from headrace.onnx.text import place
+
+CONSTANT = "constant"
+"""How a node runs that depends on no input: not at all; its value is known."""
+
+UNUSED = "unused"
+"""How a node runs that no output needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedNode:
+    """One node of a model.
+
+    Attributes:
+        node: where it is, as messages name it.
+        op_type: its ONNX op.
+        how: the least favourable of its ops: ``kernel``, ``decomposed``, ``fallback``,
+            ``unsupported``; or ``constant`` or ``unused`` for a node that became no op.
+        ops: what it became.
+    """
+
+    node: str
+    op_type: str
+    how: str
+    ops: tuple[ExplainedOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedModel:
+    """A model on a device.
+
+    Attributes:
+        device: where it was asked to run.
+        nodes: of its main graph, in order.
+        job: the job that it became.
+    """
+
+    device: str
+    nodes: tuple[ExplainedNode, ...]
+    job: Explanation
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes run in which way."""
+        return dict(Counter(node.how for node in self.nodes))
+
+
+_RANK = ("kernel", "decomposed", "fallback", "unsupported")
+
+
+def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedModel:
+    """Group the ops of ``job`` by the nodes of ``file``.
+
+    A node that calls a function of the model, or takes a branch, has the ops of what is inside.
+    """
+    by_place: dict[str, list[ExplainedOp]] = {}
+    for op in job.ops:
+        by_place.setdefault(op.location, []).append(op)
+    graph = file.graph
+    live = {id(node) for node in order(graph.node, [o.name for o in graph.output], file.name)}
+    nodes = []
+    for node in graph.node:
+        where = place(file.name, node)
+        ops = tuple(_inside(where, by_place))
+        nothing = CONSTANT if id(node) in live else UNUSED
+        how = max((op.how for op in ops), key=_RANK.index, default=nothing)
+        nodes.append(ExplainedNode(where, node.op_type, how, ops))
+    return ExplainedModel(device, tuple(nodes), job)
+
+
+def _inside(where: str, by_place: dict[str, list[ExplainedOp]]) -> Iterator[ExplainedOp]:
+    """Ops of the node itself, and of what is nested in it."""
+    for location, ops in by_place.items():
+        if location == where or location.startswith(f"{where}: "):
+            yield from ops

@@ -1,0 +1,354 @@
+"""Ops and passes that plugins bring: used by name, run in order, held to their own device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plugin_ops import AddRelu, add_relu, fuse, hello
+from toy_backends import near
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
+from headrace.compiler.pipeline import compile_job
+from headrace.device import KernelEntry
+from headrace.errors import (
+    DeviceUnavailableError,
+    GraphError,
+    PluginError,
+    UnknownOpError,
+)
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph import GraphEditor, JobGraph, JobGraphBuilder, JobOp, OpEntry, PassEntry
+from headrace.numpy_ops import NumpyKernel
+from headrace.ops import Input, Op, Tensor
+from headrace.placement import Placement
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import TensorSpec
+
+X = np.array([1, -2, 3], np.float32)
+SPEC = TensorSpec.of(X)
+
+
+def registry_of(*rewrites: Callable[[JobGraph], JobGraph], **more: Any) -> BackendRegistry:
+    return BackendRegistry.from_modules({"hello": hello(*rewrites, **more), "near": near()})
+
+
+def job() -> JobGraph:
+    """relu(x + x) on ``hello``, then relu(. + w) on ``near``, then relu(. + x) on ``hello``."""
+    builder = JobGraphBuilder("job", Placement.of_device("hello"))
+    x = builder.input("x", SPEC)
+    (a,) = builder.op("add", [x, x], name="add_first")
+    (b,) = builder.op("relu", [a], name="first")
+    with builder.placed(Placement.of_device("near")):
+        w = builder.constant(np.full(3, -7, np.float32), "w")
+        (c,) = builder.op("add", [b, w], name="add_near")
+        (d,) = builder.op("relu", [c], name="near")
+    (e,) = builder.op("add", [d, x], name="add_last")
+    (f,) = builder.op("relu", [e], name="last")
+    builder.output("y", f)
+    return builder.finish()
+
+
+def expected(x: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
+    """What ``job`` computes, said apart."""
+    return np.maximum(np.maximum(np.maximum(x + x, 0) - 7, 0) + x, 0)
+
+
+def names(graph: JobGraph) -> list[str]:
+    return [op.call.op for op in graph.ops]
+
+
+def test_headrace_ops_are_used_by_name() -> None:
+    """A job applies a plugin's op with its attributes, on its device and on another."""
+    with flow.Session(registry_of()) as session:
+
+        @flow.global_function(session=session)
+        def fused(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:  # type: ignore[valid-type]
+            with flow.scope.placement("hello", "0:0"):
+                return cast(tp.Numpy, flow.apply_op("hello.add_relu", [x, x], gain=2.0))
+
+        np.testing.assert_array_equal(fused(X), [4, 0, 12])
+
+
+def test_headrace_ops_run_elsewhere_by_decomposition() -> None:
+    """A device that has no kernel for a plugin's op runs it in simpler ops."""
+    registry = BackendRegistry.from_modules(
+        {"hello": hello(), "near": near(("add", "relu", "multiply"))}
+    )
+    builder = JobGraphBuilder("job", Placement.of_device("near"), ops=registry)
+    x = builder.input("x", SPEC)
+    builder.output("y", builder.op("hello.add_relu", [x, x], gain=3.0)[0])
+    with CompiledJob(builder.finish(), registry) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": X})["y"], [6, 0, 18])
+
+
+def test_headrace_ops_of_constants_are_folded() -> None:
+    """With a numpy computation an op of constants leaves a constant; without, it is left alone."""
+    for compute, left in ((add_relu, []), (None, ["hello.add_relu"])):
+        registry = registry_of(ops=[OpEntry("hello", AddRelu, compute)])
+        builder = JobGraphBuilder("job", Placement.of_device("hello"), ops=registry)
+        one = builder.constant(X)
+        (made,) = builder.op("hello.add_relu", [one, one])
+        assert names(builder.finish()) == left
+        value = builder.value(made)
+        assert value is None if left else np.array_equal(value, [2, 0, 6])  # type: ignore[arg-type]
+
+
+def test_an_unknown_op_of_a_plugin_names_the_nearest() -> None:
+    """A misspelt op and an op of a plugin that is not there are told apart."""
+    registry = registry_of()
+    with pytest.raises(UnknownOpError, match=r"did you mean hello\.add_relu"):
+        registry.op("hello.add_rleu")
+    with pytest.raises(DeviceUnavailableError, match="strange"):
+        registry.op("strange.add_relu")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("relu", "the name must be 'hello.' and a word"),
+        ("other.relu", "the name must be 'hello.' and a word"),
+        ("hello.", "the name must be 'hello.' and a word"),
+        ("hello.a.b", "the name must be 'hello.' and a word"),
+        (None, "an op called None"),
+    ],
+)
+def test_headrace_ops_have_names_of_their_own(name: object, message: str) -> None:
+    """No plugin takes a name of core or of another plugin."""
+    op = type("Strange", (AddRelu,), {"name": name})
+    registry = registry_of(ops=[OpEntry("hello", op)])
+    with pytest.raises(DeviceUnavailableError, match=message):
+        registry.backend("hello")
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([OpEntry("hello", 7)], "a subclass of headrace.ops.Op"),  # type: ignore[arg-type]
+        ([OpEntry("hello", AddRelu), OpEntry("hello", AddRelu)], "twice"),
+        ([OpEntry("hello", AddRelu, 7)], "cannot be called"),  # type: ignore[arg-type]
+        ([OpEntry("hello", type("Raw", (Op,), {"name": "hello.raw"}))], "has no infer"),
+        (
+            [OpEntry("hello", type("Raw", (AddRelu,), {"inputs": Input("x")}))],
+            "must be a tuple of Input",
+        ),
+    ],
+)
+def test_headrace_ops_are_checked(entries: list[OpEntry], message: str) -> None:
+    """A wrong record is told when the plugin loads."""
+    with pytest.raises(DeviceUnavailableError, match=message):
+        registry_of(ops=entries).backend("hello")
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([PassEntry("hello", "", fuse)], "must be a word"),
+        ([PassEntry("hello", "a", fuse), PassEntry("hello", "a", fuse)], "two passes called 'a'"),
+        ([PassEntry("hello", "a", 7)], "cannot be called"),  # type: ignore[arg-type]
+        ([PassEntry("near", "a", fuse)], "answers for its own device only"),
+        ([7], "must return PassEntry records"),
+    ],
+)
+def test_headrace_passes_are_checked(entries: list[PassEntry], message: str) -> None:
+    """A wrong record is told when the plugin loads."""
+    with pytest.raises(DeviceUnavailableError, match=message):
+        registry_of(passes=entries).backend("hello")
+
+
+def test_kernels_for_ops_of_other_plugins() -> None:
+    """A kernel for an op of a plugin that is not installed harms nobody; a misspelt one is told."""
+    other = KernelEntry("hello", "absent.op", NumpyKernel)
+    assert registry_of(kernels=[other]).backend("hello").kernels.entries("absent.op")
+    wrong = KernelEntry("hello", "hello.add_rleu", NumpyKernel)
+    with pytest.raises(DeviceUnavailableError, match=r"did you mean 'hello\.add_relu'"):
+        registry_of(kernels=[wrong]).backend("hello")
+
+
+def test_headrace_passes_fuse_ops_of_their_device() -> None:
+    """The pair on ``near`` stays; both on ``hello`` are fused; numbers are the same."""
+    registry = registry_of(fuse)
+    graph = run_plugin_passes(job(), registry)
+    assert names(graph) == ["hello.add_relu", "add", "relu", "hello.add_relu"]
+    with CompiledJob(job(), registry) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": X})["y"], expected())
+
+
+def test_headrace_passes_run_in_order_when_their_device_is_used() -> None:
+    """In the order given, and not for a job that is elsewhere."""
+    ran: list[str] = []
+
+    def noting(name: str) -> PassEntry:
+        def rewrite(graph: JobGraph) -> JobGraph:
+            ran.append(name)
+            return graph
+
+        return PassEntry("hello", name, rewrite)
+
+    registry = registry_of(passes=[noting("b"), noting("a")])
+    compile_job(job(), registry)
+    assert ran == ["b", "a"]
+    builder = JobGraphBuilder("elsewhere", Placement.of_device("near"))
+    builder.output("y", builder.op("relu", [builder.input("x", SPEC)])[0])
+    compile_job(builder.finish(), registry)
+    assert ran == ["b", "a"]
+
+
+def test_an_op_that_others_need_is_not_fused() -> None:
+    """What a result or another op reads does not vanish."""
+    builder = JobGraphBuilder("job", Placement.of_device("hello"))
+    x = builder.input("x", SPEC)
+    (a,) = builder.op("add", [x, x])
+    (b,) = builder.op("relu", [a])
+    builder.output("a", a)
+    builder.output("b", b)
+    graph = builder.finish()
+    assert fuse(graph) is graph
+    editor = GraphEditor(graph, "hello")
+    with pytest.raises(GraphError, match="would vanish"):
+        editor.replace(graph.ops, AddRelu, ["x", "x"])
+    two = builder.constant(np.ones(2, np.float32), "two")
+    wider = GraphEditor(builder.finish(), "hello")
+    with pytest.raises(GraphError, match="would make"):
+        wider.replace([graph.ops[1]], AddRelu, [two.name, two.name])
+
+
+def _op(graph: JobGraph, name: str) -> JobOp:
+    return next(op for op in graph.ops if op.call.name == name)
+
+
+def _with(graph: JobGraph, name: str, **changes: Any) -> JobGraph:
+    ops = [replace(op, **changes) if op.call.name == name else op for op in graph.ops]
+    return replace(graph, ops=tuple(ops))
+
+
+def _wrong_call(graph: JobGraph) -> JobGraph:
+    call = _op(graph, "last").call
+    return _with(graph, "last", call=replace(call, op="add"))
+
+
+def _fail(graph: JobGraph) -> JobGraph:
+    raise RuntimeError("out of ideas")
+
+
+def _exit(graph: JobGraph) -> JobGraph:
+    raise SystemExit(0)
+
+
+ILLEGAL: dict[str, tuple[Callable[[JobGraph], Any], str]] = {
+    "raises": (_fail, "raised RuntimeError: out of ideas"),
+    "exits": (_exit, "raised SystemExit"),
+    "none": (lambda g: None, "returned NoneType; it must return a JobGraph"),
+    "renames": (lambda g: replace(g, name="mine"), "changed the name"),
+    "moves-the-job": (
+        lambda g: replace(g, placement=Placement.of_device("near")),
+        "changed the placement",
+    ),
+    "drops-an-input": (lambda g: replace(g, inputs=()), "changed the inputs"),
+    "drops-a-result": (lambda g: replace(g, outputs=()), "changed the results"),
+    "renames-a-result": (
+        lambda g: replace(g, outputs=(("z", g.outputs[0][1]),)),
+        "changed the results",
+    ),
+    "wrong-result": (
+        lambda g: replace(g, outputs=(("y", Tensor("near/y", SPEC)),)),
+        "which it did not compute",
+    ),
+    "drops-a-foreign-op": (
+        lambda g: replace(g, ops=tuple(op for op in g.ops if op.call.name != "near")),
+        "changed relu 'near'",
+    ),
+    "rewires-a-foreign-op": (
+        lambda g: _with(g, "near", inputs=("x",)),
+        "changed relu 'near'",
+    ),
+    "takes-a-foreign-op": (
+        lambda g: _with(g, "near", placement=Placement.of_device("hello")),
+        "changed relu 'near'",
+    ),
+    "gives-an-op-away": (
+        lambda g: _with(g, "last", placement=Placement.of_device("near")),
+        "changed relu 'last'",
+    ),
+    "changes-a-weight": (
+        lambda g: replace(g, constants={"w": np.zeros(3, np.float32)}),
+        "changed the value of 'w'",
+    ),
+    "cycle": (lambda g: _with(g, "first", inputs=("last/y",)), "left a bad graph"),
+    "duplicate": (lambda g: replace(g, ops=(*g.ops, g.ops[-1])), "left a bad graph"),
+    "undefined": (lambda g: _with(g, "first", inputs=("nothing",)), "left a bad graph"),
+    "wrong-call": (_wrong_call, "left a bad graph"),
+    "no-ops": (lambda g: replace(g, ops=cast(Any, None)), "left no graph at all"),
+}
+
+
+@pytest.mark.parametrize("what", ILLEGAL)
+def test_headrace_passes_that_break_a_rule_are_named(what: str) -> None:
+    """An illegal pass is an error with plugin, pass and deed; its graph is unharmed."""
+    rewrite, message = ILLEGAL[what]
+    registry = registry_of(passes=[PassEntry("hello", "break_it", rewrite)])
+    graph = job()
+    ops = graph.ops
+    with pytest.raises(PluginError, match="pass 'break_it' of module headrace_hello") as caught:
+        compile_job(graph, registry)
+    assert message in str(caught.value)
+    assert "device 'hello'" in str(caught.value)
+    assert graph.ops is ops
+
+
+def test_a_session_survives_a_pass_that_raises() -> None:
+    """The next call of the session runs, once the pass does not raise."""
+    broken = [True]
+
+    def sometimes(graph: JobGraph) -> JobGraph:
+        return _fail(graph) if broken else graph
+
+    with flow.Session(registry_of(sometimes)) as session:
+
+        @flow.global_function(session=session)
+        def twice(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:  # type: ignore[valid-type]
+            with flow.scope.placement("hello", "0:0"):
+                return cast(tp.Numpy, flow.relu(x + x))
+
+        with pytest.raises(PluginError, match="out of ideas"):
+            twice(X)
+        broken.clear()
+        np.testing.assert_array_equal(twice(X), [2, 0, 6])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "relu"]), st.booleans()), max_size=8), st.data())
+def test_any_legal_fusion_keeps_results(steps: list[tuple[str, bool]], data: st.DataObject) -> None:
+    """A pass that fuses some of the pairs it could fuse changes no number."""
+
+    def some(graph: JobGraph) -> JobGraph:
+        editor = GraphEditor(graph, "hello")
+        for relu in editor.ops("relu"):
+            add = editor.maker(relu.inputs[0])
+            fits = add is not None and add.call.op == "add" and editor.is_private(add, relu)
+            if add is not None and fits and data.draw(st.booleans()):
+                editor.replace([add, relu], AddRelu, add.inputs)
+        return editor.finish()
+
+    builder = JobGraphBuilder("job", Placement.of_device("hello"))
+    x = builder.input("x", SPEC)
+    tensors, values = [x], [X]
+    for op, shown in steps:
+        read = [data.draw(st.integers(0, len(tensors) - 1)) for _ in range(1 + (op == "add"))]
+        tensors.append(builder.op(op, [tensors[i] for i in read])[0])
+        arrays = [values[i] for i in read]
+        values.append(arrays[0] + arrays[1] if op == "add" else np.maximum(arrays[0], 0))
+        if shown:
+            builder.output(f"r{len(tensors)}", tensors[-1])
+    builder.output("y", tensors[-1])
+    shown_values = {f"r{i + 2}": values[i + 1] for i, (_, shown) in enumerate(steps) if shown}
+    with CompiledJob(builder.finish(), registry_of(some)) as compiled:
+        results = compiled.run({"x": X})
+    for name, value in {**shown_values, "y": values[-1]}.items():
+        np.testing.assert_array_equal(results[name], value)
