@@ -11,6 +11,8 @@ from packaging.utils import canonicalize_name
 GROUP = "headrace.backends"
 """Entry-point group of backends; an entry's name is the device tag, its value a module."""
 
+_UNNAMED = "(unnamed distribution)"
+
 
 @dataclass(frozen=True, slots=True)
 class InstalledBackend:
@@ -51,42 +53,64 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
         # Most packages have no entry points of ours; their metadata are never parsed.
         if GROUP not in (_text(distribution, "entry_points.txt") or ""):
             continue
-        name = _name(distribution)
-        if canonicalize_name(name) in seen:
+        package = _package(distribution)
+        if canonicalize_name(package.name) in seen:
             continue
-        seen.add(canonicalize_name(name))
-        found += _backends(distribution, name)
+        seen.add(canonicalize_name(package.name))
+        found += _backends(distribution, package)
     return tuple(sorted(found, key=lambda b: (b.tag, b.distribution, b.version, b.module)))
 
 
-def _backends(distribution: Distribution, name: str) -> Iterator[InstalledBackend]:
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """What a distribution's metadata say; ``fault`` is empty when they can be read."""
+
+    name: str
+    version: str = ""
+    requires: tuple[str, ...] = ()
+    fault: str = ""
+
+
+def _package(distribution: Distribution) -> _Package:
+    name = _UNNAMED
     try:
-        version = _field(distribution, "Version")
-        requires = tuple(distribution.requires or ())
+        metadata = (
+            distribution.metadata
+        )  # parsed anew at each access, which is what costs time here
+        name = _first(metadata.get_all("Name", [])) or _UNNAMED  # never raises for an absent field
+        requires = metadata.get_all("Requires-Dist") or distribution.requires or ()
+        return _Package(name, _first(metadata.get_all("Version", [])), tuple(requires))
+    except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
+        return _Package(name, fault=_unreadable(error))
+
+
+def _backends(distribution: Distribution, package: _Package) -> Iterator[InstalledBackend]:
+    fault = package.fault
+    pairs: list[tuple[str, str]] = []
+    try:
         entries: EntryPoints = distribution.entry_points.select(group=GROUP)
         pairs = [(entry.name, entry.value) for entry in entries]
-    except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
-        fault = f"its metadata cannot be read: {type(error).__name__}: {error}"
-        yield InstalledBackend(name.removeprefix("headrace-"), "", name, fault=fault)
+    except Exception as error:  # noqa: BLE001 - as above
+        fault = fault or _unreadable(error)
+    if fault:
+        tag = package.name.removeprefix("headrace-")
+        yield InstalledBackend(tag, "", package.name, fault=fault)
         return
     for tag, module in pairs:
-        fault = ""
-        if not version:
+        if not package.version:
             fault = "its metadata have no version"
         elif not all(part.isidentifier() for part in module.split(".")):
             fault = f"entry point {tag} = {module!r} does not name a module, like package.plugin"
-        yield InstalledBackend(tag, module, name, version, requires, fault)
+        else:
+            fault = ""
+        yield InstalledBackend(tag, module, package.name, package.version, package.requires, fault)
 
 
-def _name(distribution: Distribution) -> str:
-    try:
-        return _field(distribution, "Name") or "(unnamed distribution)"
-    except Exception:  # noqa: BLE001 - as above; the fault is reported by _backends
-        return "(unnamed distribution)"
+def _unreadable(error: Exception) -> str:
+    return f"its metadata cannot be read: {type(error).__name__}: {error}"
 
 
-def _field(distribution: Distribution, name: str) -> str:
-    values: list[str] = distribution.metadata.get_all(name, [])  # never raises for an absent field
+def _first(values: Sequence[str]) -> str:
     return values[0] if values else ""
 
 
