@@ -14,9 +14,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.errors import DeviceError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.registry.registry import default_registry
 from headrace.tensor_spec import TensorSpec

@@ -17,8 +17,8 @@ LIGHT = {"headrace", "google", "ml_dtypes", "numpy", "packaging", "pluggy"}
 """Top-level modules that `import headrace` may bring: its own and its light dependencies."""
 
 OPEN_TO_PLUGINS = {
-    "device", "dtypes", "errors", "hookspecs", "ids", "memory_case", "numpy_ops", "op_call",
-    "ops", "tensor_spec",
+    "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case", "numpy_ops",
+    "op_call", "ops", "tensor_spec",
 }  # fmt: skip
 
 # One planted fault for each contract: (contract, package, text of a new module in it).

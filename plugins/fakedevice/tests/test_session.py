@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.device import KernelEntry, OpCall
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry

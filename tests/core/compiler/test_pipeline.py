@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from toy_backends import near
 
-from headrace.compiler.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuilder
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.pipeline import compile_job
 from headrace.errors import (
@@ -19,6 +18,7 @@ from headrace.errors import (
     UnknownOpError,
     UnsupportedError,
 )
+from headrace.graph.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuilder
 from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
 from headrace.plan import dump, encode

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from headrace.compiler.job_graph import JobGraph
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
+from headrace.graph.job_graph import JobGraph
 from headrace.onnx.importer import Importer
 from headrace.onnx.node import ValueNeeded
 from headrace.onnx.read import read_model

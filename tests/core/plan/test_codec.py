@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.compiler.pipeline import compile_job
 from headrace.dtypes import float16
 from headrace.errors import PlanError
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ids import ActorId, RegisterId
 from headrace.op_call import Attrs
 from headrace.placement import Placement

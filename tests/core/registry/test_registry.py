@@ -333,6 +333,72 @@ def test_threads_that_ask_together_get_one_backend(make_plugin: Make) -> None:
     assert calls == [1]
 
 
+@pytest.mark.parametrize("first", ["base", "toy"])
+def test_two_that_ask_for_each_other_are_both_refused(make_plugin: Make, first: str) -> None:
+    """Whichever is asked first; nothing recurses, nothing hangs, and neither is half there."""
+
+    def needs(other: str) -> Callable[[], tuple[()]]:
+        def headrace_kernels() -> tuple[()]:
+            registry.backend(other)
+            return ()
+
+        return headrace_kernels
+
+    registry = BackendRegistry.from_modules(
+        {
+            "toy": make_plugin(headrace_kernels=needs("base")),
+            "base": make_plugin("base", headrace_kernels=needs("toy")),
+        }
+    )
+
+    with pytest.raises(DeviceUnavailableError) as caught:
+        registry.backend(first)
+
+    assert "is being loaded and asks for itself" in str(caught.value)
+    assert [(record.tag, record.state) for record in registry.records()] == [
+        ("base", State.INVALID),
+        ("toy", State.INVALID),
+    ]
+
+
+def test_threads_that_ask_for_different_tags_load_each_once(make_plugin: Make) -> None:
+    """Sixteen threads, four backends that ask for each other in a chain: no deadlock."""
+    tags = ["a", "b", "c", "d"]
+    calls: list[str] = []
+    started = threading.Barrier(16)
+
+    def devices(tag: str, needs: str) -> Callable[[], list[DeviceEntry]]:
+        def headrace_devices() -> list[DeviceEntry]:
+            calls.append(tag)
+            if needs:
+                registry.backend(needs)
+            return [DeviceEntry(tag)]
+
+        return headrace_devices
+
+    registry = BackendRegistry.from_modules(
+        {
+            tag: make_plugin(tag, headrace_devices=devices(tag, needs))
+            for tag, needs in zip(tags, ["b", "c", "d", ""], strict=True)
+        }
+    )
+    got: list[tuple[str, int]] = []
+
+    def ask(tag: str) -> None:
+        started.wait(timeout=30)
+        got.append((tag, id(registry.backend(tag))))
+
+    threads = [threading.Thread(target=ask, args=[tags[n % 4]], daemon=True) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+
+    assert len(got) == 16
+    assert len(set(got)) == 4
+    assert sorted(calls) == tags
+
+
 def test_from_modules_is_deaf_to_the_environment(
     make_plugin: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarKernel, far, near
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.numpy_ops import NumpyFunction, NumpyKernel
 from headrace.op_call import OpCall
 from headrace.placement import Placement

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_backends import FarBuffer, FarKernel, far, near
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.device import (
     Buffer,
     DeviceContext,
@@ -21,6 +20,7 @@ from headrace.device import (
     StreamIndexGenerator,
 )
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.op_call import OpCall

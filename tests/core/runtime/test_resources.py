@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarBuffer, far
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.device import AllocatorEntry, Buffer, Device, DeviceEntry, MemoryKind
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarBuffer, FarContext, FarKernel, far, near
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.compiler.pipeline import compile_job
 from headrace.device import Buffer, DeviceContext, DeviceContextEntry, HostBuffer, Launch
 from headrace.errors import LaunchError, PlanError, RunError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.op_call import OpCall

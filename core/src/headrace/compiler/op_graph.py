@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.compiler.job_graph import JobGraph, JobOp
 from headrace.errors import UnsupportedError
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.placement import Placement
 from headrace.sbp import NdSbp
 

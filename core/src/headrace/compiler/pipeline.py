@@ -15,13 +15,13 @@ from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.decision import Decision, Fallback
 from headrace.compiler.emit_plan import emit_plan
-from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.lower_ops import Lowered, lower_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.verify import verify_job_graph, verify_task_graph
+from headrace.graph.job_graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array

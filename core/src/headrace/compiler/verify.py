@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.task_graph import TaskGraph
 from headrace.errors import GraphError
+from headrace.graph.job_graph import JobGraph
 from headrace.plan import TaskKind
 from headrace.tensor_spec import TensorSpec
 

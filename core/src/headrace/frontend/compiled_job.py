@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from headrace import plan as plans
-from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.pipeline import compile_job
 from headrace.frontend.fallback import fallback_of
+from headrace.graph.job_graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.executor import Executor

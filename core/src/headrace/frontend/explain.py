@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.compiler.decision import Decision, How
-from headrace.compiler.job_graph import JobGraph
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.pipeline import compile_job
 from headrace.frontend.fallback import fallback_of
+from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind
 from headrace.registry.registry import BackendRegistry

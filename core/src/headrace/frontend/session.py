@@ -10,7 +10,6 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.errors import JobError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.config import FunctionConfig
@@ -19,6 +18,7 @@ from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import TensorSpec
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, JobError
 from headrace.frontend.scope import current_placement
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
 
 _BUILDER: ContextVar[JobGraphBuilder | None] = ContextVar("headrace_job", default=None)

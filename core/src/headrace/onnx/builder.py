@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.errors import ResourceLimitError
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.onnx import limits
 from headrace.ops import Tensor
 from headrace.placement import Placement

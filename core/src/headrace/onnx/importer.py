@@ -14,7 +14,6 @@ from functools import partial
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
-from headrace.compiler.job_graph import JobGraph
 from headrace.errors import (
     DTypeError,
     GraphError,
@@ -26,6 +25,7 @@ from headrace.errors import (
     UnsupportedError,
     UnsupportedModelError,
 )
+from headrace.graph.job_graph import JobGraph
 from headrace.onnx import attributes, bodies, limits, schemas, tensors
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headrace.compiler.job_graph import JobGraph
 from headrace.errors import UnsupportedModelError
+from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.importer import Importer
 from headrace.onnx.node import ValueNeeded

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.device import (
     Allocator,
     Buffer,
@@ -30,6 +29,7 @@ from headrace.device import (
 )
 from headrace.errors import HeadraceError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.compiler.job_graph import JobGraphBuilder
 from headrace.dtypes import DType
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraphBuilder
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
 from headrace.placement import Placement

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from headrace.compiler.decision import Decision, Fallback, How
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.device import KernelEntry
 from headrace.errors import FallbackWarning, UnsupportedError
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.ids import HOST_TAG
 from headrace.op_call import OpCall

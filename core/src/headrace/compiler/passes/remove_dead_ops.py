@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from headrace.compiler.job_graph import JobGraph, JobOp
+from headrace.graph.job_graph import JobGraph, JobOp
 
 
 def remove_dead_ops(graph: JobGraph) -> JobGraph:

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from headrace.compiler.job_graph import JobGraph, JobGraphBuilder
 from headrace.device import (
     Buffer,
     DeviceContext,
@@ -34,6 +33,7 @@ from headrace.errors import (
     UnsupportedError,
 )
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import Backend, BackendRegistry
