@@ -75,6 +75,10 @@ class BackendRecord:
         return f"{self.tag} ({self.origin}): {self.state}" + (f": {self.cause}" * bool(self.cause))
 
 
+LONGEST_TEXT = 2000
+"""Characters of a plugin's error that a record keeps; the exception itself stays whole."""
+
+
 def describe(error: BaseException) -> str:
     """Type and text of what a plugin raised, in one line.
 
@@ -87,6 +91,8 @@ def describe(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - whatever it is, the plugin raised `error` before
         return f"{kind}, whose text cannot be had"
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]}..."
     return f"{kind}: {text}" if text else kind
 
 

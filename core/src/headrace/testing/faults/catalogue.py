@@ -133,6 +133,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("error-without-text",
           _before("class Odd(Exception):\n    def __str__(self): return 1 // 0\nraise Odd"),
           "import-failed", "import", "Odd, whose text cannot be had"),
+    Fault("error-without-end", _before("raise ValueError('y' * 10_000_000)"),
+          "import-failed", "import", "ValueError: yyy"),
     Fault("prints-and-raises", _before("print('{\"a\": 1}')\nraise ValueError('after printing')"),
           "import-failed", "import", "ValueError: after printing"),
     # It works, and has bad manners.

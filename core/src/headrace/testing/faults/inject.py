@@ -19,6 +19,9 @@ HANG_SECONDS = 4.0
 
 LONGEST_SECONDS = 120.0
 
+LONGEST_CAUSE = 4000
+"""Characters that somebody can be asked to read."""
+
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -186,6 +189,8 @@ def _judge_doctor(fault: Fault, child: subprocess.Popen[str]) -> list[str]:
         ]
         if fault.cause not in row["cause"]:
             complaints.append(f"doctor: {fault.cause!r} is not in the cause: {row['cause']}")
+        if len(row["cause"]) > LONGEST_CAUSE:
+            complaints.append(f"doctor: the cause has {len(row['cause'])} characters")
         if not (row["hint"] or fault.works):
             complaints.append("doctor: there is no next step")
     return complaints
