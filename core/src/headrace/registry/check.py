@@ -181,6 +181,8 @@ def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:
     if kernel.op not in OPS and kernel.op not in own and not foreign:
         close = difflib.get_close_matches(str(kernel.op), [*OPS, *own], 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
+        if isinstance(name, str) and tag_of(name) == kernel.tag:
+            _refuse(f"its headrace_kernels offers op {name!r}, which headrace_ops lacks{hint}")
         _refuse(f"its headrace_kernels offers op {kernel.op!r}, which headrace does not have{hint}")
     _check_callable("headrace_kernels", kernel, "create", "match")
     priority: object = kernel.priority

@@ -18,6 +18,7 @@ from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
 from headrace.runtime.bus import Call, CallTable, new_lock
 from headrace.runtime.engine import Engine
+from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.network import Network
 from headrace.runtime.resources import Resources, default_memory_limit
@@ -69,6 +70,7 @@ class Executor:
         contexts = self._resources.contexts
         self._inline = all(context.host_synchronous for context in contexts.values())
         self._engine: Engine | None = None
+        close_at_exit(self)
 
     @property
     def runs_inline(self) -> bool:

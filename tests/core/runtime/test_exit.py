@@ -1,0 +1,76 @@
+"""A program that closes nothing ends all the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = '''
+import sys
+import threading
+import queue
+from types import SimpleNamespace
+
+import numpy as np
+import headrace as flow
+import headrace.typing as tp
+from headrace.hookspecs import hookimpl
+from headrace.registry import BackendRegistry
+from headrace.registry import registry as registries
+from toy_backends import FarContext, far
+from headrace.device import DeviceContextEntry
+
+
+class Threaded(FarContext):
+    """An ordinary thread serves the stream until its context is closed."""
+
+    def __init__(self, device, stream_index):
+        super().__init__(device, stream_index)
+        self.asked = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while (done := self.asked.get()) is not None:
+            super().synchronize()
+            done.set()
+
+    def synchronize(self):
+        done = threading.Event()
+        self.asked.put(done)
+        done.wait()
+
+    def close(self):
+        self.asked.put(None)
+        self.thread.join()
+
+
+module = far()
+module.headrace_device_contexts = hookimpl(lambda: [DeviceContextEntry("far", Threaded)])
+registries._DEFAULT = BackendRegistry.from_modules({"far": module})
+session = flow.Session() if sys.argv[1] == "session" else None
+
+@flow.global_function(session=session)
+def job(x: tp.Numpy.Placeholder((2,))) -> tp.Numpy:
+    with flow.scope.placement("far", "0:0"):
+        return flow.relu(x)
+
+print(job(np.array([-1, 2], np.float32)).tolist())
+'''
+
+
+@pytest.mark.parametrize("whose", ["default", "session"])
+def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
+    """Python waits for ordinary threads of a backend; their streams are closed before."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, whose],
+        env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("[0.0, 2.0]\n", "", 0)
