@@ -1,4 +1,4 @@
-"""A folder in which the blocks of a page of the guide are carried out as a reader would.
+"""A folder in which the blocks of the guide are carried out as a reader would.
 
 Packages that a page installs go to a folder of their own beside it, so that the environment which
 runs the tests stays as it is: `pip` is told by its variables, Python by ``PYTHONPATH``.
@@ -35,9 +35,8 @@ class Workshop:
         folder: where the page's commands run and its files are written.
     """
 
-    def __init__(self, root: Path, page: Path, examples: Path) -> None:
+    def __init__(self, root: Path, examples: Path) -> None:
         """Make the folders below ``root``; a checkout's ``examples`` are at hand in it."""
-        self._page = page.name
         self._scratch = root / "blocks"
         self._site = root / "site"
         self.folder = root / "work"
@@ -64,8 +63,8 @@ class Workshop:
             "PIP_ROOT_USER_ACTION": "ignore",
         }
 
-    def carry_out(self, block: Block) -> None:
-        """Do what a reader does with ``block``.
+    def carry_out(self, block: Block, page: str) -> None:
+        """Do what a reader does with ``block`` of ``page``.
 
         ``file=PATH`` after the language writes it there. Of a ``console`` block each command runs,
         and must print what the page says below it; it ends with code 0, or with the ``exit=N`` that
@@ -80,19 +79,17 @@ class Workshop:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, "utf-8")
         elif block.language == "console":
-            self._run_commands(block, int(notes.get("exit", 0)))
+            self._run_commands(block, page, int(notes.get("exit", 0)))
         elif block.language == "python":
-            self._run_python(block)
+            self._run_python(block, page)
         else:
-            raise AssertionError(
-                f"{self._page}:{block.line}: nobody can carry out {block.language!r}"
-            )
+            raise AssertionError(f"{page}:{block.line}: nobody can carry out {block.language!r}")
 
-    def _run_commands(self, block: Block, last_code: int) -> None:
+    def _run_commands(self, block: Block, page: str, last_code: int) -> None:
         given = list(commands(block))
-        assert given, f"{self._page}:{block.line}: a console block without a command"
+        assert given, f"{page}:{block.line}: a console block without a command"
         for index, (line, command, expected) in enumerate(given):
-            where = f"{self._page}:{line}: $ {command}"
+            where = f"{page}:{line}: $ {command}"
             done = self._call(["bash", "-c", command])
             wanted = last_code if index == len(given) - 1 else 0
             assert done.returncode == wanted, f"{where}\nexit code {done.returncode}\n{done.stdout}"
@@ -100,12 +97,12 @@ class Workshop:
                 same = doctest.OutputChecker().check_output(f"{expected}\n", done.stdout, SAME)
                 assert same, f"{where}\nprints\n{done.stdout}\nand not\n{expected}"
 
-    def _run_python(self, block: Block) -> None:
+    def _run_python(self, block: Block, page: str) -> None:
         file = self._scratch / f"line{block.line}.py"
         file.write_text(block.text, "utf-8")
         command = ["-c", RUN_EXAMPLES, str(file)] if ">>>" in block.text else [str(file)]
         done = self._call([sys.executable, *command])
-        assert done.returncode == 0, f"{self._page}:{block.line}:\n{done.stdout}"
+        assert done.returncode == 0, f"{page}:{block.line}:\n{done.stdout}"
 
     def _call(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
