@@ -20,7 +20,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests/compat/wheels"
 
-PLUGIN = '''"""Device compat: what `headrace new-backend` wrote for version {api} of the contract."""
+PLUGIN = '''"""Device compat, as the scaffold wrote it for version {api} of the contract."""
 
 import os
 from collections.abc import Iterable

@@ -18,9 +18,10 @@ PAGE = ROOT / "docs/matrix.md"
 
 HEAD = """# The matrix
 
-Every environment builds nothing: it installs the wheels that environment `wheels` built, and holds only the backends that it is
-about. None needs a device. `tox run -m ci` runs what continuous integration runs; `tox run -m LABEL` the environments of a label;
-`tox run -e wheels,NAME` one of them. This page is what `tox list` says; `python tools/matrix.py` writes it.
+Every environment builds nothing: it installs the wheels that environment `wheels` built, and holds
+only the backends that it is about. None needs a device. `tox run -m ci` runs what continuous
+integration runs; `tox run -m LABEL` the environments of a label; `tox run -e wheels,NAME` one of
+them. This page is what `tox list` says; `python tools/matrix.py` writes it.
 
 """
 
