@@ -18,6 +18,7 @@ import pytest
 from packages import from_wheel
 
 from headrace.onnx import load
+from headrace.plan import TaskKind
 from headrace.tensor_spec import Array
 
 SHARED = Path(__file__).resolve().parents[3] / "shared/models"
@@ -148,3 +149,22 @@ def test_a_trained_model_runs_again_with_other_inputs(device: str, trained: Trai
         assert np.array_equal(first, results[1][name]), f"{name} differs between equal calls"
         assert not np.array_equal(first, results[2][name]), f"{name} ignores the input"
     assert_close(results[2], onnxruntime_says(data, sets[2]))
+
+
+@pytest.mark.parametrize("trained", MODELS, ids=lambda trained: trained.name)
+def test_what_is_explained_is_what_runs(device: str, trained: Trained) -> None:
+    """Every node has its row and runs on the device; copies are those of the plan, to the byte."""
+    feeds = dict(trained.inputs(np.random.default_rng(1)))
+    with load(content(trained), device) as model:
+        explained = model.explain(feeds)
+        plan = model.plan_for(feeds)
+    assert explained.counts().keys() <= {"kernel", "decomposed", "constant", "unused"}
+    assert {op.device for node in explained.nodes for op in node.ops} == {device}
+    assert sum(len(node.ops) for node in explained.nodes) == len(explained.job.ops)
+    copies = (TaskKind.COPY_D2H, TaskKind.COPY_H2D)
+    moved = sum(
+        plan.registers[task.outputs[0]].spec.nbytes for task in plan.tasks if task.kind in copies
+    )
+    job = explained.job
+    told = sum(op.h2d_bytes + op.d2h_bytes for op in job.ops) + job.result_bytes
+    assert told == moved
