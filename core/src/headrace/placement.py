@@ -83,6 +83,15 @@ class Placement:
             raise PlacementError(f"{device!r} is not a device; write TAG or TAG:INDEX")
         return Placement.parse(tag, f"0:{index or 0}")
 
+    def device(self, parallel_id: int) -> Placement:
+        """One of its devices, as a placement of its own.
+
+        Example:
+            >>> print(Placement.parse("cpu", "0:0-3").device(2))
+            cpu 0:2
+        """
+        return Placement(self.tag, (self.devices[parallel_id],), (1,))
+
     @property
     def parallel_num(self) -> int:
         """Number of devices."""

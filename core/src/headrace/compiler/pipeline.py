@@ -20,16 +20,26 @@ from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.lower_ops import Lowered, lower_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
+from headrace.compiler.passes.shard_ops import shard_ops
 from headrace.compiler.verify import verify_job_graph, verify_task_graph
 from headrace.graph.job_graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
 
-Pass = Callable[[JobGraph], JobGraph]
+Pass = Callable[[JobGraph, BackendRegistry], JobGraph]
+
+
+def _remove_dead_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+    return remove_dead_ops(graph)
+
 
 # Constants are folded before the first pass, by the builder, as ops are added.
-PASSES: tuple[tuple[str, Pass], ...] = (("remove_dead_ops", remove_dead_ops),)
+PASSES: tuple[tuple[str, Pass], ...] = (
+    ("remove_dead_ops", _remove_dead_ops),
+    ("shard_ops", shard_ops),
+    ("run_plugin_passes", run_plugin_passes),  # verifies after each of them, always
+)
 """Passes over the job graph before its ops are lowered to those of their devices, in order."""
 
 
@@ -48,6 +58,29 @@ class Compiled:
     decisions: tuple[Decision, ...]
 
 
+def prepare(graph: JobGraph, registry: BackendRegistry, verify: bool | None = None) -> JobGraph:
+    """The job graph after all passes.
+
+    Args:
+        graph: what was traced or imported.
+        registry: where its devices come from.
+        verify: check the graph after every pass; None means what ``HEADRACE_VERIFY`` says.
+
+    Raises:
+        UnsupportedError: an op cannot be run where it is placed.
+        PluginError: a pass of a plugin does what it may not.
+        DeviceError: a device cannot be used.
+    """
+    checked = _verifies(verify)
+    if checked:
+        verify_job_graph(graph, "building")
+    for name, rewriting in PASSES:
+        graph = rewriting(graph, registry)
+        if checked:
+            verify_job_graph(graph, name)
+    return graph
+
+
 def rewrite(
     graph: JobGraph,
     registry: BackendRegistry,
@@ -60,24 +93,16 @@ def rewrite(
         graph: what was traced or imported.
         registry: where its devices come from.
         fallback: what becomes of ops that their device cannot run.
-        verify: check the graph after every pass; None means what ``HEADRACE_VERIFY`` says.
+        verify: as for ``prepare``.
 
     Raises:
         UnsupportedError: an op cannot be run on its device.
         DeviceError: a device cannot be used.
     """
-    checked = _verifies(verify)
-    if checked:
-        verify_job_graph(graph, "building")
-    for name, rewriting in PASSES:
-        graph = rewriting(graph)
-        if checked:
-            verify_job_graph(graph, name)
-    graph = run_plugin_passes(graph, registry)  # verifies after each, always
-    lowered = lower_ops(graph, registry, fallback)
+    lowered = lower_ops(prepare(graph, registry, verify), registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     graph = remove_dead_ops(lowered.graph)
-    if checked:
+    if _verifies(verify):
         verify_job_graph(graph, "lower_ops")
     return replace(lowered, graph=graph)
 

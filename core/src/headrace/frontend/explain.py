@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from headrace.compiler.decision import Decision, How
 from headrace.compiler.passes.lower_ops import judge_ops
-from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
-from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
-from headrace.compiler.pipeline import compile_job
+from headrace.compiler.pipeline import compile_job, prepare
 from headrace.frontend.fallback import fallback_of
 from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
@@ -85,8 +83,7 @@ def explain_graph(
         DeviceError: a device cannot be used at all.
     """
     policy = fallback_of(fallback)
-    rewritten = run_plugin_passes(remove_dead_ops(graph), registry)
-    decisions = judge_ops(rewritten, registry, policy).decisions
+    decisions = judge_ops(prepare(graph, registry), registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
         return _explain(graph.name, decisions, None, registry)
     compiled = compile_job(graph, registry, policy)

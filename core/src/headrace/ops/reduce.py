@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from headrace.dtypes import BOOL, NUMBERS, DType, float32, int64, uint64
 from headrace.op_call import OpCall
 from headrace.ops.formula import HALF, Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
 from headrace.ops.shapes import normal_axes, normal_axis
-from headrace.sbp import Split
+from headrace.sbp import PartialSum, Split
 from headrace.tensor_spec import TensorSpec
 
 
@@ -23,6 +24,8 @@ class Reduce(Op):
 
     inputs = (Input("x", NUMBERS),)
     attrs = (Attr("axes", "ints", ()), Attr("keep_dims", "bool", False))
+    joined_by: ClassVar[str] = ""
+    """How results of parts become that of the whole; empty when they do not."""
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
@@ -32,13 +35,26 @@ class Reduce(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return _kept_splits(call, folded_axes(call))
+        folded = folded_axes(call)
+        if not cls.joined_by or call.input(0).dtype not in NUMBERS:
+            return _kept_splits(call, folded)
+        part = PartialSum(cls.joined_by)
+        return (
+            *_kept_splits(call, folded),
+            *(
+                SbpSignature((Split(axis),), (part,))
+                for axis in sorted(folded)
+                if call.input(0).shape[axis] > 1
+            ),
+            SbpSignature((part,), (part,)),
+        )
 
 
 class ReduceSum(Reduce):
     """The sum; integers wrap around; of nothing, 0."""
 
     name = "reduce_sum"
+    joined_by = "sum"
 
 
 class ReduceMean(Reduce):
@@ -62,6 +78,7 @@ class ReduceMax(Reduce):
     """The greatest; NaN if there is one; of nothing, -inf or the smallest value of the dtype."""
 
     name = "reduce_max"
+    joined_by = "max"
     inputs = (Input("x", NUMBERS | BOOL),)
 
 
@@ -69,6 +86,7 @@ class ReduceMin(Reduce):
     """The least; NaN if there is one; of nothing, inf or the greatest value of the dtype."""
 
     name = "reduce_min"
+    joined_by = "min"
     inputs = (Input("x", NUMBERS | BOOL),)
 
 

@@ -1,0 +1,87 @@
+"""Layouts: which part of a tensor each device of a placement holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
+
+Range = tuple[int, int]
+"""A half-open range of indices along one axis of a tensor."""
+
+Box = tuple[Range, ...]
+"""A range along each axis: a part of a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one device holds.
+
+    Attributes:
+        box: where it lies in the tensor.
+        share: along each axis of the hierarchy, which of the partial results it is; 0 where the
+            axis does not hold partial results.
+        replica: along each axis of the hierarchy, which of the copies it is; 0 where the axis does
+            not hold copies.
+
+    The pieces of one replica tile the tensor if their shares are equal, and all shares together
+    reduce to it. Pieces that differ in the replica alone are equal only if no axis holds partial
+    results: two copies may be made of different terms.
+    """
+
+    box: Box
+    share: tuple[int, ...] = ()
+    replica: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return tuple(stop - start for start, stop in self.box)
+
+
+def balanced(total: int, parts: int, index: int) -> Range:
+    """Part ``index`` of ``total`` things in ``parts`` parts; the first ones are larger by one.
+
+    Example:
+        >>> [balanced(7, 3, i) for i in range(3)]
+        [(0, 3), (3, 5), (5, 7)]
+    """
+    size, larger = divmod(total, parts)
+    start = index * size + min(index, larger)
+    return start, start + size + (index < larger)
+
+
+def lay_out(sbp: NdSbp, hierarchy: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Piece, ...]:
+    """The piece of each device, in the order of parallel ids: the last hierarchy axis runs fastest.
+
+    An axis of the hierarchy divides what the axes before it leave.
+
+    Example:
+        >>> [p.box for p in lay_out(NdSbp.parse("S(0),S(0)"), (2, 2), (5,))]
+        [((0, 2),), ((2, 3),), ((3, 4),), ((4, 5),)]
+    """
+    pieces = [Piece(tuple((0, dim) for dim in shape))]
+    for part, count in zip(sbp.axes, hierarchy, strict=True):
+        pieces = [_part(piece, part, count, i) for piece in pieces for i in range(count)]
+    return tuple(pieces)
+
+
+def _part(piece: Piece, sbp: Sbp, count: int, index: int) -> Piece:
+    box, share, replica = list(piece.box), 0, 0
+    match sbp:
+        case Split(axis):
+            start, stop = box[axis]
+            first, last = balanced(stop - start, count, index)
+            box[axis] = (start + first, start + last)
+        case Broadcast():
+            replica = index
+        case PartialSum():
+            share = index
+    return Piece(tuple(box), (*piece.share, share), (*piece.replica, replica))
+
+
+def meet(a: Box, b: Box) -> Box | None:
+    """The part that both have; None when there is none. Along an axis of length 0 all is common."""
+    box = tuple((max(p[0], q[0]), min(p[1], q[1])) for p, q in zip(a, b, strict=True))
+    common = all(r[0] < r[1] or p == q for r, p, q in zip(box, a, b, strict=True))
+    return box if common else None

@@ -1,0 +1,89 @@
+"""How an op is chosen to run over its devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.compiler.sharding.signature import choose_signature, moved_bytes
+from headrace.errors import UnsupportedError
+from headrace.graph import CORE_OPS
+from headrace.op_call import OpCall
+from headrace.ops import get_op, make_call
+from headrace.sbp import Broadcast, NdSbp, PartialSum, Split
+from headrace.tensor_spec import TensorSpec
+
+
+def call(op: str, *shapes: tuple[int, ...], **attrs: object) -> OpCall:
+    specs = [TensorSpec(shape, "float32") for shape in shapes]
+    return make_call(get_op(op), "node", specs, attrs)
+
+
+def chosen(
+    made: OpCall, *arriving: str | None, devices: tuple[int, ...] = (2,), hint: str | None = None
+) -> tuple[list[str], str]:
+    before = [None if text is None else NdSbp.parse(text) for text in arriving]
+    hints = [None if hint is None else NdSbp.parse(hint)]
+    signature = choose_signature(made, devices, before, hints, CORE_OPS)
+    return [str(sbp) for sbp in signature.inputs], str(signature.outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("made", "arriving", "want"),
+    [
+        # Data parallel: the batch is split and stays so, weights are whole.
+        (call("matmul", (8, 4), (4, 6)), ("S(0)", "B"), (["S(0)", "B"], "S(0)")),
+        # Model parallel: columns of the weight, and the columns of the result.
+        (call("matmul", (8, 4), (4, 6)), ("B", "S(1)"), (["B", "S(1)"], "S(1)")),
+        # Rows of the weight meet columns of the input: partial sums.
+        (call("matmul", (8, 4), (4, 6)), ("S(1)", "S(0)"), (["S(1)", "S(0)"], "P")),
+        (call("relu", (8, 4)), ("S(1)",), (["S(1)"], "S(1)")),
+        # relu of a sum is not the sum of relus.
+        (call("relu", (8, 4)), ("P",), (["S(0)"], "S(0)")),
+        (call("softmax", (8, 4), axis=1), ("S(1)",), (["S(0)"], "S(0)")),
+        (call("reduce_sum", (8, 4), axes=(0,)), ("S(0)",), (["S(0)"], "P")),
+        (call("reshape", (8, 4), shape=(8, 2, 2)), ("S(0)",), (["S(0)"], "S(0)")),
+    ],
+    ids=str,
+)
+def test_what_arrives_is_taken_as_it_is(
+    made: OpCall, arriving: tuple[str, ...], want: tuple[list[str], str]
+) -> None:
+    """An op runs on tensors as they lie where it can, and moves the least where it cannot."""
+    assert chosen(made, *arriving) == want
+
+
+def test_nobody_is_left_out() -> None:
+    """Three rows are not split over four devices: the next axis is, or every device has all."""
+    assert chosen(call("relu", (3, 8)), None, devices=(4,))[1] == "S(1)"
+    assert chosen(call("relu", (3, 3)), None, devices=(4,))[1] == "B"
+
+
+def test_a_hierarchy_is_chosen_axis_by_axis() -> None:
+    """Data parallel along one axis, model parallel along the other."""
+    made = call("matmul", (8, 4), (4, 6))
+    assert chosen(made, "S(0),B", "B,S(1)", devices=(2, 3)) == (["S(0),B", "B,S(1)"], "S(0),S(1)")
+
+
+def test_a_hint_decides() -> None:
+    """And one that cannot be is an error that names the op."""
+    made = call("matmul", (8, 4), (4, 6))
+    assert chosen(made, "S(0)", "B", hint="S(1)")[1] == "S(1)"
+    with pytest.raises(UnsupportedError, match="matmul 'node' cannot run on 2 devices"):
+        chosen(made, "S(0)", "B", hint="P(max)")
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "moved"),
+    [
+        (Split(0), Split(0), 0),
+        (Broadcast(), Split(1), 0),
+        (Split(0), Broadcast(), 300),
+        (Split(0), Split(1), 75),
+        (PartialSum(), Split(0), 300),
+        (PartialSum(), Broadcast(), 600),
+        (None, Broadcast(), 400),
+    ],
+)
+def test_bytes_that_move_are_counted(have: object, want: object, moved: float) -> None:
+    """A tensor of 100 bytes over four devices: what all of them together receive."""
+    assert moved_bytes(have, want, 100, 4) == moved  # type: ignore[arg-type]
