@@ -145,3 +145,23 @@ def test_a_policy_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("HEADRACE_FALLBACK", "maybe")
     with session("add") as made, pytest.raises(JobError, match="HEADRACE_FALLBACK is 'maybe'"):
         made.run("job", [X])
+
+
+def test_models_take_the_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through ``load`` and through ONNX's own backend interface."""
+    from onnx_models import info, model, node
+
+    from headrace.onnx import backend, load
+
+    registry = BackendRegistry.from_modules({"far": far(("relu",)), "cpu": host()})
+    tanh = model([node("Relu", "x", "y"), node("Tanh", "y", "z")], outputs=(info("z", None),))
+    x = np.array([[-1, 2, 3], [0, 5, -6]], np.float32)
+    wanted = np.tanh(np.maximum(x, 0))
+    with load(tanh, "far", registry=registry, fallback="allow") as loaded:
+        np.testing.assert_allclose(loaded.run({"x": x})["z"], wanted, rtol=1e-6)
+    monkeypatch.setattr("headrace.registry.registry._DEFAULT", registry)
+    rep = backend.prepare(tanh, "far", fallback="allow")
+    with rep.model:
+        np.testing.assert_allclose(rep.run([x])[0], wanted, rtol=1e-6)
+    with pytest.raises(UnsupportedError):
+        backend.run_model(tanh, [x], "far")

@@ -59,9 +59,13 @@ class HeadraceBackend(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> HeadraceRep:
-        """Load a model onto a device; errors are those of ``headrace.onnx.load``."""
+        """Load a model onto a device; errors are those of ``headrace.onnx.load``.
+
+        ``fallback`` says what becomes of ops that the device cannot run, as it does there.
+        """
+        fallback = kwargs.pop("fallback", None)
         _refuse(kwargs, "prepare")
-        return HeadraceRep(load(model, _device(device)))
+        return HeadraceRep(load(model, _device(device), fallback=fallback))
 
     @classmethod
     def run_model(
