@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import sys
 from typing import IO, Any
 
@@ -52,6 +54,8 @@ class ErrorGroup(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE or ctx.params.get("traceback"):
                 raise  # click knows what to do when nobody reads any more
+            if error.filename is None:
+                _give_up_stdout()
             raise CommandError(_describe(error)) from error
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -62,6 +66,14 @@ def _is_bad_input(error: HeadraceError) -> bool:
     if isinstance(error, DeviceUnavailableError):
         return error.reason in (Reason.NOT_INSTALLED, Reason.NO_SUCH_INDEX)
     return isinstance(error, BAD_INPUT)
+
+
+def _give_up_stdout() -> None:
+    """Let go what cannot be written: the interpreter would try again at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _describe(error: OSError) -> str:

@@ -5,12 +5,22 @@ reads installed metadata, ``screen.py`` decides which may be imported, ``loader.
 most once and survives whatever it does, ``hooks.py`` runs its code, ``check.py`` checks the
 answers, ``tables.py`` is what remains. ``record.py`` says how far each got. No plugin code runs
 before its tag is asked for, and none runs on the path of a launch.
+
+What loads a plugin needs numpy and is imported when it is first used; what merely finds plugins
+works without, and that is what ``headrace doctor`` stands on.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import BackendRecord, Phase, State
-from headrace.registry.registry import BackendRegistry, default_registry
-from headrace.registry.tables import Backend, KernelTable
+
+if TYPE_CHECKING:
+    from headrace.registry.registry import BackendRegistry, default_registry
+    from headrace.registry.tables import Backend, KernelTable
 
 __all__ = [
     "Backend",
@@ -22,3 +32,22 @@ __all__ = [
     "State",
     "default_registry",
 ]
+
+_HOMES = {
+    "Backend": "headrace.registry.tables",
+    "BackendRegistry": "headrace.registry.registry",
+    "KernelTable": "headrace.registry.tables",
+    "default_registry": "headrace.registry.registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'headrace.registry' has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value  # the next use finds it without asking here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
