@@ -65,21 +65,23 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
     """
     by_place: dict[str, list[ExplainedOp]] = {}
     for op in job.ops:
-        by_place.setdefault(op.location, []).append(op)
+        for where in _around(op.location):
+            by_place.setdefault(where, []).append(op)
     graph = file.graph
     live = {id(node) for node in order(graph.node, [o.name for o in graph.output], file.name)}
     nodes = []
     for node in graph.node:
         where = place(file.name, node)
-        ops = tuple(_inside(where, by_place))
+        ops = tuple(by_place.get(where, ()))
         nothing = CONSTANT if id(node) in live else UNUSED
         how = max((op.how for op in ops), key=_RANK.index, default=nothing)
         nodes.append(ExplainedNode(where, node.op_type, how, ops))
     return ExplainedModel(device, tuple(nodes), job)
 
 
-def _inside(where: str, by_place: dict[str, list[ExplainedOp]]) -> Iterator[ExplainedOp]:
-    """Ops of the node itself, and of what is nested in it."""
-    for location, ops in by_place.items():
-        if location == where or location.startswith(f"{where}: "):
-            yield from ops
+def _around(location: str) -> Iterator[str]:
+    """The place itself, and those that it is nested in: what is before each ``": "``."""
+    end = len(location)
+    while end > 0:
+        yield location[:end]
+        end = location.rfind(": ", 0, end)
