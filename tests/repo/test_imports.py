@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import os
 import re
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 LIGHT = {"headrace", "google", "ml_dtypes", "numpy", "packaging", "pluggy"}
-"""Top-level modules that `import headrace` may bring: its own and its light dependencies."""
+"""Top-level modules that a job without a device may bring: headrace and its light dependencies."""
 
 OPEN_TO_PLUGINS = {
     "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case", "numpy_ops",
@@ -124,11 +126,44 @@ def loaded_by(statement: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_import_headrace_loads_no_plugin_and_nothing_heavy() -> None:
-    """No plugin, no onnx, click or rich: what a job does not use it does not wait for."""
+def test_import_headrace_loads_nothing_else() -> None:
+    """Names are imported when they are used: what is broken can be said by headrace itself."""
+    loaded = {name for name in loaded_by("import headrace") if name.startswith("headrace")}
+    assert loaded == {"headrace"}
     roots = {name.partition(".")[0] for name in loaded_by("import headrace")}
+    assert roots - sys.stdlib_module_names == {"headrace"}
+
+
+def test_the_names_of_headrace_load_no_plugin_and_nothing_heavy() -> None:
+    """No plugin, no onnx, click or rich: what a job does not use it does not wait for."""
+    use_all = "import headrace; [getattr(headrace, n) for n in headrace.__all__ if n != 'onnx']"
+    roots = {name.partition(".")[0] for name in loaded_by(use_all)}
     assert roots - sys.stdlib_module_names - LIGHT == set()
-    assert "headrace" in roots
+    assert "numpy" in roots
+
+
+@pytest.mark.parametrize("package", ["headrace", "headrace.registry"])
+def test_lazy_names_are_what_type_checkers_see(package: str) -> None:
+    """`__all__`, `dir()`, the typed imports and what is there: one set of names, one home each."""
+    module = importlib.import_module(package)
+    path = module.__file__
+    assert path is not None
+    homes: dict[str, str | None] = {}
+    for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace"):
+            homes |= {alias.name: node.module for alias in node.names}
+    assert set(homes) == set(module.__all__) <= set(dir(module))
+    for name, home in homes.items():
+        # In an interpreter of its own: no other name has brought the module already.
+        loaded_by(f"from {package} import {name} as one\nfrom {home} import {name} as other\n"
+                  "assert one is other")  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["headrace", "headrace.registry"])
+def test_a_name_that_does_not_exist_is_an_attribute_error(package: str) -> None:
+    """As of any other module, so that `hasattr` and typing errors work."""
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
+        _ = importlib.import_module(package).nonsense
 
 
 @pytest.mark.parametrize("tag", ["cpu", "fakedevice"])

@@ -81,12 +81,11 @@ __all__ = [
     "upsample",
 ]  # fmt: skip
 
-# Module -> its names here. Type checkers read the imports above; a test holds the two to each other.
+# Module -> its names here. Type checkers read the imports above; a test holds both to `__all__`.
 _NAMES = {
     "headrace.dtypes": (
         "bfloat16 bool_ float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64"
     ),
-    "headrace.frontend": "scope",
     "headrace.frontend.config": "FunctionConfig",
     "headrace.frontend.default_device": "default_device set_default_device",
     "headrace.frontend.functional": (
@@ -101,18 +100,24 @@ _NAMES = {
     "headrace.tensor_spec": "TensorSpec",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("errors", "onnx", "typing")
+_MODULES = {
+    "errors": "headrace.errors",
+    "onnx": "headrace.onnx",
+    "scope": "headrace.frontend.scope",
+    "typing": "headrace.typing",
+}
 
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        value: object = importlib.import_module(f"headrace.{name}")
-    elif name in _HOMES:
-        value = getattr(importlib.import_module(_HOMES[name]), name)
-    else:
-        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
-    globals()[name] = value  # the next use finds it without asking here
-    return value
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            value = importlib.import_module(_MODULES[name])
+        elif name in _HOMES:
+            value = getattr(importlib.import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+        globals()[name] = value  # the next use finds it without asking here
+        return value
 
 
 def __dir__() -> list[str]:

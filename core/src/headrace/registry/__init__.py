@@ -40,13 +40,14 @@ _HOMES = {
     "default_registry": "headrace.registry.registry",
 }
 
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'headrace.registry' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value  # the next use finds it without asking here
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'headrace.registry' has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = value  # the next use finds it without asking here
+        return value
 
 
 def __dir__() -> list[str]:
