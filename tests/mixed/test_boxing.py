@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from headrace.compiler.sharding.boxing import ShardedTensor, box
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraphBuilder
 from headrace.placement import Placement
+from headrace.registry import BackendRegistry
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -21,10 +23,14 @@ HIERARCHIES = ((1,), (2,), (3,), (4,), (8,), (2, 2), (2, 3), (3, 2), (2, 2, 2), 
 JOIN = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
-@pytest.fixture(autouse=True)
-def eight_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as the layouts are spread over."""
-    monkeypatch.setenv("HEADRACE_FAKEDEVICE_COUNT", str(DEVICES))
+@pytest.fixture(scope="module", autouse=True)
+def registry() -> Iterator[BackendRegistry]:
+    """The installed backends, with as many fake devices as the layouts are spread over."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADRACE_FAKEDEVICE_COUNT", str(DEVICES))
+        registry = BackendRegistry()
+        assert registry.device_count("fakedevice") == DEVICES
+        yield registry
 
 
 def scatter(
@@ -100,6 +106,7 @@ def problems(
 @settings(max_examples=150, deadline=None)
 @given(problems())
 def test_any_layout_becomes_any_other(
+    registry: BackendRegistry,
     problem: tuple[tuple[int, ...], tuple[NdSbp, Placement], tuple[NdSbp, Placement], int],
 ) -> None:
     """Split, broadcast and partial, over one device or eight, of one kind or two, nested or not."""
@@ -118,7 +125,7 @@ def test_any_layout_becomes_any_other(
     for index, tensor in enumerate(made.parts):
         with builder.placed(place.device(index)):
             builder.output(f"y{index}", builder.op("identity", [tensor])[0])
-    with CompiledJob(builder.finish()) as job:
+    with CompiledJob(builder.finish(), registry) as job:
         results = job.run({f"x{index}": part for index, part in enumerate(parts)})
     got = gather([results[f"y{i}"] for i in range(len(made.parts))], sbp.axes, place.hierarchy)
     np.testing.assert_array_equal(got, whole)

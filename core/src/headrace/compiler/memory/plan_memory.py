@@ -1,8 +1,11 @@
 """The memory plan of a task graph: one chunk for each memory case.
 
-Tensors that live inside one chain share memory as their lifetimes allow. Tensors between chains,
-constants, inputs and outputs have bytes of their own: their readers run at times that the order of
-one stream does not bound.
+Each chain has an arena, in which tensors share memory as their lifetimes allow. A tensor that lives
+inside one chain is needed from its first task to its last. One that other chains read lies in the
+arena of the chain that makes it, from there to the end: the chain does not start again before all
+readers have given it back. What the caller feeds, or a copy brings, for one chain alone lies in the
+arena of that chain, from the beginning to its last reader: the next piece is not written before the
+chain is done. Constants have bytes of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from headrace.compiler.memory.place import Interval, aligned, place
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.dtypes import uint8
 from headrace.memory_case import MemoryCase
-from headrace.plan import ChunkDesc
+from headrace.plan import ChunkDesc, TaskKind
 from headrace.tensor_spec import TensorSpec
 
 
@@ -30,7 +33,7 @@ class MemoryPlan:
 def plan_memory(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> MemoryPlan:
     """Give every tensor of ``graph`` its bytes. ``chains`` are positions of tasks."""
     workspaces = {i: _workspace(graph, t) for i, t in enumerate(graph.tasks) if t.workspace_bytes}
-    inside = _chain_of_inner_tensors(graph, chains)
+    homes = _homes(graph, chains)
     sizes: dict[MemoryCase, int] = {}
     places: dict[str, tuple[MemoryCase, int]] = {}
 
@@ -41,10 +44,10 @@ def plan_memory(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> MemoryPlan
         sizes[tensors[0].memory] = base + nbytes
 
     for tensor in graph.tensors.values():
-        if tensor.name not in inside:
+        if tensor.name not in homes:
             put([tensor], [0], aligned(tensor.spec.nbytes))
     for number, chain in enumerate(chains):
-        for tensors, intervals in _lifetimes(graph, chain, number, inside, workspaces):
+        for tensors, intervals in _lifetimes(graph, chain, number, homes, workspaces):
             placed = place(intervals)
             put(tensors, placed.offsets, placed.nbytes)
     order = sorted(sizes)
@@ -55,35 +58,55 @@ def plan_memory(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> MemoryPlan
     )
 
 
-def _chain_of_inner_tensors(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> dict[str, int]:
-    """The tensors that one chain alone makes and reads, with its number."""
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The chain in whose arena a tensor lies, and whether others need it before or after."""
+
+    chain: int
+    is_fed: bool = False
+    is_read_elsewhere: bool = False
+
+
+def _homes(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> dict[str, _Home]:
+    """Where each tensor that a task makes lies."""
     chain_of = {position: number for number, chain in enumerate(chains) for position in chain}
-    inside = {n: chain_of[i] for i, task in enumerate(graph.tasks) for n in task.outputs}
+    readers: dict[str, set[int]] = {}
     for position, task in enumerate(graph.tasks):
         for name in task.inputs:
-            if name is not None and inside.get(name) != chain_of[position]:
-                inside.pop(name, None)
-    return inside
+            if name is not None:
+                readers.setdefault(name, set()).add(chain_of[position])
+    homes: dict[str, _Home] = {}
+    for position, task in enumerate(graph.tasks):
+        maker = chain_of[position]
+        for name in task.outputs:
+            others = readers.get(name, set()) - {maker}
+            if len(others) == 1 and task.kind is not TaskKind.COMPUTE:
+                # Nothing else lies in the arena of a chain that only brings tensors.
+                homes[name] = _Home(others.pop(), is_fed=True)
+            else:
+                homes[name] = _Home(maker, is_read_elsewhere=bool(others))
+    return homes
 
 
 def _lifetimes(
     graph: TaskGraph,
     chain: Sequence[int],
     number: int,
-    inside: Mapping[str, int],
+    homes: Mapping[str, _Home],
     workspaces: Mapping[int, PhysicalTensor],
 ) -> list[tuple[list[PhysicalTensor], list[Interval]]]:
-    """For each memory case, the chain's inner tensors and when they are needed."""
+    """For each memory case, the tensors in the chain's arena and when they are needed."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     tensors: dict[str, PhysicalTensor] = {}
     for time, position in enumerate(chain):
         task = graph.tasks[position]
         for name in (*task.outputs, *(n for n in task.inputs if n is not None)):
-            if inside.get(name) == number:
+            home = homes.get(name)
+            if home is not None and home.chain == number:
                 tensors[name] = graph.tensors[name]
-                first.setdefault(name, time)
-                last[name] = time
+                first.setdefault(name, 0 if home.is_fed else time)
+                last[name] = len(chain) if home.is_read_elsewhere else time
         if position in workspaces:
             scratch = workspaces[position]
             tensors[scratch.name] = scratch
