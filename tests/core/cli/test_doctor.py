@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
+from headrace.cli import main
 from headrace.doctor import schema
+from headrace.registry.quarantine import Crash, Quarantine
 from headrace.testing.faults.catalogue import FAULTS, GOOD, Fault
 
 
@@ -41,14 +46,14 @@ def install(folder: Path, fault: Fault) -> None:
     fault.write(folder / "site")
 
 
-WORKS = Fault("works", GOOD, "ready", "close", "")
+WORKS = Fault("works", GOOD, "ready", "exit", "")
 
 
 def test_a_backend_that_works_is_well(tmp_path: Path) -> None:
     """It was opened, and memory, copies and a kernel were tried."""
     install(tmp_path, WORKS)
     code, row = examined(tmp_path)
-    assert (code, row["state"], row["phase"], row["probe"]) == (0, "ready", "close", "passed")
+    assert (code, row["state"], row["phase"], row["probe"]) == (0, "ready", "exit", "passed")
     assert row["devices"] == 1
 
 
@@ -170,7 +175,7 @@ def test_what_a_backend_starts_ends_with_its_probe(tmp_path: Path) -> None:
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"open({str(told)!r}, 'w').write(str(child.pid))\n"
     )
-    install(tmp_path, Fault("starts", start + GOOD, "ready", "close", ""))
+    install(tmp_path, Fault("starts", start + GOOD, "ready", "exit", ""))
     assert examined(tmp_path)[1]["state"] == "ready"
     state = Path(f"/proc/{told.read_text()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
@@ -189,3 +194,94 @@ def test_more_backends_than_cores_are_examined_in_order(tmp_path: Path) -> None:
     done = run(tmp_path, *names, "--json")
     rows = json.loads(done.stdout)["backends"]
     assert [(row["tag"], row["state"]) for row in rows] == [(name, "ready") for name in names]
+
+
+def break_module(folder: Path, name: str, source: str) -> None:
+    """Put a package called ``name`` before the real one on the path."""
+    (folder / "site" / name).mkdir(parents=True)
+    (folder / "site" / name / "__init__.py").write_text(source, "utf-8")
+
+
+@pytest.mark.parametrize("name", ["numpy", "ml_dtypes", "google", "pluggy"])
+def test_it_works_where_headrace_does_not(tmp_path: Path, name: str) -> None:
+    """The culprit is named, no backend is blamed or run, and the hint mends the culprit only."""
+    install(tmp_path, WORKS)
+    break_module(tmp_path, name, "raise RuntimeError('taken to pieces')")
+    done = run(tmp_path, "broken", "--json")
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    culprit = {"google": "protobuf", "ml_dtypes": "ml-dtypes"}.get(name, name)
+    faults = [fault for fault in document["headrace"]["faults"] if fault.startswith(culprit)]
+    assert [fault.partition(" does not import: ")[2] for fault in faults] == [
+        "RuntimeError: taken to pieces"
+    ]
+    (row,) = document["backends"]
+    assert (done.returncode, row["state"], row["probe"]) == (1, "found", "not-run")
+    assert row["hint"] == f"pip install --force-reinstall {culprit}"
+    assert list(tmp_path.glob("state/*/*.json")) == []
+
+
+@pytest.mark.parametrize("name", ["rich", "onnx"])
+def test_what_loading_needs_not_keeps_no_backend_from_examination(
+    tmp_path: Path, name: str
+) -> None:
+    """The verdict is sick all the same, and it is printed without rich."""
+    install(tmp_path, WORKS)
+    break_module(tmp_path, name, "raise RuntimeError('taken to pieces')")
+    done = run(tmp_path, "broken")
+    assert done.returncode == 1
+    (fault,) = (line for line in done.stdout.splitlines() if line.startswith("fault: "))
+    assert fault.startswith(f"fault: {name} ")
+    assert fault.endswith(" does not import: RuntimeError: taken to pieces")
+    assert re.search(r"^broken +headrace-broken 1.2.3 +ready ", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1] == "sick"
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        ("import os; os._exit(3)", "the process ended with exit code 3"),
+        ("import ctypes; ctypes.string_at(0)", "signal SIGSEGV ended the process"),
+        ("print('[]'); import nothing_of_that_name", "No module named 'nothing_of_that_name'"),
+    ],
+)
+def test_a_dependency_may_end_the_process(tmp_path: Path, source: str, cause: str) -> None:
+    """It is imported in a child, and the others are still tried."""
+    break_module(tmp_path, "rich", source)
+    done = run(tmp_path, "broken", "--json")
+    (fault,) = json.loads(done.stdout)["headrace"]["faults"]
+    assert done.returncode == 1
+    assert fault.startswith("rich ")
+    assert cause in fault
+
+
+def test_a_crash_while_the_interpreter_ends_is_found(tmp_path: Path) -> None:
+    """Every program that used the backend would end so, though all that it did was right."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "segfault-at-exit"))
+    code, row = examined(tmp_path)
+    assert (code, row["state"], row["phase"], row["probe"]) == (1, "invalid", "exit", "signal")
+    assert "SIGSEGV" in row["cause"]
+    assert examined(tmp_path)[1]["state"] == "blocked"
+
+
+def test_a_quarantine_that_cannot_be_cleared_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the file and what to do; nothing is examined."""
+    crash = Crash("broken", "headrace-broken", "1.2.3", "import", "signal", "then")
+    Quarantine(tmp_path).add(crash)
+    (file,) = tmp_path.glob("crashed/*.json")
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    monkeypatch.setenv("HEADRACE_STATE", str(tmp_path))
+    done = CliRunner().invoke(main, ["doctor", "--clear", "broken"])
+    monkeypatch.undo()
+    assert done.exit_code == 1
+    assert done.output == (
+        f"error: cannot let broken out of quarantine: {file}: Permission denied. "
+        "Try: delete that file as a user who may\n"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -179,3 +180,62 @@ def test_a_breadcrumb_that_cannot_be_remembered_is_kept(tmp_path: Path) -> None:
     (tmp_path / "crashed").unlink()
     assert Quarantine(tmp_path).crashes() == (CRASH,)
     assert not crumb.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_what_else_lies_in_the_state_folder_is_left_alone(tmp_path: Path) -> None:
+    """FIFOs, folders, dead and endless links, rubbish: none blocks, none hides what is there."""
+    quarantine = Quarantine(tmp_path)
+    quarantine.add(CRASH)
+    (tmp_path / "loading").mkdir()
+    for part in ("crashed", "loading"):
+        os.mkfifo(tmp_path / part / "a-fifo.json")
+        (tmp_path / part / "b-folder.json").mkdir()
+        (tmp_path / part / "c-dead.json").symlink_to(tmp_path / "nowhere")
+        (tmp_path / part / "d-itself.json").symlink_to(tmp_path / part / "d-itself.json")
+        (tmp_path / part / "e-endless.json").symlink_to("/dev/zero")
+    (tmp_path / "crashed/f-deep.json").write_text("[" * 60_000, "utf-8")
+    (tmp_path / "crashed/g-list.json").write_text("[1]", "utf-8")
+    (tmp_path / "crashed/h-null.json").write_bytes(b"\0" * 1000)
+
+    assert quarantine.crashes() == (CRASH,)
+    assert quarantine.clear("toy") == (CRASH,)
+    with quarantine.watch(TOY):
+        assert quarantine.crashes() == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+@pytest.mark.parametrize("place", ["", "crashed", "loading"])
+def test_a_fifo_in_place_of_a_folder_means_that_nothing_is_kept(tmp_path: Path, place: str) -> None:
+    """Discovery and loading go on; what is kept elsewhere is still found."""
+    state = tmp_path / "state"
+    if place:
+        state.mkdir()
+    os.mkfifo(state / place)
+    quarantine = Quarantine(state)
+
+    assert quarantine.crashes() == ()
+    assert quarantine.add(CRASH) is (place == "loading")
+    with quarantine.watch(TOY) as say:
+        say(Phase.COUNT)
+
+
+def test_a_folder_in_place_of_a_crash_is_no_crash(tmp_path: Path) -> None:
+    """It cannot be replaced, which is said, and nothing half-written is left."""
+    quarantine = Quarantine(tmp_path)
+    quarantine.add(CRASH)
+    (file,) = tmp_path.glob("crashed/*")
+    file.unlink()
+    (file / "in the way").mkdir(parents=True)
+
+    assert quarantine.add(CRASH) is False
+    assert quarantine.crashes() == ()
+    assert list(tmp_path.glob("crashed/*")) == [file]
+
+
+def test_a_state_folder_that_no_file_system_could_hold_keeps_nothing(tmp_path: Path) -> None:
+    """A path that is too long is refused by the system, and stops nobody."""
+    quarantine = Quarantine(tmp_path / ("long" * 2000))
+    assert quarantine.crashes() == ()
+    assert quarantine.add(CRASH) is False
+    assert not quarantine.is_kept()

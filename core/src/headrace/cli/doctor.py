@@ -1,12 +1,20 @@
-"""``headrace doctor``: what is wrong, found out without loading a plugin in this process."""
+"""``headrace doctor``: what is wrong, found out without loading a plugin in this process.
+
+Of what headrace needs it uses click and packaging; the rest may be broken.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from headrace.cli.group import CommandError
+
+if TYPE_CHECKING:
+    from headrace.registry.quarantine import Quarantine
 
 
 @click.command()
@@ -39,10 +47,10 @@ def doctor(
     """Examine the installed backends, or those named TAG.
 
     Each is loaded in a child process and has to open its device, allocate, copy and add there; one
-    that ends the process is put into quarantine. Ends with 0 when all are well, with 1 when a
-    backend that no list of the user leaves out is not.
+    that ends the process is put into quarantine. Ends with 0 when headrace and all of them are
+    well, with 1 when headrace is not, or a backend that no list of the user leaves out.
     """
-    from headrace.cli.progress import waiting
+    from headrace.cli.plain import changing_line
     from headrace.doctor import DEFAULT_LIMIT_SECONDS, examine, schema
     from headrace.registry.quarantine import Quarantine, state_folder
 
@@ -51,9 +59,9 @@ def doctor(
         return
     quarantine = Quarantine(state_folder)
     for tag in cleared:
-        if not quarantine.clear(tag) and not as_json:
+        if not _clear(quarantine, tag) and not as_json:
             click.echo(f"{tag} is not in quarantine", err=True)
-    with waiting("examining") as show:
+    with changing_line("examining") as show:
         document: Any = examine(
             tags,
             limit_seconds=limit or DEFAULT_LIMIT_SECONDS,
@@ -67,33 +75,45 @@ def doctor(
     ctx.exit(0 if document["healthy"] else 1)
 
 
+def _clear(quarantine: Quarantine, tag: str) -> bool:
+    try:
+        return bool(quarantine.clear(tag))
+    except OSError as error:
+        raise CommandError(
+            f"cannot let {tag} out of quarantine: {error.filename}: {error.strerror}. "
+            f"Try: delete that file as a user who may"
+        ) from error
+
+
 def _print(document: Any) -> None:
-    from headrace.cli.show import escape, print_table, printable
+    from headrace.cli.plain import escape, print_rows
 
     core = document["headrace"]
     click.echo(escape(f"headrace {core['version']}, Python {core['python']}, {core['platform']}"))
     for fault in core["faults"]:
-        click.echo(escape(f"fault: {fault}"))
+        click.secho(escape(f"fault: {fault}"), fg="red")
     for note in core["notes"]:
         click.echo(escape(f"note: {note}"))
     for name, value in core["environment"].items():
         click.echo(escape(f"{name}={value}"))
-    if not document["backends"]:
+    rows = document["backends"]
+    if rows:
+        print_rows(
+            ("device", "package", "state", "phase", "details"),
+            [
+                (
+                    row["tag"],
+                    f"{row['distribution']} {row['version']}".strip() or "-",
+                    row["state"],
+                    row["phase"],
+                    _details(row),
+                )
+                for row in rows
+            ],
+            {2: ["green" if row["healthy"] else "red" for row in rows]},
+        )
+    else:
         click.echo("no backend is installed. Try: pip install headrace-cpu")
-        return
-    print_table(
-        ("device", "package", "state", "phase", "details"),
-        [
-            (
-                row["tag"],
-                f"{row['distribution']} {row['version']}".strip() or "-",
-                printable(row["state"], "green" if row["healthy"] else "red"),
-                row["phase"],
-                _details(row),
-            )
-            for row in document["backends"]
-        ],
-    )
     click.echo("healthy" if document["healthy"] else "sick")
 
 

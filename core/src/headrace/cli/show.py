@@ -10,6 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from headrace.cli.plain import escape
+
+__all__ = ["console", "error_console", "escape", "print_table", "printable"]
+
 PIPE_WIDTH = 240
 """Columns where the output is no terminal: wide, so that programs find whole rows."""
 
@@ -46,15 +50,3 @@ def print_table(
 def printable(value: object, style: str = "") -> Text:
     """``value`` as text for a table, with ``escape`` applied."""
     return Text(escape(str(value)), style=style)
-
-
-def escape(text: str) -> str:
-    r"""``text`` with characters that a terminal would obey, or could not show, written out.
-
-    Names come out of model files and file systems, and may hold anything.
-
-    Example:
-        >>> escape("a" + chr(27) + "[2J")
-        'a\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

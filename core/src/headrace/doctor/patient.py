@@ -107,10 +107,10 @@ class Patient:
         if hung:
             outcome, cause = "hang", f"no answer within {limit_seconds:g} s"
         elif code < 0:
-            outcome, cause = "signal", f"signal {_signal_name(-code)} ended the process"
-        elif said.get("done"):
+            outcome, cause = "signal", f"signal {signal_name(-code)} ended the process"
+        elif code == 0 and said.get("done"):
             outcome, cause = "passed", ""
-        elif "state" in said:
+        elif code == 0 and "state" in said:
             outcome, cause = "failed", str(said["cause"])
         else:
             outcome, cause = "exit", f"the process ended with exit code {code}"
@@ -165,7 +165,8 @@ def _hint(outcome: str, phase: str, said: dict[str, object], record: BackendReco
     return f"headrace doctor --clear {record.tag}"
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """A signal as people know it: ``SIGSEGV``."""
     try:
         return signal.Signals(number).name
     except ValueError:

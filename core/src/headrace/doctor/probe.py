@@ -6,6 +6,7 @@ a line, written through at once.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
@@ -63,7 +64,10 @@ def _compare(what: str, got: object, wanted: object) -> None:
 
 
 def main(request: str, progress: str) -> None:
-    """Probe what ``request`` names, and leave with ``os._exit``: no thread of it keeps us.
+    """Probe what ``request`` names, and end as a program ends that used it.
+
+    A plugin that crashes or hangs while the interpreter ends does so in every program; it is the
+    phase ``exit``. A backend that failed before has been judged, and its process ends at once.
 
     Args:
         request: a file of JSON: ``backend``, the fields of an ``InstalledBackend``.
@@ -78,9 +82,12 @@ def main(request: str, progress: str) -> None:
             file.write(json.dumps(line) + "\n")
 
     say({"phase": "start"})
+    # Registered before the plugin can register anything, so it is called after all of that.
+    atexit.register(say, {"done": True})
     try:
         probe(InstalledBackend(**fields), say)
-        say({"done": True})
+        say({"phase": "exit"})
+        return
     except DeviceUnavailableError as error:
         say({"state": error.reason, "cause": error.cause, "hint": error.hint})
     except BaseException as error:  # noqa: BLE001 - the parent is told what it was

@@ -101,7 +101,7 @@ class Quarantine:
         if fcntl is not None:
             self._adopt_breadcrumbs(folder)
         found = []
-        for path in sorted(folder.glob("crashed/*.json")):
+        for path in _files(folder / "crashed"):
             crash = _read(path)
             if crash is not None:
                 found.append(crash)
@@ -152,7 +152,7 @@ class Quarantine:
 
     def _adopt_breadcrumbs(self, folder: Path) -> None:
         """Turn breadcrumbs of dead processes into crashes."""
-        for path in sorted(folder.glob("loading/*.json")):
+        for path in _files(folder / "loading"):
             with contextlib.suppress(OSError), path.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises when its owner lives
                 crash = _read(path)
@@ -162,6 +162,9 @@ class Quarantine:
 
 _ROOM = 1024
 """Bytes of a breadcrumb, so that a later text covers an earlier one."""
+
+_LONGEST = 1 << 16
+"""Bytes of a file that are read: many times what any of ours has."""
 
 
 class _Breadcrumb:
@@ -233,15 +236,32 @@ def _stem(plugin: Crash | InstalledBackend) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in text)
 
 
+def _files(folder: Path) -> list[Path]:
+    """The files of JSON in ``folder``, sorted; none when it cannot be read.
+
+    What else lies there is not ours: to open a FIFO may take for ever.
+    """
+    try:
+        return sorted(path for path in folder.glob("*.json") if path.is_file())
+    except OSError:
+        return []
+
+
 def _read(path: Path) -> Crash | None:
     try:
-        return Crash(**{k: str(v) for k, v in json.loads(path.read_text("utf-8")).items()})
-    except (OSError, ValueError, TypeError, AttributeError):
+        with path.open("rb") as file:
+            text = file.read(_LONGEST)
+        return Crash(**{k: str(v) for k, v in json.loads(text).items()})
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None  # damaged, or somebody cleared it this moment
 
 
 def _write(path: Path, crash: Crash) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(f".{os.getpid()}")
+    scratch = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}")
     scratch.write_text(json.dumps(asdict(crash)), "utf-8")
-    scratch.replace(path)
+    try:
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink()
+        raise

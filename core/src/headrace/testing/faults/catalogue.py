@@ -139,15 +139,15 @@ FAULTS: tuple[Fault, ...] = (
           "import-failed", "import", "ValueError: after printing"),
     # It works, and has bad manners.
     Fault("prints", _before("print('{\"a\": 1}')\nimport sys\nprint('noise', file=sys.stderr)"),
-          "ready", "close", ""),
+          "ready", "exit", ""),
     Fault("leaves-a-thread",
           _before("import threading\n"
                   "threading.Thread(target=threading.Event().wait, daemon=True).start()"),
-          "ready", "close", ""),
+          "ready", "exit", ""),
     Fault("changes-folder", _before("import os\nos.chdir(os.path.dirname(__file__))"),
-          "ready", "close", ""),
+          "ready", "exit", ""),
     Fault("closes-files", _before("import os\nos.closerange(3, 4096)"),
-          "ready", "close", ""),
+          "ready", "exit", ""),
     # Its hooks.
     Fault("misspelt-hook", _changed("def headrace_kernels", "def headrace_kernel"),
           "invalid", "hooks", "did you mean headrace_kernels?"),
@@ -224,5 +224,16 @@ FAULTS: tuple[Fault, ...] = (
                    "    def enqueue(self, context, work):\n"
                    "        return lambda: None\n\n@hookimpl", 1),
           "invalid", "launch", "and should be"),
+    # When the interpreter ends.
+    Fault("segfault-at-exit",
+          _before("import atexit, ctypes\natexit.register(ctypes.string_at, 0)"),
+          "invalid", "exit", "signal SIGSEGV", ends_process=True),
+    Fault("hangs-at-exit",
+          _before("import threading\n"
+                  "threading.Thread(target=threading.Event().wait).start()"),
+          "invalid", "exit", "no answer within", ends_process=True),
+    Fault("os-exit-at-exit",
+          _before("import atexit, os\natexit.register(os._exit, 0)"),
+          "invalid", "exit", "exit code 0", ends_process=True),
 )  # fmt: skip
 """The catalogue, in the order of the phases."""
