@@ -1,4 +1,4 @@
-"""Loads each backend at most once, on demand, so that no plugin can harm another or its caller."""
+"""Loads each backend on demand and keeps it, so that no plugin can harm another or its caller."""
 
 from __future__ import annotations
 
@@ -34,7 +34,15 @@ class Loaded:
 
 
 class BeingLoadedError(Exception):
-    """A plugin, while it is being loaded, asked for the backend that it brings."""
+    """A plugin, while it is being loaded, asked for the backend that it brings.
+
+    Attributes:
+        by_way_of: the tags that it asked for in between: none when it asked by itself.
+    """
+
+    def __init__(self, by_way_of: tuple[str, ...]) -> None:
+        super().__init__()
+        self.by_way_of = by_way_of
 
 
 Screened = tuple[tuple[InstalledBackend, BackendRecord], ...]
@@ -48,6 +56,12 @@ class Loader:
     One lock for all: a plugin that asks for another backend while it loads cannot meet a thread
     that does the opposite. The lock is held while plugin code runs, so a thread that asks for a
     backend which another thread is loading waits for it and gets the same answer.
+
+    Backends may ask for each other. One that asks for a backend which is itself waiting for it is
+    told so, and may do without. If it fails instead, that is for now: it might have worked had it
+    been asked for first. It is loaded again when the backend that was waiting is done. So what is
+    refused does not depend on who was asked first. To refuse both at once was turned down: one of
+    them may need the other merely to do better.
     """
 
     def __init__(self, find: Callable[[], Screened], watch: Watch) -> None:
@@ -62,7 +76,10 @@ class Loader:
         self._lock = threading.RLock()
         self._entries: Screened | None = None
         self._loaded: dict[str, Loaded] = {}
-        self._loading: set[str] = set()
+        # Outermost first; to each, those further out that were refused while it was being loaded.
+        self._loading: dict[str, set[str]] = {}
+        # What failed for now, and those whose being loaded may be why.
+        self._again: dict[str, tuple[Loaded, set[str]]] = {}
 
     def records(self) -> tuple[BackendRecord, ...]:
         """One record for each installed backend as things stand; loads nothing."""
@@ -78,27 +95,51 @@ class Loader:
         """Load the backend of ``tag``, or say again what came of it; None when there is none.
 
         Raises:
-            BeingLoadedError: this thread is loading it already.
+            BeingLoadedError: this thread is loading it already, further out.
             KeyboardInterrupt: the user stopped the import; the next call tries again.
         """
         with self._lock:
             if tag in self._loaded:
                 return self._loaded[tag]
             if tag in self._loading:
-                raise BeingLoadedError(tag)
+                outer = list(self._loading)
+                self._blame({tag})
+                raise BeingLoadedError(tuple(outer[outer.index(tag) + 1 :]))
+            if tag in self._again and self._again[tag][1] <= self._loading.keys():
+                loaded, blamed = self._again[tag]
+                self._blame(blamed)
+                return loaded  # it would come to the same
             found = [pair for pair in self._screened() if pair[1].tag == tag]
             usable = [pair for pair in found if pair[1].state is State.FOUND]
             if not usable:
                 return Loaded(_most_telling(record for _, record in found)) if found else None
-            self._loading.add(tag)
-            try:
-                installed, record = usable[0]
-                with self._watch(installed) as say:
-                    loaded = _load(installed, record, say)
-            finally:
-                self._loading.discard(tag)
-            self._loaded[tag] = loaded
+            loaded = self._load(*usable[0])
+            if self._again and not self._loading:
+                self.load(min(self._again))  # which does the same for the next
             return loaded
+
+    def _load(self, installed: InstalledBackend, record: BackendRecord) -> Loaded:
+        """Load it, and keep what came of it: for good, or for as long as another is waiting."""
+        tag = record.tag
+        refused = self._loading[tag] = set()
+        try:
+            with self._watch(installed) as say:
+                loaded = _load(installed, record, say)
+        finally:
+            del self._loading[tag]
+        if loaded.backend is None and refused:
+            self._again[tag] = loaded, refused
+            self._blame(refused)
+        else:
+            self._again.pop(tag, None)
+            self._loaded[tag] = loaded
+        return loaded
+
+    def _blame(self, tags: set[str]) -> None:
+        """Remember of the one that asks that it did not get an answer because ``tags`` wait."""
+        if self._loading:
+            asking = next(reversed(self._loading))
+            self._loading[asking] |= tags - {asking}
 
     def _screened(self) -> Screened:
         if self._entries is None:

@@ -152,9 +152,9 @@ class BackendRegistry:
     def _load(self, tag: str) -> Loaded:
         try:
             loaded = self._loader.load(tag)
-        except BeingLoadedError:
+        except BeingLoadedError as error:
             (record,) = (r for r in self.records() if r.tag == tag and r.state is State.FOUND)
-            raise being_loaded(record) from None
+            raise being_loaded(record, error.by_way_of) from None
         if loaded is None:
             raise not_installed(tag, self.records())
         return loaded

@@ -29,10 +29,11 @@ def refused_backend(record: BackendRecord) -> DeviceUnavailableError:
     return _error(text, Reason(record.state), record)
 
 
-def being_loaded(record: BackendRecord) -> DeviceUnavailableError:
-    """A plugin asks for its own device while it is being loaded."""
+def being_loaded(record: BackendRecord, by_way_of: Sequence[str] = ()) -> DeviceUnavailableError:
+    """A plugin asks for its own device while it is being loaded, perhaps through others."""
+    way = f" by way of {', '.join(map(repr, by_way_of))}" if by_way_of else ""
     return _error(
-        f"backend {record.tag!r} ({record.origin}) is being loaded and asks for itself; "
+        f"backend {record.tag!r} ({record.origin}) is being loaded and asks for itself{way}; "
         "a plugin must not use its own device while it is imported",
         Reason.LOADING,
         record,
