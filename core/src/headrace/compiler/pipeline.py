@@ -17,7 +17,9 @@ from headrace.compiler.decision import Decision, Fallback
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
+from headrace.compiler.passes.fold_normalization import fold_normalization
 from headrace.compiler.passes.lower_ops import Lowered, lower_ops
+from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.passes.shard_ops import shard_ops
@@ -30,13 +32,17 @@ from headrace.tensor_spec import Array
 Pass = Callable[[JobGraph, BackendRegistry], JobGraph]
 
 
-def _remove_dead_ops(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
-    return remove_dead_ops(graph)
+def _alone(rewriting: Callable[[JobGraph], JobGraph]) -> Pass:
+    """A pass that asks no registry."""
+    return lambda graph, registry: rewriting(graph)
 
 
 # Constants are folded before the first pass, by the builder, as ops are added.
 PASSES: tuple[tuple[str, Pass], ...] = (
-    ("remove_dead_ops", _remove_dead_ops),
+    ("remove_dead_ops", _alone(remove_dead_ops)),
+    ("merge_equal_ops", _alone(merge_equal_ops)),
+    ("fold_normalization", _alone(fold_normalization)),
+    ("remove_folded_weights", _alone(remove_dead_ops)),
     ("shard_ops", shard_ops),
     ("run_plugin_passes", run_plugin_passes),  # verifies after each of them, always
 )

@@ -1,0 +1,35 @@
+"""Compute once what several ops compute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.ops import Tensor
+
+
+def merge_equal_ops(graph: JobGraph) -> JobGraph:
+    """Keep the first of several ops that do the same to the same tensors at the same place.
+
+    Before: any ops; no op of headrace has a side effect or draws random numbers. After: no two ops
+    are equal but for their names. Results keep their names.
+    """
+    same: dict[str, str] = {}  # tensor -> the equal one that is kept
+    seen: dict[object, JobOp] = {}
+    kept: list[JobOp] = []
+    for op in graph.ops:
+        inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
+        attrs = tuple(sorted(op.call.attrs.items()))
+        key = (op.call.op, inputs, repr(attrs), op.call.output_count, op.placement)
+        first = seen.setdefault(key, op)
+        if first is op:
+            kept.append(op if inputs == op.inputs else replace(op, inputs=inputs))
+        else:
+            same.update(zip(op.outputs, first.outputs, strict=True))
+    if not same:
+        return graph
+    outputs = tuple(
+        (name, Tensor(same.get(tensor.name, tensor.name), tensor.spec))
+        for name, tensor in graph.outputs
+    )
+    return replace(graph, ops=tuple(kept), outputs=outputs)

@@ -1,0 +1,111 @@
+"""Passes that compute less: equal ops once, batch norms into convolutions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toy_backends import host
+
+from headrace.compiler.passes.fold_normalization import fold_normalization
+from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
+from headrace.compiler.verify import verify_job_graph
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph import JobGraph, JobGraphBuilder
+from headrace.placement import Placement
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.reference import REFERENCE
+
+HOST = Placement.of_device("cpu")
+X = np.random.default_rng(2).standard_normal((2, 4, 5, 6)).astype(np.float32)
+
+
+def ops(graph: JobGraph) -> list[str]:
+    return [op.call.op for op in graph.ops]
+
+
+def run(graph: JobGraph, **feeds: Array) -> dict[str, Array]:
+    with CompiledJob(graph, BackendRegistry.from_modules({"cpu": host()})) as job:
+        return job.run(feeds)
+
+
+def test_equal_ops_are_computed_once() -> None:
+    """Also those that are equal only because what they read is; results keep their names."""
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec.of(X))
+    (a,), (b,) = builder.op("relu", [x]), builder.op("relu", [x])
+    (c,), (d,) = builder.op("add", [a, x]), builder.op("add", [b, x])
+    (e,) = builder.op("softmax", [a], axis=1)
+    (f,) = builder.op("softmax", [b], axis=2)
+    for name, tensor in zip("cdef", (c, d, e, f), strict=True):
+        builder.output(name, tensor)
+    graph = builder.finish()
+    merged = merge_equal_ops(graph)
+    verify_job_graph(merged, "merge_equal_ops")
+    assert ops(merged) == ["relu", "add", "softmax", "softmax"]
+    before, after = run(graph, x=X), run(merged, x=X)
+    assert before.keys() == after.keys()
+    for name in before:
+        np.testing.assert_array_equal(before[name], after[name])
+
+
+def test_equal_ops_on_two_devices_are_two() -> None:
+    """Merging them would move work that the user placed."""
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec.of(X))
+    (a,) = builder.op("relu", [x])
+    with builder.placed(Placement.of_device("cpu:1")):
+        (b,) = builder.op("relu", [x])
+    builder.output("a", a)
+    builder.output("b", b)
+    graph = builder.finish()
+    assert merge_equal_ops(graph) is graph
+
+
+def convolved(
+    *, bias: bool = True, read_twice: bool = False, axis: int = 1, fed: bool = False
+) -> tuple[JobGraph, dict[str, Array]]:
+    """A convolution and a batch norm, and the numbers they were given."""
+    random = np.random.default_rng(5)
+    given = {
+        "w": random.standard_normal((6, 2, 3, 3)).astype(np.float32),
+        "b": random.standard_normal(6).astype(np.float32),
+        "mean": random.standard_normal(6).astype(np.float32),
+        "variance": random.uniform(0.1, 2, 6).astype(np.float32),
+        "gamma": random.standard_normal(6).astype(np.float32),
+        "beta": random.standard_normal(6).astype(np.float32),
+    }
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec.of(X))
+    w = builder.input("w", TensorSpec.of(given["w"])) if fed else builder.constant(given["w"])
+    b = builder.constant(given["b"]) if bias else None
+    (y,) = builder.op("conv", [x, w, b], groups=2, pads=(1, 1, 1, 1), location="model: node 'c'")
+    vectors = [builder.constant(given[n]) for n in ("mean", "variance", "gamma", "beta")]
+    (z,) = builder.op("normalization", [y, *vectors], axis=axis, epsilon=1e-3)
+    builder.output("z", z)
+    if read_twice:
+        builder.output("y", y)
+    return builder.finish(), given
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("axis", [1, -3])
+def test_a_batch_norm_vanishes_into_its_convolution(bias: bool, axis: int) -> None:
+    """One op remains, with the numbers that the reference gives for two."""
+    graph, given = convolved(bias=bias, axis=axis)
+    folded = fold_normalization(graph)
+    verify_job_graph(folded, "fold_normalization")
+    assert ops(folded) == ["conv"]
+    assert folded.ops[0].call.location == "model: node 'c'"
+    conv = graph.ops[0].call
+    y = REFERENCE["conv"](X, given["w"], given["b"] if bias else None, **conv.attrs)
+    vectors = [given[n] for n in ("mean", "variance", "gamma", "beta")]
+    want = REFERENCE["normalization"](y, *vectors, **graph.ops[1].call.attrs)
+    np.testing.assert_allclose(run(folded, x=X)["z"], want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", [{"read_twice": True}, {"fed": True}])
+def test_what_others_need_or_nobody_knows_yet_stays(how: dict[str, bool]) -> None:
+    """A convolution that has another reader, and weights that are fed, are left alone."""
+    graph, _ = convolved(**how)
+    assert fold_normalization(graph) is graph
