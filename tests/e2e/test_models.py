@@ -158,7 +158,7 @@ def test_what_is_explained_is_what_runs(device: str, trained: Trained) -> None:
     with load(content(trained), device) as model:
         explained = model.explain(feeds)
         plan = model.plan_for(feeds)
-    assert explained.counts().keys() <= {"kernel", "decomposed", "constant", "unused"}
+    assert explained.counts().keys() <= {"kernel", "decomposed", "folded", "unused"}
     assert {op.device for node in explained.nodes for op in node.ops} == {device}
     assert sum(len(node.ops) for node in explained.nodes) == len(explained.job.ops)
     copies = (TaskKind.COPY_D2H, TaskKind.COPY_H2D)

@@ -35,7 +35,7 @@ def test_each_node_has_a_row(headrace: Headrace, save: Save) -> None:
     assert result.exit_code == 1
     assert document["runs"] is False
     hows = [row["how"] for row in document["nodes"]]
-    assert hows == ["constant", "kernel", "unsupported", "unused", "kernel"]
+    assert hows == ["folded", "kernel", "unsupported", "unused", "kernel"]
     assert document["job"]["missing"] == [["tanh of float32", 1]]
     assert document["nodes"][1]["ops"][0]["kernels"] == ["near: add for any"]
 
@@ -45,7 +45,7 @@ def test_the_summary_counts_and_lists_what_is_missing(headrace: Headrace, save: 
     result = headrace("explain", save(MODEL), "--device", "far")
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
-    assert "5 nodes: 1 constant, 2 kernel, 1 unsupported, 1 unused" in lines
+    assert "5 nodes: 1 folded, 2 kernel, 1 unsupported, 1 unused" in lines
     assert lines[-2:] == ["what far:0 lacks, most wanted first:", "  1 x tanh of float32"]
 
 

@@ -11,8 +11,8 @@ from headrace.onnx.graphs import order
 from headrace.onnx.read import ModelFile
 from headrace.onnx.text import place
 
-CONSTANT = "constant"
-"""How a node runs that depends on no input: not at all; its value is known."""
+FOLDED = "folded"
+"""How a node runs that became no op of its own: its value is known, or another op does its work."""
 
 UNUSED = "unused"
 """How a node runs that no output needs."""
@@ -26,7 +26,7 @@ class ExplainedNode:
         node: where it is, as messages name it.
         op_type: its ONNX op.
         how: the least favourable of its ops: ``kernel``, ``decomposed``, ``fallback``,
-            ``unsupported``; or ``constant`` or ``unused`` for a node that became no op.
+            ``unsupported``; or ``folded`` or ``unused`` for a node that became no op.
         ops: what it became.
     """
 
@@ -73,7 +73,7 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
     for node in graph.node:
         where = place(file.name, node)
         ops = tuple(by_place.get(where, ()))
-        nothing = CONSTANT if id(node) in live else UNUSED
+        nothing = FOLDED if id(node) in live else UNUSED
         how = max((op.how for op in ops), key=_RANK.index, default=nothing)
         nodes.append(ExplainedNode(where, node.op_type, how, ops))
     return ExplainedModel(device, tuple(nodes), job)
