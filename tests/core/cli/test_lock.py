@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,34 @@ def test_check_names_the_file_that_drifted(site: Path) -> None:
     assert done.returncode == 1
     assert "file first_plugin.py is not the one that my.lock lists" in done.stdout
     assert not ran.exists()
+
+
+def test_check_names_a_plugin_that_is_gone(site: Path) -> None:
+    """A machine that lacks a locked plugin is not the one that was locked; a blocked one is."""
+    install(site, "first", "one")
+    install(site, "second", "two")
+    assert python(site, "-m", "headrace", "lock").returncode == 0
+    blocked = python(site, "-m", "headrace", "lock", "--check", HEADRACE_DISABLE="second")
+    assert blocked.returncode == 0, blocked.stdout
+    shutil.rmtree(site / "second-1.0.dist-info")
+
+    done = python(site, "-m", "headrace", "lock", "--check")
+
+    assert done.returncode == 1
+    assert "two: second 1.0: headrace.lock lists it, and it is not installed" in done.stdout
+    assert "one: first 1.0\n" in done.stdout
+    assert python(site, "-m", "headrace", "lock").returncode == 0
+    assert python(site, "-m", "headrace", "lock", "--check").returncode == 0
+
+
+def test_check_without_a_lock_is_an_error(site: Path) -> None:
+    """One line with what to do, also where no plugin is installed that could differ."""
+    done = python(site, "-m", "headrace", "lock", "--check", "-o", "no.lock", HEADRACE_BACKENDS="-")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: there is no lock at no.lock: No such file or directory. "
+        "Try: headrace lock -o no.lock\n"
+    )
 
 
 def test_refused_plugins_never_run(site: Path) -> None:

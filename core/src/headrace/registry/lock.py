@@ -104,6 +104,14 @@ def drift_of(backend: InstalledBackend, path: Path) -> str:
     return f"{path} does not list {backend.distribution} {backend.version}"
 
 
+def gone(
+    locked: Iterable[LockedPlugin], installed: Iterable[InstalledBackend]
+) -> tuple[LockedPlugin, ...]:
+    """Of ``locked``, the plugins that are no longer installed."""
+    there = {(backend.tag, backend.distribution) for backend in installed}
+    return tuple(plugin for plugin in locked if (plugin.tag, plugin.distribution) not in there)
+
+
 class _NoLockError(Exception):
     """Why a file cannot be used as a lock."""
 
