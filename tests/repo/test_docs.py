@@ -43,6 +43,7 @@ def run_doctest(block: Block, page: str, namespace: dict[str, object]) -> None:
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who copies the blocks of a page from top to bottom gets what the page says."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADRACE_STATE", str(tmp_path / "state"))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page, "python"):
         if block.note.startswith("no-run:"):
