@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,11 +17,12 @@ import headrace as flow
 import headrace.typing as tp
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.pipeline import compile_job
-from headrace.device import KernelEntry
+from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, KernelEntry
 from headrace.errors import (
     DeviceUnavailableError,
     GraphError,
     PluginError,
+    RunError,
     UnknownOpError,
 )
 from headrace.frontend.compiled_job import CompiledJob
@@ -352,3 +353,83 @@ def test_any_legal_fusion_keeps_results(steps: list[tuple[str, bool]], data: st.
         results = compiled.run({"x": X})
     for name, value in {**shown_values, "y": values[-1]}.items():
         np.testing.assert_array_equal(results[name], value)
+
+
+def test_twenty_thousand_ops_are_fused() -> None:
+    """An editor looks names up: asking about each op of a long graph takes seconds, not hours."""
+    builder = JobGraphBuilder("long", Placement.of_device("hello"))
+    tensor = x = builder.input("x", SPEC)
+    for _ in range(10_000):
+        (total,) = builder.op("add", [tensor, x])
+        (tensor,) = builder.op("relu", [total])
+    builder.output("y", tensor)
+    fused = fuse(builder.finish())
+    assert names(fused) == ["hello.add_relu"] * 10_000
+    assert fused.ops[-1].outputs == (tensor.name,)
+    assert fused.ops[-1].inputs == (fused.ops[-2].outputs[0], "x")
+
+
+def test_an_editor_shows_the_graph_as_it_stands() -> None:
+    """After a replacement makers and users are those of the new op, in topological order."""
+    editor = GraphEditor(job(), "hello")
+    add, relu = editor.ops("add")[0], editor.ops("relu")[0]
+    new = editor.replace([add, relu], AddRelu, ["x", "x"])
+    assert editor.maker("first/y") is new
+    assert editor.maker(add.outputs[0]) is None
+    assert editor.users(add.outputs[0]) == ()
+    assert [op.call.name for op in editor.users("x")] == ["first", "add_last"]
+    with pytest.raises(GraphError, match="no tensor 'add_first/z'"):
+        editor.tensor("add_first/z")
+
+
+def test_a_pass_that_writes_into_a_constant_is_named() -> None:
+    """Constants are read-only: the pass is told, and the job's value is what it was."""
+
+    def scribble(graph: JobGraph) -> JobGraph:
+        graph.constants["w"][0] = 0
+        return graph
+
+    graph = job()
+    with pytest.raises(PluginError, match=r"pass 'scribble' .* raised ValueError.*read-only"):
+        compile_job(graph, registry_of(scribble))
+    np.testing.assert_array_equal(graph.constants["w"], np.full(3, -7, np.float32))
+
+
+def test_constants_that_were_folded_are_read_only() -> None:
+    """What the builder computed is as closed as what it was given."""
+    builder = JobGraphBuilder("job", Placement.of_device("near"))
+    one = builder.constant(X)
+    (total,) = builder.op("add", [one, one])
+    for tensor in (one, total):
+        value = builder.value(tensor)
+        assert value is not None
+        with pytest.raises(ValueError, match="read-only"):
+            value[0] = 7
+
+
+def test_a_kernel_that_writes_into_a_weight_fails_its_run() -> None:
+    """A weight on the host is read-only for kernels; an input is the kernel's to misuse."""
+
+    class Scribbling(NumpyKernel):
+        def launch(
+            self,
+            context: DeviceContext,
+            inputs: Sequence[Buffer | None],
+            outputs: Sequence[Buffer],
+            workspace: Buffer | None,
+        ) -> None:
+            second = inputs[1]
+            assert isinstance(second, HostBuffer)
+            second.array(SPEC)[...] = 0
+
+        bind = Kernel.bind
+
+    registry = registry_of(kernels=[KernelEntry("hello", "subtract", Scribbling)])
+    builder = JobGraphBuilder("job", Placement.of_device("hello"))
+    x, w = builder.input("x", SPEC), builder.constant(X)
+    builder.output("y", builder.op("subtract", [x, w])[0])
+    with (
+        CompiledJob(builder.finish(), registry) as compiled,
+        pytest.raises(RunError, match="read-only"),
+    ):
+        compiled.run({"x": X})

@@ -50,12 +50,15 @@ class Buffer:
 
 
 class HostBuffer(Buffer):
-    """Memory that the host reads and writes: a view of a numpy byte array."""
+    """Memory that the host reads and writes: a view of a numpy byte array.
+
+    What a kernel is given of a weight is read-only: numpy raises where it is written.
+    """
 
     __slots__ = ("memory",)
 
     def __init__(self, memory: Array, owner: object = None) -> None:
-        """Wrap ``memory``: uint8[nbytes], contiguous and writable."""
+        """Wrap ``memory``: uint8[nbytes], contiguous."""
         super().__init__(memory.ctypes.data, memory.nbytes, owner)
         self.memory = memory
 

@@ -29,6 +29,13 @@ class GraphEditor:
         self._tag = tag
         self._ops = {op.call.name: op for op in graph.ops}
         self._results = {tensor.name for _, tensor in graph.outputs}
+        self._inputs = {tensor.name: tensor.spec for tensor in graph.inputs}
+        # Passes ask about every op of graphs of any size: names are looked up, never searched for.
+        self._place = {name: place for place, name in enumerate(self._ops)}
+        self._makers: dict[str, str] = {}
+        self._readers: dict[str, set[str]] = {}
+        for op in graph.ops:
+            self._enter(op)
 
     def ops(self, op: str) -> tuple[JobOp, ...]:
         """The ops called ``op`` on the device, in topological order, as things stand."""
@@ -40,14 +47,15 @@ class GraphEditor:
 
     def maker(self, tensor: str | None) -> JobOp | None:
         """The op on the device that makes ``tensor``; None for an input, a constant, or another."""
-        for op in self._ops.values():
-            if tensor in op.outputs and op.placement.tag == self._tag:
-                return op
-        return None
+        if tensor not in self._makers:
+            return None
+        op = self._ops[self._makers[tensor]]
+        return op if op.placement.tag == self._tag else None
 
     def users(self, tensor: str) -> tuple[JobOp, ...]:
-        """The ops that read ``tensor``, on any device."""
-        return tuple(op for op in self._ops.values() if tensor in op.inputs)
+        """The ops that read ``tensor``, on any device, in topological order."""
+        names = sorted(self._readers.get(tensor, ()), key=self._place.__getitem__)
+        return tuple(self._ops[name] for name in names)
 
     def is_private(self, op: JobOp, user: JobOp) -> bool:
         """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
@@ -103,9 +111,12 @@ class GraphEditor:
             raise GraphError(f"{call} would make {made}, where {last.call} makes {wanted}")
         padded = (*inputs, *(None,) * (len(call.inputs) - len(inputs)))
         new = JobOp(call, padded, last.outputs, last.placement)
+        for old in chain:
+            self._leave(old)
         for old in before:
             del self._ops[old.call.name]
         self._ops[new.call.name] = new  # keeps its place in the order
+        self._enter(new)
         return new
 
     def finish(self) -> JobGraph:
@@ -124,10 +135,22 @@ class GraphEditor:
     def _spec(self, name: str) -> TensorSpec:
         if name in self._graph.constants:
             return TensorSpec.of(self._graph.constants[name])
-        for tensor in self._graph.inputs:
-            if tensor.name == name:
-                return tensor.spec
-        for op in self._ops.values():
-            if name in op.outputs:
-                return op.call.outputs[op.outputs.index(name)]
+        if name in self._inputs:
+            return self._inputs[name]
+        if name in self._makers:
+            op = self._ops[self._makers[name]]
+            return op.call.outputs[op.outputs.index(name)]
         raise GraphError(f"job {self._graph.name!r} has no tensor {name!r}")
+
+    def _enter(self, op: JobOp) -> None:
+        self._makers.update(dict.fromkeys(op.outputs, op.call.name))
+        for tensor in op.inputs:
+            if tensor is not None:
+                self._readers.setdefault(tensor, set()).add(op.call.name)
+
+    def _leave(self, op: JobOp) -> None:
+        for tensor in op.outputs:
+            del self._makers[tensor]
+        for tensor in op.inputs:
+            if tensor is not None:
+                self._readers[tensor].discard(op.call.name)

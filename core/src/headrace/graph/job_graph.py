@@ -48,7 +48,7 @@ class JobGraph:
         outputs: (result name, tensor), in order. A tensor may be an op's, an input's or a
             constant's, and may be named by several results.
         ops: in topological order.
-        constants: values of constant tensors, by tensor name; never written.
+        constants: values of constant tensors, by tensor name; arrays that numpy lets nobody write.
     """
 
     name: str
@@ -125,7 +125,7 @@ class JobGraphBuilder:
         array = np.ascontiguousarray(value).reshape(value.shape)
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
         tensor = self._define(name or self._fresh("constant"), TensorSpec.of(array))
-        self._constants[tensor.name] = array
+        self._constants[tensor.name] = _read_only(array)
         return tensor
 
     def value(self, tensor: Tensor) -> Array | None:
@@ -173,7 +173,8 @@ class JobGraphBuilder:
             for out, spec in zip(schema.outputs, call.outputs, strict=False)
         )
         if folded is not None:
-            self._constants.update(zip((t.name for t in made), folded, strict=True))
+            values = map(_read_only, folded)
+            self._constants.update(zip((t.name for t in made), values, strict=True))
         else:
             made_names = tuple(t.name for t in made)
             self._ops.append(JobOp(call, names, made_names, self._placement))
@@ -255,3 +256,10 @@ class JobGraphBuilder:
                 (name, *(name + suffix for suffix in suffixes))
             ):
                 return name
+
+
+def _read_only(array: Array) -> Array:
+    """A view that cannot be written; whoever has ``array`` itself still can, and must not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

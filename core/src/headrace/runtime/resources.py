@@ -90,7 +90,14 @@ class Resources:
             raise
 
     def buffer(self, register: RegisterDesc, slot: int = 0) -> Buffer:
-        """The memory of one slot of a register."""
+        """The memory of one slot of a register; that of a weight on the host cannot be written."""
+        buffer = self._memory(register, slot)
+        if register.constant is not None and isinstance(buffer, HostBuffer):
+            # A kernel that works in its input would change every later run.
+            buffer.memory.flags.writeable = False
+        return buffer
+
+    def _memory(self, register: RegisterDesc, slot: int = 0) -> Buffer:
         offset = register.offset + slot * register.stride
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
@@ -142,7 +149,7 @@ class Resources:
         return self._registry.backend(memory.tag).allocator.create(device)
 
     def _load(self, register: RegisterDesc, value: Array) -> None:
-        buffer = self.buffer(register)
+        buffer = self._memory(register)
         if isinstance(buffer, HostBuffer):
             buffer.array(register.spec)[...] = value
             return
