@@ -17,6 +17,7 @@ from headrace.compiler.decision import Decision, Fallback
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
+from headrace.compiler.passes.cancel_moves import cancel_moves
 from headrace.compiler.passes.fold_normalization import fold_normalization
 from headrace.compiler.passes.lower_ops import Lowered, lower_ops
 from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
@@ -41,8 +42,9 @@ def _alone(rewriting: Callable[[JobGraph], JobGraph]) -> Pass:
 PASSES: tuple[tuple[str, Pass], ...] = (
     ("remove_dead_ops", _alone(remove_dead_ops)),
     ("merge_equal_ops", _alone(merge_equal_ops)),
+    ("cancel_moves", _alone(cancel_moves)),
     ("fold_normalization", _alone(fold_normalization)),
-    ("remove_folded_weights", _alone(remove_dead_ops)),
+    ("remove_what_is_left", _alone(remove_dead_ops)),
     ("shard_ops", shard_ops),
     ("run_plugin_passes", run_plugin_passes),  # verifies after each of them, always
 )

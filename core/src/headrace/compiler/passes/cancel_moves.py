@@ -1,0 +1,106 @@
+"""Let transposes, reshapes and casts that follow each other become one, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.dtypes import DType
+from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.op_call import Attrs, AttrValue, OpCall
+from headrace.ops import Tensor, get_op, make_call
+from headrace.ops.shape import permutation
+
+MOVES = ("transpose", "reshape", "cast")
+
+
+def cancel_moves(graph: JobGraph) -> JobGraph:
+    """Replace two moves of one kind by one that does what both do, or by nothing.
+
+    Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
+    that keeps every value, where both are at one place. The first of two stays where others read
+    it. What is left without a reader is for ``remove_dead_ops``.
+    """
+    same: dict[str, str] = {}  # tensor -> the earlier one that it equals
+    makers: dict[str, JobOp] = {}
+    kept: list[JobOp] = []
+    for op in graph.ops:
+        inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
+        op = op if inputs == op.inputs else replace(op, inputs=inputs)
+        before = makers.get(inputs[0] or "") if op.call.op in MOVES else None
+        if before is not None and (before.call.op, before.placement) == (op.call.op, op.placement):
+            joined = _joined(before.call, op.call)
+            if joined is not None and _is_nothing(joined):
+                assert before.inputs[0] is not None
+                same[op.outputs[0]] = before.inputs[0]
+                continue
+            if joined is not None:
+                op = JobOp(joined, before.inputs, op.outputs, op.placement)
+        if op.call.op in MOVES:
+            makers[op.outputs[0]] = op
+        kept.append(op)
+    outputs = tuple(
+        (name, Tensor(same.get(tensor.name, tensor.name), tensor.spec))
+        for name, tensor in graph.outputs
+    )
+    return replace(graph, ops=tuple(kept), outputs=outputs)
+
+
+def _joined(first: OpCall, second: OpCall) -> OpCall | None:
+    """The call that does what both do; None when nothing does."""
+    attrs: Mapping[str, AttrValue]
+    match second.op:
+        case "transpose":
+            inner, outer = permutation(first), permutation(second)
+            attrs = {"perm": tuple(inner[axis] for axis in outer)}
+        case "reshape":
+            attrs = {"shape": second.outputs[0].shape}
+        case _:
+            if not holds(first.outputs[0].dtype, first.input(0).dtype):
+                return None
+            attrs = second.attrs
+    return make_call(
+        get_op(second.op), second.name, first.inputs, Attrs(attrs), location=second.location
+    )
+
+
+def _is_nothing(call: OpCall) -> bool:
+    """True for a move that moves nothing."""
+    if call.op == "transpose":
+        return permutation(call) == tuple(range(call.input(0).rank))
+    return call.outputs[0] == call.input(0)
+
+
+def holds(wide: DType, narrow: DType) -> bool:
+    """True when every value of ``narrow`` is one of ``wide``.
+
+    Example:
+        >>> from headrace.dtypes import float32, int16, int32
+        >>> holds(float32, int16), holds(float32, int32), holds(int32, float32)
+        (True, False, False)
+    """
+    if wide == narrow:
+        return True
+    if not {wide.name, narrow.name} <= _EXACT_BITS.keys():
+        return False
+    (have_sign, have), (need_sign, need) = _EXACT_BITS[wide.name], _EXACT_BITS[narrow.name]
+    if narrow.is_float:
+        return wide.name in _WIDER_FLOATS.get(narrow.name, ())
+    return have >= need and (have_sign or not need_sign)
+
+
+# Whether there is a sign, and the bits of the largest run of integers that are all there.
+_EXACT_BITS: Mapping[str, tuple[bool, int]] = {
+    "bool": (False, 1),
+    **{f"uint{n}": (False, n) for n in (8, 16, 32, 64)},
+    **{f"int{n}": (True, n - 1) for n in (8, 16, 32, 64)},
+    "float16": (True, 11),
+    "bfloat16": (True, 8),
+    "float32": (True, 24),
+    "float64": (True, 53),
+}
+_WIDER_FLOATS = {
+    "float16": ("float32", "float64"),
+    "bfloat16": ("float32", "float64"),
+    "float32": ("float64",),
+}
