@@ -149,8 +149,8 @@ class GraphEditor:
                 self._readers.setdefault(tensor, set()).add(op.call.name)
 
     def _leave(self, op: JobOp) -> None:
-        for tensor in op.outputs:
-            del self._makers[tensor]
+        for made in op.outputs:
+            del self._makers[made]
         for tensor in op.inputs:
             if tensor is not None:
                 self._readers[tensor].discard(op.call.name)

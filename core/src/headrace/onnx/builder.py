@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from headrace.errors import ResourceLimitError
+from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.onnx import limits
 from headrace.ops import Tensor
@@ -19,8 +20,8 @@ class BoundedBuilder(JobGraphBuilder):
     specs, and nothing of that size has been allocated when it fails.
     """
 
-    def __init__(self, name: str, placement: Placement) -> None:
-        super().__init__(name, placement)
+    def __init__(self, name: str, placement: Placement, ops: OpSource = CORE_OPS) -> None:
+        super().__init__(name, placement, ops=ops)
         self._folded = 0
 
     def op(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx.defs
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto
@@ -12,6 +13,7 @@ from headrace.onnx import limits
 from headrace.onnx.attributes import graphs
 from headrace.onnx.graphs import check_function
 from headrace.onnx.text import quote, quote_all
+from headrace.registry.screen import CORE, TAG
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a function of a model."""
@@ -27,6 +29,12 @@ def domain_of(text: str) -> str:
 def function_key(node: NodeProto) -> FunctionKey:
     """What a node would call, if it calls a function of the model."""
     return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
+
+
+@functools.cache
+def declared_domains() -> frozenset[str]:
+    """The domains whose ops ONNX declares; a model's other ops are its own or a plugin's."""
+    return frozenset(schema.domain for schema in onnx.defs.get_all_schemas())
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto], where: str) -> dict[str, int]:
@@ -56,8 +64,15 @@ def opsets_of(imports: Iterable[OperatorSetIdProto], where: str) -> dict[str, in
     return opsets
 
 
-def collect_functions(protos: Sequence[FunctionProto], name: str) -> Functions:
+def collect_functions(
+    protos: Sequence[FunctionProto], name: str, plugins: Collection[str] = ()
+) -> Functions:
     """The functions that a model brings, checked.
+
+    Args:
+        protos: as the model has them.
+        name: of the model, for messages.
+        plugins: as for ``check_domains``.
 
     Raises:
         InvalidModelError: one is there twice, is malformed, or calls itself.
@@ -73,21 +88,33 @@ def collect_functions(protos: Sequence[FunctionProto], name: str) -> Functions:
         functions[key] = function
     for function in protos:
         where = f"{name}: function {quote(function.name)}"
-        check_domains(function.node, opsets_of(function.opset_import, where), functions, where)
+        opsets = opsets_of(function.opset_import, where)
+        check_domains(function.node, opsets, functions, where, plugins)
     _check_calls(functions, name)
     return functions
 
 
 def check_domains(
-    nodes: Iterable[NodeProto], opsets: Mapping[str, int], functions: Functions, where: str
+    nodes: Iterable[NodeProto],
+    opsets: Mapping[str, int],
+    functions: Functions,
+    where: str,
+    plugins: Collection[str] = (),
 ) -> None:
-    """Check that every node is a function of the model or of a domain that ONNX declares.
+    """Check that every node is a function of the model, or of ONNX, or of a plugin's domain.
+
+    Args:
+        nodes: of the model or of a function; those of graphs in them are checked too.
+        opsets: what is imported there.
+        functions: those of the model.
+        where: for messages.
+        plugins: tags of installed backends; each is the domain of its plugin's own ops.
 
     Raises:
         InvalidModelError: a domain is used whose version is not given.
         UnsupportedModelError: ops of other domains; all are named at once.
     """
-    known = {schema.domain for schema in onnx.defs.get_all_schemas()}
+    known = declared_domains().union(plugins)
     strange: dict[str, set[str]] = {}
     for node in _all_nodes(nodes):
         domain = domain_of(node.domain)
@@ -104,7 +131,16 @@ def check_domains(
         text = "; ".join(
             f"{quote(domain)}: {quote_all(sorted(ops))}" for domain, ops in sorted(strange.items())
         )
-        raise UnsupportedModelError(f"{where}: uses ops that ONNX does not declare, of {text}")
+        raise UnsupportedModelError(
+            f"{where}: uses ops that ONNX does not declare, of {text}{_advice(strange)}"
+        )
+
+
+def _advice(domains: Iterable[str]) -> str:
+    """How to get the plugins that would bring these domains, where they can be tags at all."""
+    legal = [domain for domain in sorted(domains) if TAG.match(domain) and len(domain) <= 64]
+    names = [f"{CORE}-{domain}" for domain in legal]
+    return f". If a plugin brings them: pip install {' '.join(names)}" if names else ""
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterable[NodeProto]:

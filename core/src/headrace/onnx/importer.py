@@ -1,9 +1,10 @@
 """The importer: a checked model and what is fed to it, as a job.
 
 A model is imported for given shapes, and for the values of those inputs that decide shapes. Each
-node is imported in one of four ways, in this order: it calls a function of the model, whose body
-takes its place; it is an ``If``, of which the branch taken takes its place; it has a converter; or
-ONNX itself writes the op in simpler ones, and these take its place.
+node is imported in one of five ways, in this order: it calls a function of the model, whose body
+takes its place; it is of a plugin's domain, and becomes that plugin's op; it is an ``If``, of which
+the branch taken takes its place; it has a converter; or ONNX itself writes the op in simpler ones,
+and these take its place.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from headrace.errors import (
     UnsupportedError,
     UnsupportedModelError,
 )
+from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
-from headrace.onnx import attributes, bodies, limits, schemas, tensors
+from headrace.onnx import attributes, bodies, limits, plugin_ops, schemas, tensors
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder
-from headrace.onnx.calls import domain_of, function_key, opsets_of
+from headrace.onnx.calls import declared_domains, domain_of, function_key, opsets_of
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.graphs import order, reads
 from headrace.onnx.node import Node, ValueNeeded
@@ -87,8 +89,9 @@ class Importer:
         builder: holds the job under construction, also after an import that did not end.
     """
 
-    def __init__(self, file: ModelFile, placement: Placement) -> None:
-        self.builder = BoundedBuilder(file.name, placement)
+    def __init__(self, file: ModelFile, placement: Placement, ops: OpSource = CORE_OPS) -> None:
+        self.builder = BoundedBuilder(file.name, placement, ops)
+        self._ops = ops
         self._file = file
         self._nodes = 0
 
@@ -185,13 +188,15 @@ class Importer:
                 scope.bind(name, tensor)
 
     def _op(self, site: Site) -> Given:
-        """Import a node of an op that ONNX declares."""
+        """Import a node of an op that ONNX declares, or a plugin."""
         domain, op = domain_of(site.node.domain), site.node.op_type
         opset = site.scope.opsets.get(domain)
         if opset is None:
             raise InvalidModelError(
                 f"{site.where}: the operator set of domain {quote(domain)} is not imported"
             )
+        if domain not in declared_domains():
+            return self._plugin_op(site, domain)
         declared = schemas.require(domain, op, opset, site.where)
         schemas.check_form(declared, site.node, site.attributes, site.where)
         dtypes = [None if tensor is None else tensor.spec.dtype for tensor in site.inputs]
@@ -232,6 +237,19 @@ class Importer:
         wanted = [inner for inner, outer in called if outer]
         made = iter(self._body(function.node, wanted, scope))
         return [next(made) if outer else None for outer in site.node.output[: site.count]]
+
+    def _plugin_op(self, site: Site, domain: str) -> Sequence[Tensor]:
+        """Add an op that a plugin brings, with the node's inputs and attributes as they are."""
+        node, where = site.node, site.where
+        op = plugin_ops.find(domain, node.op_type, where, self._ops)
+        attrs = plugin_ops.attrs(op, site.attributes, where)
+        count = plugin_ops.output_count(op, site.count, len(node.output), where)
+        try:
+            return self.builder.op(op.name, site.inputs, outputs=count, location=where, attrs=attrs)
+        except DTypeError as error:
+            raise UnsupportedModelError(_placed(where, error)) from error
+        except OpError as error:
+            raise InvalidModelError(_placed(where, error)) from error
 
     def _branch(self, site: Site) -> Sequence[Tensor]:
         """Put the branch that is taken in the place of an ``If``."""
@@ -277,4 +295,12 @@ class Importer:
 
 def _located(node: Node, error: HeadraceError) -> str:
     """The message of ``error`` with the node before it, and its place said once."""
-    return f"{node}: {str(error).replace(f' ({node.location})', '')}"
+    return f"{node}: {_without(node.location, error)}"
+
+
+def _placed(where: str, error: HeadraceError) -> str:
+    return f"{where}: {_without(where, error)}"
+
+
+def _without(location: str, error: HeadraceError) -> str:
+    return str(error).replace(f" ({location})", "")

@@ -42,7 +42,7 @@ class JobCache:
         self,
         file: ModelFile,
         placement: Placement,
-        registry: BackendRegistry | None,
+        registry: BackendRegistry,
         size: int,
         fallback: str | None,
     ) -> None:
@@ -94,7 +94,9 @@ class JobCache:
             raise SessionError(f"{self._file.name}: the model was closed")
         key = job_key(specs, arrays, self._fixed)
         if key not in self._jobs:
-            made = specialise(self._file, self._placement, specs, arrays, self._fixed)
+            made = specialise(
+                self._file, self._placement, specs, arrays, self._fixed, self._registry
+            )
             # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
             new = tuple(name for name in made.fixed if name not in self._fixed)
             self._fixed += new

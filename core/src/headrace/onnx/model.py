@@ -107,7 +107,7 @@ class Model:
             InputError, ModelError: as ``run``. What the device cannot run is in the answer.
         """
         specs, arrays = self._specs(feeds)
-        graph = specialise(self._file, self._placement, specs, arrays).graph
+        graph = specialise(self._file, self._placement, specs, arrays, ops=self._registry).graph
         job = explain_graph(graph, self._registry, self._fallback)
         return explain_nodes(self._file, self.device, job)
 
@@ -182,6 +182,6 @@ def load(
     placement = default_device() if device is None else Placement.of_device(device)
     registry = registry or default_registry()
     registry.check_index(placement.tag, placement.devices[0][1])
-    file = read_model(source)
-    check_support(file)
+    file = read_model(source, {record.tag for record in registry.records()})
+    check_support(file, registry)
     return Model(file, placement, registry, jobs, fallback)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +59,13 @@ class ModelFile:
     weights: Mapping[str, Array]
 
 
-def read_model(source: Source) -> ModelFile:
+def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
     """Read and check a model.
 
     Args:
         source: path, bytes, or a ``ModelProto``, which is copied. External data is looked for in
             the folder of the path only.
+        plugins: tags of installed backends, which are the domains of their own ops.
 
     Raises:
         InvalidModelError: it is not a model, is truncated, or contradicts itself.
@@ -85,8 +86,8 @@ def read_model(source: Source) -> ModelFile:
     weights = _take_weights(model.graph, name, folder)
     # A message frees the memory of its fields only as a whole.
     model = ModelProto.FromString(model.SerializeToString())
-    functions = collect_functions(model.functions, name)
-    check_domains(model.graph.node, opsets, functions, name)
+    functions = collect_functions(model.functions, name, plugins)
+    check_domains(model.graph.node, opsets, functions, name, plugins)
     return ModelFile(name, folder, model.graph, opsets, functions, weights)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.errors import UnsupportedModelError
+from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.importer import Importer
@@ -47,6 +48,7 @@ def specialise(
     specs: Mapping[str, TensorSpec],
     arrays: Mapping[str, Array],
     fixed: tuple[str, ...] = (),
+    ops: OpSource = CORE_OPS,
 ) -> SpecialisedJob:
     """Import the model for what is fed.
 
@@ -57,6 +59,7 @@ def specialise(
         arrays: values of the inputs, as far as they are known. They are copied where they become
             part of the job.
         fixed: inputs known to decide shapes.
+        ops: knows the ops of plugins.
 
     Raises:
         UnsupportedModelError: a shape depends on a value that cannot be had while compiling.
@@ -64,7 +67,7 @@ def specialise(
     """
     known = {name: arrays[name].copy() for name in fixed if name in arrays}
     while True:
-        importer = Importer(file, placement)
+        importer = Importer(file, placement, ops)
         try:
             return SpecialisedJob(importer.run(specs, known), tuple(known))
         except ValueNeeded as need:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from onnx import NodeProto
 
 from headrace.errors import UnsupportedModelError
-from headrace.onnx.calls import FunctionKey, domain_of, function_key, opsets_of
+from headrace.graph import CORE_OPS, OpSource
+from headrace.onnx import plugin_ops
+from headrace.onnx.calls import (
+    FunctionKey,
+    declared_domains,
+    domain_of,
+    function_key,
+    opsets_of,
+)
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.graphs import order
 from headrace.onnx.read import ModelFile
@@ -15,7 +23,7 @@ from headrace.onnx.schemas import Declaration, require
 from headrace.onnx.text import place, quote
 
 
-def check_support(file: ModelFile) -> None:
+def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     """Check that every node that will be imported is of an op that can be; name all that are not.
 
     Branches of ``If`` are left out: only the one that is taken has to be supported.
@@ -23,6 +31,7 @@ def check_support(file: ModelFile) -> None:
     Raises:
         InvalidModelError: an op does not exist in the model's operator set.
         UnsupportedModelError: ops are missing.
+        DeviceUnavailableError: the plugin that an op is of is installed and cannot be used.
     """
     missing: dict[str, None] = {}
     seen: set[FunctionKey] = set()
@@ -33,7 +42,7 @@ def check_support(file: ModelFile) -> None:
         for node in order(nodes, wanted, where):
             key = function_key(node)
             if key not in file.functions:
-                missing.update(dict.fromkeys(_missing(node, opsets, where)))
+                missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
             elif key not in seen:
                 seen.add(key)
                 function = file.functions[key]
@@ -54,8 +63,13 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def _missing(node: NodeProto, opsets: Mapping[str, int], where: str) -> Iterable[str]:
+def _missing(
+    node: NodeProto, opsets: Mapping[str, int], where: str, ops: OpSource
+) -> Iterable[str]:
     domain = domain_of(node.domain)
+    if domain not in declared_domains():
+        plugin_ops.find(domain, node.op_type, place(where, node), ops)
+        return
     declared = require(domain, node.op_type, opsets[domain], place(where, node))
     if not is_supported(domain, node.op_type, declared):
         yield f"{domain and domain + '.'}{node.op_type}-{declared.schema.since_version}"
