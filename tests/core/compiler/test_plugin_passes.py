@@ -15,6 +15,7 @@ from toy_backends import near
 
 import headrace as flow
 import headrace.typing as tp
+from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.pipeline import compile_job
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, KernelEntry
@@ -176,7 +177,8 @@ def test_kernels_for_ops_of_other_plugins() -> None:
 def test_headrace_passes_fuse_ops_of_their_device() -> None:
     """The pair on ``near`` stays; both on ``hello`` are fused; numbers are the same."""
     registry = registry_of(fuse)
-    graph = run_plugin_passes(job(), registry)
+    graph, (ran,) = run_plugin_passes(job(), registry)
+    assert ran == PassRun("hello", "fuse", "module headrace_hello", True, 6, 4)
     assert names(graph) == ["hello.add_relu", "add", "relu", "hello.add_relu"]
     with CompiledJob(job(), registry) as compiled:
         np.testing.assert_array_equal(compiled.run({"x": X})["y"], expected())

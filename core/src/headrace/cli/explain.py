@@ -77,9 +77,13 @@ def _by(node: ExplainedNode) -> str:
 
 
 def _summarise(explained: ExplainedModel) -> None:
+    from headrace.cli.show import escape
+
     job = explained.job
     counts = ", ".join(f"{count} {how}" for how, count in explained.counts().items())
     click.echo(f"{len(explained.nodes)} nodes: {counts}")
+    for ran in job.passes:
+        click.echo(escape(str(ran)))
     if job.runs:
         to_device = sum(op.h2d_bytes for op in job.ops)
         to_host = sum(op.d2h_bytes for op in job.ops)

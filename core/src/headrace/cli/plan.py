@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from headrace.cli.feeds import model_options, read_inputs, specs_for
+
+if TYPE_CHECKING:
+    from headrace.tensor_spec import Array, TensorSpec
 
 
 @click.command()
@@ -19,7 +23,7 @@ def plan(
     inputs: Sequence[str],
     dims: Sequence[str],
 ) -> None:
-    """Show the plan of an ONNX MODEL: actors, their tasks, and the memory they use.
+    """Show the plan of an ONNX MODEL: actors, their tasks, memory, and passes of plugins.
 
     The plan is for one set of input shapes; --dim and --input choose it. Nothing runs.
     """
@@ -30,5 +34,8 @@ def plan(
     with load(model, device, fallback=fallback) as loaded:
         arrays = read_inputs(inputs, loaded)
         specs = specs_for(loaded, arrays, dims)
-        for line in dump(loaded.plan_for({**specs, **arrays})).splitlines():
+        feeds: dict[str, TensorSpec | Array] = {**specs, **arrays}
+        for line in dump(loaded.plan_for(feeds)).splitlines():
             click.echo(escape(line))
+        for ran in loaded.passes_for(feeds):
+            click.echo(escape(str(ran)))

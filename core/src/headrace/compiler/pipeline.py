@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
-from headrace.compiler.decision import Decision, Fallback
+from headrace.compiler.decision import Decision, Fallback, PassRun
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
@@ -46,9 +46,8 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("fold_normalization", _alone(fold_normalization)),
     ("remove_what_is_left", _alone(remove_dead_ops)),
     ("shard_ops", shard_ops),
-    ("run_plugin_passes", run_plugin_passes),  # verifies after each of them, always
 )
-"""Passes over the job graph before its ops are lowered to those of their devices, in order."""
+"""Passes over the job graph before those of plugins, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,14 +58,24 @@ class Compiled:
         plan: what runs.
         constants: values of the weights that the plan names.
         decisions: where each op runs and how, in the order of the job.
+        passes: those of plugins that ran, in order.
     """
 
     plan: Plan
     constants: Mapping[str, Array]
     decisions: tuple[Decision, ...]
+    passes: tuple[PassRun, ...]
 
 
-def prepare(graph: JobGraph, registry: BackendRegistry, verify: bool | None = None) -> JobGraph:
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """The job graph before its ops are lowered to those of their devices, and what plugins did."""
+
+    graph: JobGraph
+    passes: tuple[PassRun, ...]
+
+
+def prepare(graph: JobGraph, registry: BackendRegistry, verify: bool | None = None) -> Prepared:
     """The job graph after all passes.
 
     Args:
@@ -86,7 +95,7 @@ def prepare(graph: JobGraph, registry: BackendRegistry, verify: bool | None = No
         graph = rewriting(graph, registry)
         if checked:
             verify_job_graph(graph, name)
-    return graph
+    return Prepared(*run_plugin_passes(graph, registry))  # verifies after each, always
 
 
 def rewrite(
@@ -107,7 +116,13 @@ def rewrite(
         UnsupportedError: an op cannot be run on its device.
         DeviceError: a device cannot be used.
     """
-    lowered = lower_ops(prepare(graph, registry, verify), registry, fallback)
+    return _lower(prepare(graph, registry, verify), registry, fallback, verify)
+
+
+def _lower(
+    prepared: Prepared, registry: BackendRegistry, fallback: Fallback, verify: bool | None
+) -> Lowered:
+    lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     graph = remove_dead_ops(lowered.graph)
     if _verifies(verify):
@@ -133,14 +148,15 @@ def compile_job(
         UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
     """
-    lowered = rewrite(graph, registry, fallback, verify)
+    prepared = prepare(graph, registry, verify)
+    lowered = _lower(prepared, registry, fallback, verify)
     tasks = build_task_graph(infer_sbp(lowered.graph), registry)
     if _verifies(verify):
         verify_task_graph(tasks)
     chains = assign_chains(tasks)
     plan = emit_plan(tasks, chains, plan_memory(tasks, chains))
     plans.check(plan)
-    return Compiled(plan, lowered.graph.constants, lowered.decisions)
+    return Compiled(plan, lowered.graph.constants, lowered.decisions, prepared.passes)
 
 
 def _verifies(asked: bool | None) -> bool:

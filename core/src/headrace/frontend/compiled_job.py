@@ -32,6 +32,7 @@ class CompiledJob:
     Attributes:
         plan: what runs.
         decisions: where each op of the graph runs, and how.
+        passes: those of plugins that ran, in order.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class CompiledJob:
         compiled = compile_job(graph, registry, fallback_of(fallback))
         self.plan: Plan = plans.decode(plans.encode(compiled.plan))
         self.decisions = compiled.decisions
+        self.passes = compiled.passes
         self._executor = Executor(self.plan, registry, compiled.constants)
         self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
         self._dropped.atexit = False

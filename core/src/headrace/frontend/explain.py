@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.compiler.decision import Decision, How
+from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.pipeline import compile_job, prepare
 from headrace.frontend.fallback import fallback_of
@@ -55,6 +55,7 @@ class Explanation:
         constant_bytes: weights that lie on devices.
         memory_bytes: planned for it in all; 0 when it cannot run.
         missing: what its device would need to run all of it: (op and dtype, how often).
+        passes: those of plugins that ran, in order; the ops are what they made of the job.
     """
 
     job: str
@@ -63,6 +64,7 @@ class Explanation:
     constant_bytes: int
     memory_bytes: int
     missing: tuple[tuple[str, int], ...]
+    passes: tuple[PassRun, ...]
 
     @property
     def runs(self) -> bool:
@@ -83,15 +85,20 @@ def explain_graph(
         DeviceError: a device cannot be used at all.
     """
     policy = fallback_of(fallback)
-    decisions = judge_ops(prepare(graph, registry), registry, policy).decisions
+    prepared = prepare(graph, registry)
+    decisions = judge_ops(prepared.graph, registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
-        return _explain(graph.name, decisions, None, registry)
+        return _explain(graph.name, decisions, prepared.passes, None, registry)
     compiled = compile_job(graph, registry, policy)
-    return _explain(graph.name, compiled.decisions, compiled.plan, registry)
+    return _explain(graph.name, compiled.decisions, compiled.passes, compiled.plan, registry)
 
 
 def _explain(
-    job: str, decisions: Sequence[Decision], plan: Plan | None, registry: BackendRegistry
+    job: str,
+    decisions: Sequence[Decision],
+    passes: tuple[PassRun, ...],
+    plan: Plan | None,
+    registry: BackendRegistry,
 ) -> Explanation:
     copied, results = ({}, 0) if plan is None else _copied_bytes(plan)
     ops = []
@@ -125,6 +132,7 @@ def _explain(
         constant_bytes=0 if plan is None else _constant_bytes(plan),
         memory_bytes=0 if plan is None else sum(chunk.nbytes for chunk in plan.chunks),
         missing=tuple(sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))),
+        passes=passes,
     )
 
 

@@ -68,7 +68,9 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
         for where in _around(op.location):
             by_place.setdefault(where, []).append(op)
     graph = file.graph
-    live = {id(node) for node in order(graph.node, [o.name for o in graph.output], file.name)}
+    # A message read twice is one object only as long as somebody holds it: so this is a list.
+    ordered = order(graph.node, [output.name for output in graph.output], file.name)
+    live = set(map(id, ordered))
     nodes = []
     for node in graph.node:
         where = place(file.name, node)

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from onnx import ModelProto
 
+from headrace.compiler.decision import PassRun
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import explain_graph
@@ -96,6 +97,18 @@ class Model:
         """
         with self._jobs.lease(*self._specs(feeds)) as leased:
             return leased.job.plan
+
+    def passes_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[PassRun, ...]:
+        """The passes of plugins that made the plan for these inputs, in the order they ran.
+
+        Args:
+            feeds: as for ``plan_for``.
+
+        Raises:
+            InputError, ModelError, SessionError: as ``run``.
+        """
+        with self._jobs.lease(*self._specs(feeds)) as leased:
+            return leased.job.passes
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
@@ -13,22 +14,32 @@ from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
 
 
-def run_plugin_passes(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+def run_plugin_passes(
+    graph: JobGraph, registry: BackendRegistry
+) -> tuple[JobGraph, tuple[PassRun, ...]]:
     """Run the passes of the devices that the job uses: by tag, then in the order given.
 
     Before: any ops. After: the ops of a device are what its own passes made of them; all others,
     and the job's inputs and results, are as before. What a pass left without a reader is gone.
 
+    Returns:
+        The graph, and what ran.
+
     Raises:
         PluginError: a pass raised, or did what it may not; names the plugin and the pass.
         DeviceError: a device cannot be used.
     """
+    ran: list[PassRun] = []
     for tag in sorted({op.placement.tag for op in graph.ops}):
         backend = registry.backend(tag)
         for entry in backend.passes:
             who = f"pass {entry.name!r} of {backend.origin} (device {tag!r})"
-            graph = remove_dead_ops(_run(entry, graph, registry, who))
-    return graph
+            made = remove_dead_ops(_run(entry, graph, registry, who))
+            changed = made.ops != graph.ops or made.outputs != graph.outputs
+            counts = len(graph.ops), len(made.ops)
+            ran.append(PassRun(tag, entry.name, backend.origin, changed, *counts))
+            graph = made
+    return graph, tuple(ran)
 
 
 def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str) -> JobGraph:
