@@ -256,6 +256,20 @@ def test_a_dependency_may_end_the_process(tmp_path: Path, source: str, cause: st
     assert cause in fault
 
 
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"", b"Name: rich\nVersion: 1.0\n"])
+def test_metadata_of_a_dependency_may_be_damaged_or_old(tmp_path: Path, text: bytes) -> None:
+    """It is a fault that names the dependency; what imports all the same is examined."""
+    install(tmp_path, WORKS)
+    (tmp_path / "site/rich-1.0.dist-info").mkdir()
+    (tmp_path / "site/rich-1.0.dist-info/METADATA").write_bytes(text)
+    done = run(tmp_path, "broken", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    (fault,) = document["headrace"]["faults"]
+    assert fault.startswith("rich ")
+    assert (done.returncode, document["backends"][0]["state"]) == (1, "ready")
+
+
 def test_a_crash_while_the_interpreter_ends_is_found(tmp_path: Path) -> None:
     """Every program that used the backend would end so, though all that it did was right."""
     install(tmp_path, next(fault for fault in FAULTS if fault.name == "segfault-at-exit"))

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
-
-from headrace.doctor.imports import import_faults
+from headrace.doctor.itself import culprits, examine_core, installed_version
 from headrace.doctor.patient import Finding, Patient
 from headrace.registry import BackendRecord, InstalledBackend, State
 from headrace.registry.discover import discover
@@ -29,9 +21,6 @@ from headrace.registry.screen import CORE, Choice, screen
 
 FORMAT = 1
 """Version of the document; rises when a field changes its meaning or goes."""
-
-OPTIONAL = ("onnx",)
-"""What headrace uses where it is installed, and is as broken as anything where it is broken."""
 
 DEFAULT_LIMIT_SECONDS = 60.0
 """Drivers of real cards take seconds to open; nothing that is well takes a minute."""
@@ -70,24 +59,23 @@ def examine(
     installed = discover()
     crashes = quarantine.crashes()
     lock = lock_file() if is_strict() else None
-    records = screen(installed, Choice.of(), _version(CORE), crashes, lock)
+    records = screen(installed, Choice.of(), installed_version(CORE), crashes, lock)
     pairs = [
         (backend, record)
         for backend, record in zip(installed, records, strict=True)
         if not wanted or record.tag in wanted
     ]
     progress(CORE)
-    core, broken = _core(quarantine, limit_seconds)
+    core, broken = examine_core(quarantine, max(limit_seconds, DEFAULT_LIMIT_SECONDS))
     if CORE in broken:
         findings = [_not_examined(record, broken) for _, record in pairs]
     else:
         findings = _probe(pairs, limit_seconds, quarantine, progress)
     # What is blocked even where nothing ever crashed is blocked because the user wants it so.
+    without_crashes = screen(installed, Choice.of(), installed_version(CORE), (), lock)
     chosen = {
-        installed
-        for installed, record in zip(
-            installed, screen(installed, Choice.of(), _version(CORE), (), lock), strict=True
-        )
+        backend
+        for backend, record in zip(installed, without_crashes, strict=True)
         if record.state is State.BLOCKED
     }
     backends = [
@@ -157,22 +145,8 @@ def _not_examined(record: BackendRecord, broken: Mapping[str, str]) -> Finding:
         str(record.phase),
         str(record.state),
         "it was not examined: headrace itself does not work here",
-        f"pip install --force-reinstall {' '.join(_culprits(broken))}",
+        f"pip install --force-reinstall {' '.join(culprits(broken))}",
     )
-
-
-def _culprits(broken: Iterable[str]) -> list[str]:
-    """Of distributions that cannot be imported, those that none of the others is to blame for."""
-    names = {canonicalize_name(name) for name in broken}
-    return [
-        name
-        for name in sorted(names)
-        if not names & {canonicalize_name(Requirement(line).name) for line in _requires(name)}
-    ]
-
-
-def _requires(distribution: str) -> Iterable[str]:
-    return (requires(distribution) or ()) if _version(distribution) else ()
 
 
 def _crash(record: BackendRecord, finding: Finding) -> Crash:
@@ -207,67 +181,3 @@ def _absent(tag: str) -> dict[str, object]:
         f"pip install {CORE}-{tag}",
     )  # fmt: skip
     return _backend(record, finding, by_choice=False) | {"entry_point": ""}
-
-
-def _core(quarantine: Quarantine, limit: float) -> tuple[dict[str, Any], dict[str, str]]:
-    """Headrace itself: what it runs on, and whether what it needs is there and can be imported.
-
-    Returns:
-        Its part of the document, and why each distribution that cannot be imported cannot be.
-    """
-    dependencies: dict[str, str] = {}
-    faults: list[str] = []
-    for line in _requires(CORE):
-        requirement = Requirement(line)
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        there = _version(requirement.name)
-        dependencies[requirement.name] = there or ""
-        if there is None:
-            faults.append(f"{requirement.name} is not installed")
-        elif not _fits(requirement, there):
-            faults.append(f"{requirement.name} {there} does not fit {line}")
-    optional = {name: there for name in OPTIONAL if (there := _version(name))}
-    versions = dependencies | optional
-    tried = [CORE, *(name for name, there in versions.items() if there)]
-    broken = import_faults(tried, max(limit, DEFAULT_LIMIT_SECONDS))
-    # Where what it needs cannot be imported, headrace cannot be; to say so adds nothing.
-    for name, cause in broken.items():
-        if name != CORE or len(broken) == 1:
-            faults.append(
-                f"{name} {versions.get(name, '')}".rstrip() + f" does not import: {cause}"
-            )
-    return {
-        "version": _version(CORE) or "",
-        "python": platform.python_version(),
-        "executable": sys.executable,
-        "platform": platform.platform(),
-        "state_folder": _state_folder(),
-        "dependencies": versions,
-        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
-        "faults": faults,
-        "notes": []
-        if quarantine.is_kept()
-        else ["the state folder cannot be written: what ends a process is not remembered"],
-    }, broken
-
-
-def _fits(requirement: Requirement, there: str) -> bool:
-    try:
-        return requirement.specifier.contains(there, prereleases=True)
-    except InvalidVersion:  # damaged metadata
-        return False
-
-
-def _state_folder() -> str:
-    try:
-        return str(state_folder())
-    except RuntimeError:
-        return ""
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None

@@ -1,0 +1,112 @@
+"""Headrace itself, examined like a suspect: what it runs on, and what it needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
+
+from headrace.doctor.imports import import_faults
+from headrace.registry.quarantine import Quarantine, state_folder
+from headrace.registry.screen import CORE
+
+OPTIONAL = ("onnx",)
+"""What headrace uses where it is installed, and is as broken as anything where it is broken."""
+
+
+def examine_core(
+    quarantine: Quarantine, limit_seconds: float
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Headrace itself: what it runs on, and whether what it needs is there and can be imported.
+
+    Returns:
+        Its part of the document, and why each distribution that cannot be imported cannot be.
+    """
+    dependencies: dict[str, str] = {}
+    faults: list[str] = []
+    for line in _requires(CORE):
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        there = installed_version(requirement.name)
+        dependencies[requirement.name] = there or ""
+        if there is None:
+            faults.append(f"{requirement.name} is not installed")
+        elif not _fits(requirement, there):
+            faults.append(f"{requirement.name} {there} does not fit {line}")
+    optional = {name: there for name in OPTIONAL if (there := installed_version(name))}
+    versions = dependencies | optional
+    tried = [CORE, *(name for name, there in versions.items() if there)]
+    broken = import_faults(tried, limit_seconds)
+    # Where what it needs cannot be imported, headrace cannot be; to say so adds nothing.
+    for name, cause in broken.items():
+        if name != CORE or len(broken) == 1:
+            faults.append(
+                f"{name} {versions.get(name, '')}".rstrip() + f" does not import: {cause}"
+            )
+    return {
+        "version": installed_version(CORE) or "",
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "state_folder": _state_folder(),
+        "dependencies": versions,
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
+        "faults": faults,
+        "notes": []
+        if quarantine.is_kept()
+        else ["the state folder cannot be written: what ends a process is not remembered"],
+    }, broken
+
+
+def _fits(requirement: Requirement, there: str) -> bool:
+    try:
+        return requirement.specifier.contains(there, prereleases=True)
+    except InvalidVersion:  # damaged metadata
+        return False
+
+
+def _state_folder() -> str:
+    try:
+        return str(state_folder())
+    except RuntimeError:
+        return ""
+
+
+def installed_version(distribution: str) -> str | None:
+    """What the metadata of a distribution say; None when it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+    except Exception:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
+        return ""
+
+
+def culprits(broken: Iterable[str]) -> list[str]:
+    """Of distributions that cannot be imported, those that none of the others is to blame for."""
+    names = {canonicalize_name(name) for name in broken}
+    return sorted(name for name in names if not (names - {name}) & _needs(name)) or [CORE]
+
+
+def _needs(distribution: str) -> set[str]:
+    found: set[str] = set()
+    for line in _requires(distribution):
+        with suppress(InvalidRequirement):  # another's metadata: not ours to judge
+            found.add(canonicalize_name(Requirement(line).name))
+    return found
+
+
+def _requires(distribution: str) -> Iterable[str]:
+    try:
+        return requires(distribution) or ()
+    except Exception:  # noqa: BLE001 - not installed, or as above
+        return ()
