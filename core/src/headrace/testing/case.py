@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from headrace.tensor_spec import Array
 
@@ -19,6 +20,8 @@ class Case:
         attrs: attributes that differ from the defaults.
         outputs: how many outputs to ask for.
         rtol, atol: tolerance of floating results; None means the default of their dtype.
+        reference: computes the results from the inputs and all attributes by keyword. None: the
+            oracle of the op, or, for a plugin's own op, that of the ops it decomposes into.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Case:
     outputs: int = 1
     rtol: float | None = None
     atol: float | None = None
+    reference: Callable[..., Any] | None = None
 
     def __str__(self) -> str:
         return f"{self.op}-{self.id}"

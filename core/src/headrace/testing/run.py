@@ -11,11 +11,12 @@ from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.op_call import OpCall
-from headrace.ops import get_op, make_call
+from headrace.ops import make_call
 from headrace.placement import Placement
+from headrace.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
-from headrace.testing.reference import REFERENCE
+from headrace.testing.oracle import wanted
 from headrace.testing.tolerances import EXACT, Tolerance, tolerance_of
 
 
@@ -23,8 +24,11 @@ class UncoveredError(UnsupportedError):
     """The device offers no kernels for a case, and does not pretend to."""
 
 
-def run_op(device: str, case: Case) -> tuple[Array, ...]:
+def run_op(device: str, case: Case, registry: BackendRegistry | None = None) -> tuple[Array, ...]:
     """Run the op of ``case`` on ``device`` (``TAG`` or ``TAG:INDEX``) as a job of one op.
+
+    The op may be a plugin's own. ``registry`` is where devices and their ops come from; default:
+    the installed plugins.
 
     Every input is an input of the job, so that nothing is folded and the device does the work.
 
@@ -32,7 +36,8 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
         UncoveredError: the device has no kernels for it.
         HeadraceError: the case is not legal, or running it failed.
     """
-    builder = JobGraphBuilder(str(case), Placement.of_device(device), fold=False)
+    registry = registry or default_registry()
+    builder = JobGraphBuilder(str(case), Placement.of_device(device), fold=False, ops=registry)
     feeds = {
         f"input_{index}": array for index, array in enumerate(case.inputs) if array is not None
     }
@@ -46,7 +51,7 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
     for name, tensor in zip(names, made, strict=True):
         builder.output(name, tensor)
     try:
-        job = CompiledJob(builder.finish())
+        job = CompiledJob(builder.finish(), registry)
     except UnsupportedError as error:
         raise UncoveredError(str(error)) from error
     with job:
@@ -54,32 +59,37 @@ def run_op(device: str, case: Case) -> tuple[Array, ...]:
     return tuple(results[name] for name in names)
 
 
-def check_case(device: str, case: Case) -> None:
+def check_case(device: str, case: Case, registry: BackendRegistry | None = None) -> None:
     """Run ``case`` on ``device`` and compare shapes, dtypes and values with the oracle.
 
     Raises:
         AssertionError: something differs; names the case, the worst element and both values.
-        HeadraceError: the case is not legal, or the device cannot run it.
+        HeadraceError: the case is not legal, the device cannot run it, or nothing says what it
+            should give.
     """
-    compare(case, run_op(device, case), f"on {device}")
+    compare(case, run_op(device, case, registry), f"on {device}", registry)
 
 
-def compare(case: Case, results: tuple[Array, ...], where: str) -> None:
+def compare(
+    case: Case,
+    results: tuple[Array, ...],
+    where: str,
+    registry: BackendRegistry | None = None,
+) -> None:
     """Compare ``results`` of ``case`` with the op's inference and with the oracle.
 
     Raises:
         AssertionError: something differs; names the case, the worst element and both values.
     """
-    call = call_of(case)
-    arrays = case.inputs + (None,) * (len(call.inputs) - len(case.inputs))
-    answer = REFERENCE[case.op](*arrays, **call.attrs)
-    wanted = answer if isinstance(answer, tuple) else (answer,)
-    if len(results) != case.outputs or len(wanted) < case.outputs:
+    registry = registry or default_registry()
+    call = call_of(case, registry)
+    answer = wanted(case, call, registry)
+    if len(results) != case.outputs or len(answer) < case.outputs:
         raise AssertionError(
-            f"{case} {where}: {len(results)} outputs and {len(wanted)} of the oracle, "
+            f"{case} {where}: {len(results)} outputs and {len(answer)} of the oracle, "
             f"not {case.outputs}"
         )
-    for index, (got, want, spec) in enumerate(zip(results, wanted, call.outputs, strict=False)):
+    for index, (got, want, spec) in enumerate(zip(results, answer, call.outputs, strict=False)):
         label = f"{case} {where}: output {index}"
         for array, source in ((got, "it"), (want, "the oracle")):
             if array.shape != spec.shape or array.dtype != spec.dtype.numpy:
@@ -89,14 +99,15 @@ def compare(case: Case, results: tuple[Array, ...], where: str) -> None:
         _compare_values(label, got, want, _tolerance(case, spec.dtype))
 
 
-def call_of(case: Case) -> OpCall:
+def call_of(case: Case, registry: BackendRegistry | None = None) -> OpCall:
     """The checked call of ``case``, with all attributes and the inferred outputs.
 
     Raises:
         OpError: the case is not legal.
     """
     specs = [None if array is None else TensorSpec.of(array) for array in case.inputs]
-    return make_call(get_op(case.op), case.op, specs, case.attrs, outputs=case.outputs)
+    op = (registry or default_registry()).op(case.op).op
+    return make_call(op, case.op, specs, case.attrs, outputs=case.outputs)
 
 
 def _tolerance(case: Case, dtype: DType) -> Tolerance:
