@@ -21,7 +21,7 @@ from headrace.errors import (
 from headrace.graph.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuilder
 from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
-from headrace.plan import dump, encode
+from headrace.plan import TaskKind, dump, encode
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 
@@ -50,6 +50,23 @@ def test_the_plan_of_a_crossing_job(registry: BackendRegistry) -> None:
     plan = compile_job(crossing(), registry).plan
     golden = Path(__file__).with_name("crossing.plan.txt")
     assert dump(plan) == golden.read_text("utf-8")
+
+
+def test_what_is_fed_never_lies_where_a_result_is_read(registry: BackendRegistry) -> None:
+    """The next call may be fed while the result of the one before is still on its way out."""
+    b = JobGraphBuilder("job", Placement.of_device("far"))
+    (y,) = b.op("relu", [b.input("x", SPEC)])
+    for _ in range(4):
+        (y,) = b.op("relu", [b.op("identity", [y])[0]])
+    b.output("y", y)
+    plan = compile_job(b.finish(), registry).plan
+    fed = [plan.registers[r] for t in plan.tasks if t.kind is TaskKind.COPY_H2D for r in t.outputs]
+    read = [plan.registers[r] for t in plan.tasks if t.kind is TaskKind.COPY_D2H for r in t.inputs]
+    (x,), (result,) = fed, read
+    assert x.chunk == result.chunk
+    assert x.offset + x.spec.nbytes <= result.offset or (
+        result.offset + result.spec.nbytes <= x.offset
+    )
 
 
 def test_equal_jobs_give_equal_bytes(registry: BackendRegistry) -> None:

@@ -23,11 +23,21 @@ LARGEST_FIRST_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """``nbytes`` needed from time ``first`` to time ``last``, both included."""
+    """``nbytes`` needed from time ``first`` to time ``last``, both included.
+
+    Time starts again and again, once for each run. What is needed ``between`` two runs as well,
+    because others write or read it then, shares nothing with another that is.
+    """
 
     first: int
     last: int
     nbytes: int
+    between: bool = False
+
+    def meets(self, other: Interval) -> bool:
+        """True when both are needed at some moment."""
+        overlap = self.first <= other.last and other.first <= self.last
+        return overlap or (self.between and other.between)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +69,7 @@ def _largest_first(intervals: Sequence[Interval]) -> Placed:
     for index in order:
         me = intervals[index]
         others = sorted(
-            (offsets[i], aligned(intervals[i].nbytes))
-            for i in placed
-            if intervals[i].first <= me.last and me.first <= intervals[i].last
+            (offsets[i], aligned(intervals[i].nbytes)) for i in placed if intervals[i].meets(me)
         )
         offset = 0
         for start, size in others:
@@ -76,6 +84,7 @@ def _largest_first(intervals: Sequence[Interval]) -> Placed:
 
 def _timeline(intervals: Sequence[Interval]) -> Placed:
     offsets = [0] * len(intervals)
+    horizon = max((interval.last for interval in intervals), default=0)
     free = _FreeList()
     by_end: list[tuple[int, int]] = []  # heap of (last, index) of what is alive
     for index in sorted(range(len(intervals)), key=lambda i: (intervals[i].first, i)):
@@ -84,7 +93,8 @@ def _timeline(intervals: Sequence[Interval]) -> Placed:
             gone = heappop(by_end)[1]
             free.give(offsets[gone], aligned(intervals[gone].nbytes))
         offsets[index] = free.take(aligned(me.nbytes))
-        heappush(by_end, (me.last, index))
+        # What is needed between runs is kept to the end: more than it must be, and simple.
+        heappush(by_end, (horizon if me.between else me.last, index))
     return Placed(tuple(offsets), free.end)
 
 

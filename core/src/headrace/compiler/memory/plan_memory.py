@@ -5,7 +5,8 @@ inside one chain is needed from its first task to its last. One that other chain
 arena of the chain that makes it, from there to the end: the chain does not start again before all
 readers have given it back. What the caller feeds, or a copy brings, for one chain alone lies in the
 arena of that chain, from the beginning to its last reader: the next piece is not written before the
-chain is done. Constants have bytes of their own.
+chain is done. It may be written while others still read what the chain made, so these two kinds
+never share. Constants have bytes of their own.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def _lifetimes(
     for name, tensor in tensors.items():
         group = by_memory.setdefault(tensor.memory, ([], []))
         group[0].append(tensor)
-        group[1].append(Interval(first[name], last[name], tensor.spec.nbytes))
+        home = homes.get(name)  # none for a workspace
+        between = home is not None and (home.is_fed or home.is_read_elsewhere)
+        group[1].append(Interval(first[name], last[name], tensor.spec.nbytes, between))
     return list(by_memory.values())
 
 
