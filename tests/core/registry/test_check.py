@@ -129,6 +129,14 @@ def test_a_capability_that_does_not_exist_is_refused(make_plugin: Make) -> None:
     assert "claims capability 'inplace'; capabilities are in-place" in cause
 
 
+@pytest.mark.parametrize("claims", ["in-place", ["in-place"], None])
+def test_capabilities_are_a_set(make_plugin: Make, claims: Any) -> None:
+    """A text alone is not taken for a set of letters, and what is wrong is shown."""
+    entry = DeviceEntry("toy", capabilities=claims)
+    cause = refusal(make_plugin(headrace_devices=lambda: [entry])).cause
+    assert cause.startswith(f"capabilities of its DeviceEntry is {claims!r}")
+
+
 def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make) -> None:
     """Without the hook streams are numbered 0, 1, 2; with it, as the plugin says."""
 

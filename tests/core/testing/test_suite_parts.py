@@ -116,6 +116,13 @@ def test_the_floor_counts_what_ran(floor: str, missed: bool) -> None:
     assert bool(floor_missed(OUTCOMES, floor)) == missed
 
 
+@pytest.mark.parametrize("floor", ["-1", "nan%", "-1%", "101%", "inf%", "1.5", "%"])
+def test_a_floor_that_holds_nothing_or_cannot_be_held_is_refused(floor: str) -> None:
+    """A negative floor would pass an empty run, and a share of NaN would fail a full one."""
+    with pytest.raises(ValueError, match="neither a number nor a share"):
+        floor_missed(OUTCOMES, floor)
+
+
 def test_a_share_of_nothing_is_missed() -> None:
     """A run in which nothing was collected proves nothing."""
     assert floor_missed((), "0%")

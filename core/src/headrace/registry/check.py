@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -146,7 +146,10 @@ def _check_api_version(device: DeviceEntry) -> None:
 
 
 def _check_capabilities(device: DeviceEntry) -> None:
-    for name in device.capabilities:
+    names: object = device.capabilities
+    if not isinstance(names, Set):  # a text would be taken for the set of its letters
+        _refuse(f"capabilities of its DeviceEntry is {names!r}; it must be a set of names")
+    for name in names:
         if name not in CAPABILITIES:
             known = ", ".join(sorted(CAPABILITIES))
             _refuse(f"its DeviceEntry claims capability {name!r}; capabilities are {known}")

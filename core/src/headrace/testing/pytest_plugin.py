@@ -19,75 +19,47 @@ from typing import Any
 
 import pytest
 
-from headrace.errors import DeviceUnavailableError, PlacementError, Reason
+from headrace.errors import DeviceUnavailableError, Reason
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry, default_registry
 from headrace.registry import registry as registries
-from headrace.testing.case import Case
 from headrace.testing.run import UncoveredError
 from headrace.testing.suite import report
+from headrace.testing.suite.items import is_whole, outcome_of, runs_a_case, tags_of
+from headrace.testing.suite.options import add_options, asked_device, asked_tags, check_options
 from headrace.testing.suite.rules import judge, stale_patterns
-from headrace.testing.suite.tags import TAGS, is_chosen, tags_of_case
+from headrace.testing.suite.tags import TAGS, is_chosen
 from headrace.testing.suite.witness import Evidence, WitnessedRegistry
 
-SUITE = "headrace.testing.conformance"
 PROPERTY = "headrace"
 """Name of the property by which a test's report carries its tags and the devices it ran on."""
+REFUSAL = "headrace-refusal"
+"""Key by which a worker of pytest-xdist tells the main process why it ran nothing."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the suite."""
-    group = parser.getgroup("headrace")
-    group.addoption(
-        "--device",
-        metavar="TAG[:INDEX]",
-        help="run on this device and fail if it cannot be used; without it, tests that need a "
-        "device skip",
-    )
-    group.addoption(
-        "--if-present",
-        action="store_true",
-        help="skip the run where the device's backend finds no hardware, instead of failing",
-    )
-    group.addoption(
-        "--complete",
-        action="store_true",
-        help="the device must run every case: one that it has no kernels for fails, not skips",
-    )
-    group.addoption(
-        "--tags",
-        metavar="TAG,...",
-        help="only tests with one of these tags; * and ? are those of file names",
-    )
-    group.addoption(
-        "--list-tags", action="store_true", help="print the tags and how many tests each has"
-    )
-    group.addoption(
-        "--min-ran",
-        metavar="N|P%",
-        help="fail when fewer tests ran on the device than that, or a smaller share of them",
-    )
-    group.addoption("--report", metavar="FILE.json", help="write what came of each test")
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be right before anything is collected."""
     config.addinivalue_line("markers", "conformance(*tags): what a test of a backend is about")
-    try:
-        _asked(config)
-    except PlacementError as error:
-        raise pytest.UsageError(f"--device: {error}") from None
-    floor = config.getoption("--min-ran")
-    try:
-        report.floor_missed((), floor or "0")
-    except ValueError:
-        raise pytest.UsageError(f"--min-ran {floor!r} is neither a number nor a share") from None
+    check_options(config)
     config.pluginmanager.register(_Suite(config), "headrace-suite")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Count the tests of each tag in this process, which with pytest-xdist collects nothing."""
+    if config.getoption("--list-tags") and hasattr(config.option, "numprocesses"):
+        config.option.numprocesses = 0
+    return (yield)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Say which device of which distribution is tested. Reads metadata; loads no backend."""
-    place = _asked(config)
+    place = asked_device(config)
     if place is None:
         return "headrace: no --device; tests that need one skip"
     origins = [r.origin for r in default_registry().records() if r.tag == place.tag]
@@ -97,7 +69,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> str:
     """The device under test, as ``TAG:INDEX``; its backend is loaded and has that device."""
-    place = _asked(request.config)
+    place = asked_device(request.config)
     if place is None:
         pytest.skip("needs a device: give --device TAG")
     return _text(place)
@@ -121,9 +93,12 @@ class _Suite:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._place = _asked(config)
+        self._place = asked_device(config)
         self._evidence = Evidence()
         self._outcomes: dict[str, report.Outcome] = {}
+        self._begun: dict[str, dict[str, Any]] = {}
+        self._refusal = ""
+        self._absent = False
         self._registry: BackendRegistry | None = None
         self._deselected = False
 
@@ -131,19 +106,39 @@ class _Suite:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests with the wanted tags."""
-        text = self._config.getoption("--tags")
-        if not text:
+        """Keep the tests with the wanted tags; then load the backend, once for the run."""
+        try:
+            self._choose(items)
+            if not (self._config.option.collectonly or self._config.getoption("--list-tags")):
+                self._begin(items)
+        except pytest.UsageError as error:
+            if not self._is_worker:
+                raise
+            # A worker that ends early is taken for one that crashed: it says why, and has no tests.
+            self._config.workeroutput[REFUSAL] = str(error)  # type: ignore[attr-defined]
+            items.clear()
+
+    def _choose(self, items: list[pytest.Item]) -> None:
+        patterns = asked_tags(self._config)
+        if not patterns:
             return
-        patterns = [word for word in text.split(",") if word]
-        unknown = [p for p in patterns if not any(is_chosen(_tags(i), [p]) for i in items)]
+        unknown = [p for p in patterns if not any(is_chosen(tags_of(i), [p]) for i in items)]
         if unknown:
             known = ", ".join(TAGS)
             raise pytest.UsageError(f"--tags: no test has {', '.join(unknown)}; tags are {known}")
-        chosen = [item for item in items if is_chosen(_tags(item), patterns)]
-        left_out = [item for item in items if item not in set(chosen)]
-        self._config.hook.pytest_deselected(items=left_out)
+        chosen = [item for item in items if is_chosen(tags_of(item), patterns)]
+        kept = set(chosen)
+        self._config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = chosen
+
+    def _begin(self, items: list[pytest.Item]) -> None:
+        if self._place is None or not items:
+            return
+        registry = default_registry()
+        self._check_device(registry)
+        self._apply_profile(items, registry)
+        self._registry = registry
+        registries._DEFAULT = WitnessedRegistry(registry, self._evidence)
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Part of the suite was asked for: a pattern that fits nothing may be right."""
@@ -151,31 +146,39 @@ class _Suite:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> object:
-        """Load the backend, once for the run, and mark what its profile speaks of."""
+        """Print the tags; refuse the device also where other processes run the tests."""
         if self._config.getoption("--list-tags"):
             self._print_tags(session.items)
             return True
-        if self._config.option.collectonly or self._place is None:
-            return None
-        registry = default_registry()
+        if self._place is not None and not self._config.option.collectonly:
+            self._check_device(default_registry())
+        return None
+
+    def _check_device(self, registry: BackendRegistry) -> None:
+        """End the run with one message when the device cannot be used."""
+        assert self._place is not None
         try:
             registry.check_index(self._place.tag, self._place.devices[0][1])
         except DeviceUnavailableError as error:
-            absent = error.reason is Reason.NO_HARDWARE
-            if absent and self._config.getoption("--if-present"):
+            self._absent = error.reason is Reason.NO_HARDWARE
+            if self._absent and self._config.getoption("--if-present"):
                 pytest.exit(f"skipped: {error}", returncode=0)
             pytest.exit(f"--device {_text(self._place)} cannot be used: {error}", returncode=1)
-        if session.items:
-            self._apply_profile(session.items, registry)
-            self._registry = registry
-            registries._DEFAULT = WitnessedRegistry(registry, self._evidence)
-        return None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from a worker of pytest-xdist why it ran nothing."""
+        said = getattr(node, "workeroutput", {}).get(REFUSAL, "")
+        self._refusal = self._refusal or said
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Give the process its registry back, write the report, hold the floor."""
         if self._registry is not None:
             registries._DEFAULT, self._registry = self._registry, None
-        if hasattr(self._config, "workerinput"):
+        if self._is_worker or self._absent:
+            return
+        if self._refusal:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         outcomes = tuple(self._outcomes.values())
         file = self._config.getoption("--report")
@@ -189,6 +192,8 @@ class _Suite:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what ran, by tag, op family and dtype."""
+        if self._refusal:
+            terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         outcomes = tuple(self._outcomes.values())
         if self._place is None or not any(outcome.tags for outcome in outcomes):
             return
@@ -202,17 +207,21 @@ class _Suite:
 
     # --- each test -------------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Forget what the test before this one was seen doing."""
+        self._evidence.clear()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Hold that the device did the work, and skip what it does not claim to run."""
-        self._evidence.clear()
         try:
             yield
         except UncoveredError as error:
             if item.config.getoption("--complete"):
                 raise
             pytest.skip(str(error))
-        if self._place is not None and _case(item) is not None:
+        if self._place is not None and runs_a_case(item):
             wanted, seen = {_text(self._place)}, self._evidence.computed
             assert seen == wanted, (
                 f"the work was done by {', '.join(sorted(seen)) or 'no device at all'}, "
@@ -225,27 +234,38 @@ class _Suite:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Send tags and devices along with the report, also from a worker."""
         made = yield
-        tags = _tags(item)
+        tags = tags_of(item)
         if tags:
             where = sorted(self._evidence.computed or self._evidence.used)
             made.user_properties.append((PROPERTY, {"tags": tags, "executed_on": where}))
         return made
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the outcome of a test: the worst of its phases."""
+        """Keep the outcome of a test: the worst of its phases.
+
+        Passing setup is no outcome: the process may yet end in the middle of the test, and then
+        pytest-xdist makes a report of its own, of no phase and with nothing in it.
+        """
         carried: Any = dict(report.user_properties).get(PROPERTY)
-        before = self._outcomes.get(report.nodeid)
-        if carried is None or (before is not None and report.passed and report.when != "call"):
+        if carried is None and report.failed and report.when not in ("setup", "call", "teardown"):
+            carried = self._begun.get(report.nodeid, {"tags": (), "executed_on": ()})
+        if carried is None:
             return
-        self._outcomes[report.nodeid] = _outcome(report, carried)
+        self._begun[report.nodeid] = {"tags": carried["tags"], "executed_on": ()}
+        if report.when == "call" or not report.passed:
+            self._outcomes[report.nodeid] = outcome_of(report, carried)
 
     # --- helpers ---------------------------------------------------------------------------
+
+    @property
+    def _is_worker(self) -> bool:
+        return hasattr(self._config, "workerinput")
 
     def _apply_profile(self, items: list[pytest.Item], registry: BackendRegistry) -> None:
         assert self._place is not None
         profile = registry.backend(self._place.tag).profile
-        tests = [(item.name, tags) for item in items if (tags := _tags(item))]
-        if tests and not self._deselected and _is_whole(items):
+        tests = [(item.name, tags) for item in items if (tags := tags_of(item))]
+        if tests and not self._deselected and is_whole(items):
             stale = stale_patterns(profile, tests)
             if stale:
                 raise pytest.UsageError(
@@ -253,7 +273,7 @@ class _Suite:
                     f"{', '.join(stale)}; take them out of its ConformanceProfile"
                 )
         for item in items:
-            tags = _tags(item)
+            tags = tags_of(item)
             verdict = judge(profile, item.name, tags) if tags else None
             if verdict is not None and verdict.kind == "skip":
                 item.add_marker(pytest.mark.skip(reason=f"unsupported: {verdict.reason}"))
@@ -274,62 +294,12 @@ class _Suite:
 
     def _print_tags(self, items: list[pytest.Item]) -> None:
         counts: dict[str, int] = {}
-        for tag in (tag for item in items for tag in _tags(item)):
+        for tag in (tag for item in items for tag in tags_of(item)):
             counts[tag] = counts.get(tag, 0) + 1
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         assert reporter is not None
         for tag, count in sorted(counts.items(), key=lambda pair: ("/" in pair[0], pair)):
             reporter.write_line(f"{count:6} {tag}  {TAGS.get(tag, '')}".rstrip())
-
-
-def _outcome(made: pytest.TestReport, carried: dict[str, Any]) -> report.Outcome:
-    outcome, reason = str(made.outcome), ""
-    if hasattr(made, "wasxfail"):
-        outcome, reason = ("xfailed" if made.skipped else "failed"), str(made.wasxfail)
-    elif made.skipped and isinstance(made.longrepr, tuple):
-        reason = str(made.longrepr[2]).removeprefix("Skipped: ")
-    elif made.failed:
-        reason = str(made.longreprtext).strip().rpartition("\n")[2]
-    return report.Outcome(
-        name=made.nodeid.rpartition("::")[2],
-        tags=tuple(carried["tags"]),
-        outcome=outcome,
-        reason=reason,
-        executed_on=tuple(carried["executed_on"]),
-        seconds=made.duration,
-    )
-
-
-def _tags(item: pytest.Item) -> tuple[str, ...]:
-    """The tags of a test of the suite; none for other tests."""
-    marks = [str(tag) for mark in item.iter_markers("conformance") for tag in mark.args]
-    case = _case(item)
-    if case is not None and _module(item).startswith(f"{SUITE}.test_"):
-        marks += tags_of_case(_module(item).removeprefix(f"{SUITE}.test_"), case)
-    return tuple(dict.fromkeys(marks))
-
-
-def _case(item: pytest.Item) -> Case | None:
-    parameters = getattr(item, "callspec", None)
-    case = None if parameters is None else parameters.params.get("case")
-    return case if isinstance(case, Case) else None
-
-
-def _module(item: pytest.Item) -> str:
-    return getattr(getattr(item, "module", None), "__name__", "")
-
-
-def _is_whole(items: list[pytest.Item]) -> bool:
-    """True when every module of the suite was collected."""
-    import headrace.testing.conformance as suite
-
-    there = {path.stem for path in Path(suite.__path__[0]).glob("test_*.py")}
-    return there <= {_module(item).removeprefix(f"{SUITE}.") for item in items}
-
-
-def _asked(config: pytest.Config) -> Placement | None:
-    text = config.getoption("--device")
-    return None if text is None else Placement.of_device(text)
 
 
 def _text(place: Placement) -> str:

@@ -34,6 +34,7 @@ def run_op(device: str, case: Case, registry: BackendRegistry | None = None) -> 
 
     Raises:
         UncoveredError: the device has no kernels for it.
+        UnsupportedError: it has one that matches, and that refuses all the same.
         HeadraceError: the case is not legal, or running it failed.
     """
     registry = registry or default_registry()
@@ -53,6 +54,10 @@ def run_op(device: str, case: Case, registry: BackendRegistry | None = None) -> 
     try:
         job = CompiledJob(builder.finish(), registry)
     except UnsupportedError as error:
+        # A kernel that matches a call has claimed it: what it then refuses is a failure, no gap.
+        kernels = registry.backend(Placement.of_device(device).tag).kernels
+        if kernels.select(call_of(case, registry)) is not None:
+            raise
         raise UncoveredError(str(error)) from error
     with job:
         results = job.run(feeds)

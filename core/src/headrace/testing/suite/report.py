@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -128,10 +129,13 @@ def floor_missed(outcomes: Sequence[Outcome], floor: str) -> str:
         '0 of 0 tests ran on the device; --min-ran asks for 10'
     """
     ran = sum(outcome.outcome in RAN for outcome in outcomes)
-    if floor.endswith("%"):
-        enough = ran >= float(floor[:-1]) / 100 * len(outcomes) and ran > 0
+    number = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)%", floor, re.ASCII)
+    if number is None or (number[2] and float(number[2]) > 100):
+        raise ValueError(f"{floor!r} is neither a number nor a share such as 95%")
+    if number[2]:
+        enough = ran >= float(number[2]) / 100 * len(outcomes) and ran > 0
     else:
-        enough = ran >= int(floor)
+        enough = ran >= int(number[1])
     if enough:
         return ""
     return f"{ran} of {len(outcomes)} tests ran on the device; --min-ran asks for {floor}"
