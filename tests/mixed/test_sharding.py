@@ -84,3 +84,17 @@ def test_another_machine_is_refused() -> None:
     """One process, one machine, for now."""
     with pytest.raises(UnsupportedError, match="is on machine 1"):
         mlp("fakedevice", "1:0-1")
+
+
+@pytest.mark.parametrize("fed", ["x", "a@1/y"])
+def test_a_name_like_that_of_a_part_stays_free_for_users(fed: str) -> None:
+    """An op or an input called as a part of another op would be keeps its name, and all runs."""
+    builder = JobGraphBuilder("job", Placement.parse("fakedevice", "0:0-1"))
+    x = builder.input(fed, TensorSpec((4,), "float32"))
+    (y,) = builder.op("relu", [x], name="a")
+    (z,) = builder.op("tanh", [y], name="a@0")
+    builder.output("z", z)
+    feed = np.array([-1, 2, 3, -4], np.float32)
+    with CompiledJob(builder.finish()) as job:
+        got = job.run({fed: feed})["z"]
+    np.testing.assert_allclose(got, np.tanh(np.maximum(feed, 0)), rtol=1e-6)

@@ -223,3 +223,24 @@ def test_scratch_memory_never_shares_its_name_with_a_tensor() -> None:
     input_, scratch = (r for r in plan.registers if "relu_0#" in r.name)
     assert (input_.name, scratch.name) == ("relu_0#workspace", "relu_0#workspace'")
     assert scratch.offset >= input_.offset + input_.spec.nbytes
+
+
+def test_many_results_are_told_apart_by_their_hashes() -> None:
+    """A name is compared with few others, also in a job that returns thousands of tensors."""
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    builder = JobGraphBuilder("job", Placement.of_device("cpu"))
+    x = builder.input("x", TensorSpec((2,), "float32"))
+    for index in range(300):
+        builder.output(Name(f"y{index}"), x)
+    assert len(builder.finish().outputs) == 300
+    assert compared < 300

@@ -84,7 +84,7 @@ class JobGraphBuilder:
         self._placement = placement
         self._default = placement
         self._inputs: list[Tensor] = []
-        self._outputs: list[tuple[str, Tensor]] = []
+        self._outputs: dict[str, Tensor] = {}
         self._ops: list[JobOp] = []
         self._constants: dict[str, Array] = {}
         self._tensors: dict[str, TensorSpec] = {}
@@ -204,9 +204,9 @@ class JobGraphBuilder:
                 f"result {name!r} is {tensor.name!r}, which is no tensor of job {self.name!r}; "
                 "return what this job computes"
             )
-        if any(name == other for other, _ in self._outputs):
+        if name in self._outputs:
             raise GraphError(f"job {self.name!r} has two results called {name!r}")
-        self._outputs.append((name, tensor))
+        self._outputs[name] = tensor
 
     def finish(self) -> JobGraph:
         """The graph built so far."""
@@ -214,7 +214,7 @@ class JobGraphBuilder:
             self.name,
             self._default,
             tuple(self._inputs),
-            tuple(self._outputs),
+            tuple(self._outputs.items()),
             tuple(self._ops),
             MappingProxyType(dict(self._constants)),
         )

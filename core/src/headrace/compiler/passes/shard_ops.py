@@ -50,6 +50,9 @@ class _Sharding:
         self._inputs = {tensor.name for tensor in graph.inputs}
         self._tensors: dict[str, ShardedTensor] = {}
         self._boxed: dict[tuple[str, NdSbp, Placement], ShardedTensor] = {}
+        # Users may name an op or an input as we would name a part of another op.
+        self._taken = {op.call.name for op in graph.ops}
+        self._taken |= {name.rpartition("/")[0] for name in (*self._inputs, *graph.constants)}
 
     def run(self) -> JobGraph:
         graph, builder = self._graph, self._builder
@@ -116,7 +119,7 @@ class _Sharding:
                         call.op,
                         [None if t is None else t.parts[index] for t in inputs],
                         outputs=call.output_count,
-                        name=f"{call.name}@{index}",
+                        name=self._part_name(call.name, index),
                         location=call.location,
                         attrs=schema.part_attrs(call, specs),
                     )
@@ -124,6 +127,13 @@ class _Sharding:
         for number, (name, spec) in enumerate(zip(op.outputs, call.outputs, strict=True)):
             parts = tuple(row[number] for row in rows)
             self._tensors[name] = ShardedTensor(spec, chosen.outputs[number], placement, parts)
+
+    def _part_name(self, name: str, index: int) -> str:
+        part = f"{name}@{index}"
+        while part in self._taken:
+            part += "'"
+        self._taken.add(part)
+        return part
 
     def _arriving(self, name: str | None, placement: Placement) -> NdSbp | None:
         """How a tensor lies on the devices that read it; None when it lies elsewhere.
