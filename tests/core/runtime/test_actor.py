@@ -127,3 +127,32 @@ def test_flow_control_holds_in_any_order_of_events(slots: int, width: int, rando
         assert running + published - min(returned.values()) <= slots
     assert published == pieces
     assert set(returned.values()) == {pieces}
+
+
+def test_an_event_looks_at_its_own_register_only() -> None:
+    """Giving back all of many registers costs some look-ups for each, not one for every pair."""
+    asked = 0
+
+    class Slots(dict[RegisterId, int]):
+        def __getitem__(self, register: RegisterId) -> int:
+            nonlocal asked
+            asked += 1
+            return super().__getitem__(register)
+
+    made = tuple(map(RegisterId, range(200)))
+    reader = ActorId(1)
+    wiring = Wiring(
+        ActorId(0), (), made, Slots(dict.fromkeys(made, 1)), dict.fromkeys(made, (reader,))
+    )
+    actor = Actor.initial(wiring)
+    for number in range(3):
+        actor, acts = actor.on(CallArrived())
+        assert acts == ((Act(0),) if number == 0 else ())
+        if number:
+            for register in made[:-1]:
+                actor, acts = actor.on(RegisterReturned(register, reader))
+                assert acts == ()
+            actor, acts = actor.on(RegisterReturned(made[-1], reader))
+            assert acts == (Act(number),)
+        actor, _ = actor.on(ActDone(number))
+    assert asked < 10 * len(made)
