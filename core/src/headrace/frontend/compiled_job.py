@@ -10,6 +10,7 @@ from types import TracebackType
 
 from headrace import plan as plans
 from headrace.compiler.pipeline import compile_job
+from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.graph.job_graph import JobGraph
 from headrace.plan import Plan
@@ -35,6 +36,7 @@ class CompiledJob:
         passes: those of plugins that ran, in order.
     """
 
+    @collector_rests()
     def __init__(
         self,
         graph: JobGraph,

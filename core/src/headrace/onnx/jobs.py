@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.errors import SessionError
+from headrace.frontend.collector import collector_rests
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.onnx.read import ModelFile
 from headrace.onnx.specialise import JobKey, job_key, specialise
@@ -94,19 +95,21 @@ class JobCache:
             raise SessionError(f"{self._file.name}: the model was closed")
         key = job_key(specs, arrays, self._fixed)
         if key not in self._jobs:
-            made = specialise(
-                self._file, self._placement, specs, arrays, self._fixed, self._registry
-            )
-            # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
-            new = tuple(name for name in made.fixed if name not in self._fixed)
-            self._fixed += new
-            key = job_key(specs, arrays, self._fixed)
-            # Room first: the old job and the new one may not fit into memory together.
-            self._drop_down_to(self._size - 1)
-            job = CompiledJob(made.graph, self._registry, self._fallback)
-            self._jobs[key] = LeasedJob(job, made.fixed)
+            key = self._make(specs, arrays)
         self._jobs.move_to_end(key)
         return self._jobs[key]
+
+    @collector_rests()
+    def _make(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> JobKey:
+        made = specialise(self._file, self._placement, specs, arrays, self._fixed, self._registry)
+        # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
+        self._fixed += tuple(name for name in made.fixed if name not in self._fixed)
+        # Room first: the old job and the new one may not fit into memory together.
+        self._drop_down_to(self._size - 1)
+        job = CompiledJob(made.graph, self._registry, self._fallback)
+        key = job_key(specs, arrays, self._fixed)
+        self._jobs[key] = LeasedJob(job, made.fixed)
+        return key
 
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:

@@ -1,0 +1,156 @@
+"""Time and memory of making a model ready to run, as it grows.
+
+    python bench/compile_scale.py [--sizes 1000,10000,100000] [--device cpu] [--shape chain]
+
+Every figure is the median of fresh processes, headrace and onnxruntime (all its optimisations on)
+in turn. Time is processor time, so that neighbours on the machine do not count. The exponent is the
+slope between two sizes on logarithmic axes: 1 is linear. Bytes are what the peak of the process
+rose by.
+
+Shapes of a model: ``chain`` alternates Add and Relu; ``dag`` draws the two inputs of each Add among
+the last hundred results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+WIDTH = 8
+
+
+def chain(count: int) -> onnx.ModelProto:
+    """Add and Relu in turn, each reading the one before."""
+    nodes = []
+    for i in range(count):
+        inputs, op = ([f"t{i}", "w"], "Add") if i % 2 == 0 else ([f"t{i}"], "Relu")
+        nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"], name=f"n{i}"))
+    return _model(nodes, count)
+
+
+def dag(count: int) -> onnx.ModelProto:
+    """Adds of two of the last hundred results, then all that nobody has read summed up."""
+    draw = random.Random(0)
+    nodes, read = [], set()
+    for i in range(count - 100):
+        a, b = (draw.randint(max(0, i - 100), i) for _ in range(2))
+        read |= {a, b}
+        nodes.append(helper.make_node("Add", [f"t{a}", f"t{b}"], [f"t{i + 1}"], name=f"n{i}"))
+    left = [i for i in range(1, count - 99) if i not in read]
+    total = f"t{left[0]}"
+    for i in left[1:]:
+        nodes.append(helper.make_node("Add", [total, f"t{i}"], [f"s{i}"], name=f"m{i}"))
+        total = f"s{i}"
+    nodes.append(helper.make_node("Relu", [total], [f"t{count}"], name="last"))
+    return _model(nodes, count)
+
+
+def _model(nodes: list[onnx.NodeProto], count: int) -> onnx.ModelProto:
+    def floats(name: str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, WIDTH])
+
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [1, WIDTH], [0.5] * WIDTH)
+    graph = helper.make_graph(nodes, "scale", [floats("t0")], [floats(f"t{count}")], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {"chain": chain, "dag": dag}
+
+
+def headrace_model(path: Path, device: str) -> None:
+    """Load a model and make it ready to run: imported, compiled, allocated, bound."""
+    import headrace as flow
+
+    model = flow.onnx.load(path, device)
+    model.plan_for({info.name: np.zeros((1, WIDTH), np.float32) for info in model.inputs})
+
+
+def onnxruntime_model(path: Path) -> None:
+    """Make a session of a model."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+
+
+def worker(what: str, path: str, device: str) -> None:
+    """What runs in the fresh process: prints seconds of processor time, and bytes at the peak."""
+    peer = what == "onnxruntime"
+    with tempfile.TemporaryDirectory() as folder:  # imports and first uses are not what is measured
+        small = Path(folder) / "small.onnx"
+        onnx.save(chain(4), small)
+        onnxruntime_model(small) if peer else headrace_model(small, device)
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.process_time()
+    onnxruntime_model(Path(path)) if peer else headrace_model(Path(path), device)
+    seconds = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"seconds": seconds, "bytes": (peak - base) * 1024}))
+
+
+def measure(what: str, path: Path, device: str) -> dict[str, float]:
+    """Figures of one fresh process."""
+    command = [sys.executable, __file__, "--worker", what, str(path), "--device", device]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    """Measure every size and print one row for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--shape", action="append", choices=sorted(MODELS), default=[])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        worker(*options.worker, options.device)
+        return
+    sizes = [int(size) for size in options.sizes.split(",")]
+    table = Table("job", "ops", "headrace s", "onnxruntime s", "ratio", "bytes an op", "exponent")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.shape or MODELS:
+            before: tuple[int, float] | None = None
+            for size in track(sizes, name, transient=True):
+                path = Path(folder) / f"{name}{size}.onnx"
+                onnx.save(MODELS[name](size), path)
+                ours, theirs = [], []
+                for _ in range(options.rounds):
+                    ours.append(measure("headrace", path, options.device))
+                    theirs.append(measure("onnxruntime", path, options.device))
+                seconds = median(run["seconds"] for run in ours)
+                peer = median(run["seconds"] for run in theirs)
+                nbytes = median(run["bytes"] for run in ours) / size
+                slope = (
+                    f"{math.log(seconds / before[1]) / math.log(size / before[0]):.2f}"
+                    if before
+                    else "-"
+                )
+                before = (size, seconds)
+                figures = (f"{seconds:.3f}", f"{peer:.3f}", f"{seconds / peer:.2f}")
+                table.add_row(name, f"{size:,}", *figures, f"{nbytes:,.0f}", slope)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

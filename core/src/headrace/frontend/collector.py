@@ -1,0 +1,40 @@
+"""The cyclic garbage collector rests while a job is compiled.
+
+A graph is many small objects that all live until it is done. Python's collector looks through them
+again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
+again as it does without, and grew faster than the job. What compiling makes and drops is freed by
+its count of references; cycles wait until it is over.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headrace.runtime.bus import new_lock
+
+_counting = new_lock()
+_resting = 0  # how many ask for it now, in all threads
+_enabled = False  # what the first of them found
+
+
+@contextmanager
+def collector_rests() -> Iterator[None]:
+    """No automatic collection inside the ``with`` block; may be nested, from any thread.
+
+    The collector belongs to the process: other threads go without it for that time as well.
+    """
+    global _resting, _enabled
+    with _counting:
+        if not _resting:
+            _enabled = gc.isenabled()
+            gc.disable()
+        _resting += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _resting -= 1
+            if not _resting and _enabled:
+                gc.enable()

@@ -1,0 +1,69 @@
+"""Python's garbage collector while a job is compiled, and after."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from toy_backends import OPS, near
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.device import OpCall
+from headrace.numpy_ops import NumpyKernel
+from headrace.registry import BackendRegistry
+
+X = np.ones(3, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def enabled_after() -> Iterator[None]:
+    """Whatever a test does, the collector is on when it is over."""
+    yield
+    gc.enable()
+
+
+def session(seen: list[bool], breaks: bool = False) -> flow.Session:
+    """A session whose job notes, as its kernel is made, whether the collector is on."""
+
+    def make(call: OpCall) -> NumpyKernel:
+        seen.append(gc.isenabled())
+        if breaks:
+            raise RuntimeError("no such kernel")
+        return NumpyKernel(call)
+
+    made = flow.Session(BackendRegistry.from_modules({"near": near(OPS, make)}))
+    config = flow.FunctionConfig()
+    config.default_placement_scope(flow.scope.placement("near", "0:0"))
+
+    @flow.global_function(function_config=config, session=made)
+    def job(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+        return flow.relu(x)
+
+    return made
+
+
+def test_it_rests_while_a_job_is_compiled() -> None:
+    """Off while kernels are made, on again when the job runs."""
+    seen: list[bool] = []
+    with session(seen) as made:
+        made.run("job", [X])
+    assert seen and not any(seen)
+    assert gc.isenabled()
+
+
+def test_it_is_on_again_when_compiling_fails() -> None:
+    """An error of a plugin does not leave the process without its collector."""
+    with session([], breaks=True) as made, pytest.raises(Exception, match="no such kernel"):
+        made.run("job", [X])
+    assert gc.isenabled()
+
+
+def test_whoever_has_switched_it_off_finds_it_off() -> None:
+    """What the caller chose stays."""
+    gc.disable()
+    with session([]) as made:
+        made.run("job", [X])
+    assert not gc.isenabled()
