@@ -21,13 +21,15 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
     """
     specs = {tensor.name: tensor.spec for tensor in graph.inputs}
     specs.update((name, TensorSpec.of(value)) for name, value in graph.constants.items())
+    variables = {part.tensor.name: part.tensor.spec for part in graph.variables}
+    specs.update(variables)
     names: set[str] = set()
 
     def broken(message: str) -> GraphError:
         return GraphError(f"job {graph.name!r} after {after}: {message}")
 
-    if len(specs) != len(graph.inputs) + len(graph.constants):
-        raise broken("an input and a constant share a name")
+    if len(specs) != len(graph.inputs) + len(graph.constants) + len(graph.variables):
+        raise broken("an input, a constant or a variable shares its name with another")
     for op in graph.ops:
         if op.call.name in names:
             raise broken(f"two ops are called {op.call.name!r}")
@@ -39,9 +41,12 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
             if name in specs:
                 raise broken(f"{op.call} makes {name!r}, which exists already")
             specs[name] = output
-    for result, tensor in graph.outputs:
+    for result, tensor in graph.results:
         if specs.get(tensor.name) != tensor.spec:
             raise broken(f"result {result!r} is {tensor.name!r}, which is {specs.get(tensor.name)}")
+    for name, tensor in graph.updates:
+        if variables.get(name) != tensor.spec:
+            raise broken(f"{name!r} is updated as {tensor.spec}; it is {variables.get(name)}")
 
 
 def verify_task_graph(graph: TaskGraph) -> None:

@@ -84,15 +84,11 @@ class _Lowering:
 
     def run(self) -> Lowered:
         graph, builder = self._graph, self._builder
-        for tensor in graph.inputs:
-            self._known[tensor.name] = builder.input(tensor.name, tensor.spec)
-        for name, value in graph.constants.items():
-            self._known[name] = builder.constant(value, name)
+        self._known.update(builder.begin_like(graph))
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:
             self._lower(op)
-        for result, tensor in graph.outputs:
-            builder.output(result, self._known[tensor.name])
+        builder.end_like(graph, self._known)
         return Lowered(builder.finish(), tuple(self._decisions))
 
     def _lower(self, op: JobOp) -> None:
