@@ -81,8 +81,8 @@ class _Sharding:
         for name, tensor in graph.updates:
             held = self._tensors[name]
             new = box(self._tensors[tensor.name], held.sbp, held.placement, builder)
-            for variable, value in zip(held.parts, new.parts, strict=True):
-                builder.update(variable, value)
+            for variable, after in zip(held.parts, new.parts, strict=True):
+                builder.update(variable, after)
         return builder.finish()
 
     def _variable(self, whole: VariablePart) -> None:
