@@ -88,7 +88,7 @@ def prepare(graph: JobGraph, registry: BackendRegistry, verify: bool | None = No
         PluginError: a pass of a plugin does what it may not.
         DeviceError: a device cannot be used.
     """
-    checked = _verifies(verify)
+    checked = verifies(verify)
     if checked:
         verify_job_graph(graph, "building")
     for name, rewriting in PASSES:
@@ -125,7 +125,7 @@ def _lower(
     lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     graph = remove_dead_ops(lowered.graph)
-    if _verifies(verify):
+    if verifies(verify):
         verify_job_graph(graph, "lower_ops")
     return replace(lowered, graph=graph)
 
@@ -151,7 +151,7 @@ def compile_job(
     prepared = prepare(graph, registry, verify)
     lowered = _lower(prepared, registry, fallback, verify)
     tasks = build_task_graph(infer_sbp(lowered.graph), registry)
-    if _verifies(verify):
+    if verifies(verify):
         verify_task_graph(tasks)
     chains = assign_chains(tasks)
     plan = emit_plan(tasks, chains, plan_memory(tasks, chains))
@@ -159,5 +159,6 @@ def compile_job(
     return Compiled(plan, lowered.graph.constants, lowered.decisions, prepared.passes)
 
 
-def _verifies(asked: bool | None) -> bool:
+def verifies(asked: bool | None = None) -> bool:
+    """Whether graphs are checked on the way: as ``asked``, or as ``HEADRACE_VERIFY`` says."""
     return os.environ.get("HEADRACE_VERIFY") == "1" if asked is None else asked

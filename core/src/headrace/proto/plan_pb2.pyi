@@ -34,7 +34,7 @@ TASK_KIND_FOREIGN_INPUT: TaskKind
 TASK_KIND_FOREIGN_OUTPUT: TaskKind
 
 class Plan(_message.Message):
-    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks")
+    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks", "specs", "attrs")
     FORMAT_VERSION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEVICE_TYPES_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +43,8 @@ class Plan(_message.Message):
     REGISTERS_FIELD_NUMBER: _ClassVar[int]
     ACTORS_FIELD_NUMBER: _ClassVar[int]
     CHUNKS_FIELD_NUMBER: _ClassVar[int]
+    SPECS_FIELD_NUMBER: _ClassVar[int]
+    ATTRS_FIELD_NUMBER: _ClassVar[int]
     format_version: int
     name: str
     device_types: _containers.RepeatedCompositeFieldContainer[DeviceType]
@@ -51,7 +53,9 @@ class Plan(_message.Message):
     registers: _containers.RepeatedCompositeFieldContainer[Register]
     actors: _containers.RepeatedCompositeFieldContainer[Actor]
     chunks: _containers.RepeatedCompositeFieldContainer[Chunk]
-    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ...) -> None: ...
+    specs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
+    attrs: _containers.RepeatedCompositeFieldContainer[Attrs]
+    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attrs, _Mapping]]] = ...) -> None: ...
 
 class DeviceType(_message.Message):
     __slots__ = ("tag", "number")
@@ -104,12 +108,12 @@ class Op(_message.Message):
     SBP_FIELD_NUMBER: _ClassVar[int]
     op: str
     name: str
-    inputs: _containers.RepeatedCompositeFieldContainer[OptionalTensorSpec]
-    outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
-    attrs: _containers.RepeatedCompositeFieldContainer[Attr]
+    inputs: _containers.RepeatedScalarFieldContainer[int]
+    outputs: _containers.RepeatedScalarFieldContainer[int]
+    attrs: int
     location: str
     sbp: str
-    def __init__(self, op: _Optional[str] = ..., name: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[OptionalTensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attr, _Mapping]]] = ..., location: _Optional[str] = ..., sbp: _Optional[str] = ...) -> None: ...
+    def __init__(self, op: _Optional[str] = ..., name: _Optional[str] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., attrs: _Optional[int] = ..., location: _Optional[str] = ..., sbp: _Optional[str] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("shape", "dtype")
@@ -119,11 +123,11 @@ class TensorSpec(_message.Message):
     dtype: int
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[int] = ...) -> None: ...
 
-class OptionalTensorSpec(_message.Message):
-    __slots__ = ("spec",)
-    SPEC_FIELD_NUMBER: _ClassVar[int]
-    spec: TensorSpec
-    def __init__(self, spec: _Optional[_Union[TensorSpec, _Mapping]] = ...) -> None: ...
+class Attrs(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Attr]
+    def __init__(self, items: _Optional[_Iterable[_Union[Attr, _Mapping]]] = ...) -> None: ...
 
 class Attr(_message.Message):
     __slots__ = ("name", "bool_value", "int_value", "float_value", "str_value", "dtype_value", "ints_value", "floats_value", "strs_value")
@@ -189,13 +193,13 @@ class Register(_message.Message):
     STRIDE_FIELD_NUMBER: _ClassVar[int]
     CONSTANT_FIELD_NUMBER: _ClassVar[int]
     name: str
-    spec: TensorSpec
+    spec: int
     slots: int
     chunk: int
     offset: int
     stride: int
     constant: str
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[TensorSpec, _Mapping]] = ..., slots: _Optional[int] = ..., chunk: _Optional[int] = ..., offset: _Optional[int] = ..., stride: _Optional[int] = ..., constant: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[int] = ..., slots: _Optional[int] = ..., chunk: _Optional[int] = ..., offset: _Optional[int] = ..., stride: _Optional[int] = ..., constant: _Optional[str] = ...) -> None: ...
 
 class Actor(_message.Message):
     __slots__ = ("stream_id", "tasks", "consumed", "produced")
