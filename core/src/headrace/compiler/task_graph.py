@@ -20,6 +20,9 @@ class Stream:
     device_index: int
     stream_index: int
 
+    def __str__(self) -> str:
+        return f"{self.tag}:{self.device_index}/s{self.stream_index}"
+
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTensor:

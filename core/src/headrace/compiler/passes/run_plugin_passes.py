@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.stage import Watch, nobody
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
 from headrace.graph import JobGraph, PassEntry
@@ -15,12 +16,14 @@ from headrace.tensor_spec import Array
 
 
 def run_plugin_passes(
-    graph: JobGraph, registry: BackendRegistry
+    graph: JobGraph, registry: BackendRegistry, watch: Watch = nobody
 ) -> tuple[JobGraph, tuple[PassRun, ...]]:
     """Run the passes of the devices that the job uses: by tag, then in the order given.
 
     Before: any ops. After: the ops of a device are what its own passes made of them; all others,
     and the job's inputs and results, are as before. What a pass left without a reader is gone.
+
+    ``watch`` is told each as stage ``TAG.PASS``. What a pass did is verified always.
 
     Returns:
         The graph, and what ran.
@@ -39,6 +42,7 @@ def run_plugin_passes(
             counts = len(graph.ops), len(made.ops)
             ran.append(PassRun(tag, entry.name, backend.origin, changed, *counts))
             graph = made
+            watch(f"{tag}.{entry.name}", graph)
     return graph, tuple(ran)
 
 
