@@ -26,7 +26,7 @@ def test_help_lists_the_stages(headrace: Headrace) -> None:
     words = headrace("plan", "--help").stdout.replace(",", "").replace(".", "").split()
     start = words.index(STAGES[0])
     listed = [word for word in words[start:] if word in STAGES]
-    assert tuple(listed) == STAGES
+    assert tuple(listed[: len(STAGES)]) == STAGES
 
 
 def test_one_stage_is_printed(headrace: Headrace, save: Save) -> None:
@@ -34,7 +34,7 @@ def test_one_stage_is_printed(headrace: Headrace, save: Save) -> None:
     result = headrace("plan", save(MODEL), "--device", "near", "--stage", "op_graph")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
-        "op graph 'model'",
+        "op graph 'model.onnx'",
         "  add_0 on near 0:0: add(x as B, x as B) -> add_0/y as B",
         "  relu_0 on near 0:0: relu(add_0/y as B) -> relu_0/y as B",
     ]

@@ -96,7 +96,7 @@ JOB_GRAPH_FAULTS: dict[str, tuple[Callable[[JobGraph], JobGraph], str]] = {
     ),
     "a constant called like an input": (
         lambda g: replace(g, constants={**g.constants, "x": np.ones((2, 3), np.float32)}),
-        "an input and a constant share a name",
+        "an input, a constant or a variable shares its name with another",
     ),
 }
 
@@ -313,11 +313,11 @@ CHAIN_FAULTS: dict[str, tuple[Callable[[list[list[int]]], object], str]] = {
     "in two chains": (lambda c: c.append([9]), "task 'relu@0' is in chain 1 and in chain 7"),
     "in no chain": (lambda c: c[1].remove(9), "task 'relu@0' is in no chain"),
     "on two streams": (
-        lambda c: (c[2].remove(10), c[1].append(10)),
+        lambda c: c[1].append(c[2].pop()),
         "chain 1 begins with 'slice_0' on near:0/s0 of job 0; 'relu@1' is on near:1/s0 of job 0",
     ),
     "a circle": (
-        lambda c: (c[1].append(13), c.pop(5)),
+        lambda c: c[1].extend(c.pop(5)),
         r"wait for each other in a circle: 1 \('slice_0' ...\) -> 2 \('product@1' ...\) -> 1 \(",
     ),
 }

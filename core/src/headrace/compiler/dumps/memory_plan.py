@@ -13,8 +13,8 @@ def dump_memory_plan(planned: Planned) -> str:
     tensors.update((tensor.name, tensor) for tensor in memory.workspaces.values())
     lives = _lives(planned)
     inside: list[list[tuple[int, str]]] = [[] for _ in memory.chunks]
-    for name, (chunk, offset) in memory.places.items():
-        inside[chunk].append((offset, name))
+    for name, (holder, offset) in memory.places.items():
+        inside[holder].append((offset, name))
     lines = [f"memory of {graph.name!r}"]
     for number, chunk in enumerate(memory.chunks):
         lines.append(f"  chunk {number}: {chunk.nbytes} bytes of {chunk.memory}")
