@@ -193,7 +193,7 @@ class _Decomposition:
 
     def _refuse(self, call: OpCall) -> NoReturn:
         origin = self._origin
-        within = "" if call.op == origin.op else f" (needed by {origin})"
+        within = "" if call.op == origin.op else f" (needed by {origin} of {_given(origin)})"
         raise _CannotRunError(
             origin,
             f"device {self._backend.tag!r} cannot run {_form(call)}{within}; "
@@ -204,8 +204,11 @@ class _Decomposition:
 def _form(call: OpCall) -> str:
     if not call.inputs:
         return f"{call.op} giving {', '.join(map(str, call.outputs))}"
-    given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
-    return f"{call.op} of {given}"
+    return f"{call.op} of {_given(call)}"
+
+
+def _given(call: OpCall) -> str:
+    return ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
 
 
 def _lacks(backend: Backend, call: OpCall, known: OpSource) -> str:
