@@ -15,6 +15,7 @@ from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.decision import Decision, Fallback, PassRun
 from headrace.compiler.emit_plan import emit_plan
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.cancel_moves import cancel_moves
@@ -138,6 +139,7 @@ def compile_job(
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
     watch: Watch = nobody,
+    memory: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
 ) -> Compiled:
     """Compile a job and its push and pull jobs into one plan.
 
@@ -147,6 +149,7 @@ def compile_job(
         fallback: what becomes of ops that their device cannot run.
         verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
         watch: is told every stage by name, with what it made.
+        memory: what may be done to save memory.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
@@ -162,11 +165,11 @@ def compile_job(
     tell("task_graph", tasks)
     chains = assign_chains(tasks)
     tell("chains", Chained(tasks, chains))
-    memory = plan_memory(tasks, chains)
-    tell("memory_plan", Planned(tasks, chains, memory))
-    plan = emit_plan(tasks, chains, memory)
+    planned = plan_memory(tasks, chains, memory)
+    tell("memory_plan", Planned(tasks, chains, planned))
+    plan = emit_plan(tasks, chains, planned)
     plans.check(plan)
-    tell("plan", Emitted(tasks, chains, memory, plan))
+    tell("plan", Emitted(tasks, chains, planned, plan))
     return Compiled(plan, lowered.graph.constants, lowered.decisions, prepared.passes)
 
 

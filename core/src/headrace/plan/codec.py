@@ -163,6 +163,9 @@ def _task_message(task: TaskDesc, values: ValueWriter) -> pb.Task:
         inputs=[-1 if register is None else register for register in task.inputs],
         outputs=task.outputs,
         foreign_name=task.foreign_name,
+        in_place=[pb.InPlace(input=i, output=o) for i, o in task.in_place],
+        control_inputs=task.control_inputs,
+        control_outputs=task.control_outputs,
     )
     if task.workspace is not None:
         message.workspace = task.workspace
@@ -211,6 +214,9 @@ class _TaskReader:
             call,
             sbp,
             message.foreign_name,
+            tuple([(pair.input, pair.output) for pair in message.in_place]),
+            _registers(tuple(message.control_inputs)),
+            _registers(tuple(message.control_outputs)),
         )
 
     def _call(self, op: pb.Op) -> OpCall:

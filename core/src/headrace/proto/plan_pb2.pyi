@@ -22,6 +22,7 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_COPY_D2H: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_INPUT: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_OUTPUT: _ClassVar[TaskKind]
+    TASK_KIND_VIEW: _ClassVar[TaskKind]
 JOB_KIND_UNSPECIFIED: JobKind
 JOB_KIND_USER: JobKind
 JOB_KIND_PUSH: JobKind
@@ -32,6 +33,7 @@ TASK_KIND_COPY_H2D: TaskKind
 TASK_KIND_COPY_D2H: TaskKind
 TASK_KIND_FOREIGN_INPUT: TaskKind
 TASK_KIND_FOREIGN_OUTPUT: TaskKind
+TASK_KIND_VIEW: TaskKind
 
 class Plan(_message.Message):
     __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks", "specs", "attrs")
@@ -74,7 +76,7 @@ class Job(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ...) -> None: ...
 
 class Task(_message.Message):
-    __slots__ = ("task_id", "name", "kind", "job", "actor", "inputs", "outputs", "workspace", "op", "foreign_name")
+    __slots__ = ("task_id", "name", "kind", "job", "actor", "inputs", "outputs", "workspace", "op", "foreign_name", "in_place", "control_inputs", "control_outputs")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -85,6 +87,9 @@ class Task(_message.Message):
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     OP_FIELD_NUMBER: _ClassVar[int]
     FOREIGN_NAME_FIELD_NUMBER: _ClassVar[int]
+    IN_PLACE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_INPUTS_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     task_id: int
     name: str
     kind: TaskKind
@@ -95,7 +100,18 @@ class Task(_message.Message):
     workspace: int
     op: Op
     foreign_name: str
-    def __init__(self, task_id: _Optional[int] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., job: _Optional[int] = ..., actor: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., workspace: _Optional[int] = ..., op: _Optional[_Union[Op, _Mapping]] = ..., foreign_name: _Optional[str] = ...) -> None: ...
+    in_place: _containers.RepeatedCompositeFieldContainer[InPlace]
+    control_inputs: _containers.RepeatedScalarFieldContainer[int]
+    control_outputs: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, task_id: _Optional[int] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., job: _Optional[int] = ..., actor: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., workspace: _Optional[int] = ..., op: _Optional[_Union[Op, _Mapping]] = ..., foreign_name: _Optional[str] = ..., in_place: _Optional[_Iterable[_Union[InPlace, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., control_outputs: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class InPlace(_message.Message):
+    __slots__ = ("input", "output")
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    input: int
+    output: int
+    def __init__(self, input: _Optional[int] = ..., output: _Optional[int] = ...) -> None: ...
 
 class Op(_message.Message):
     __slots__ = ("op", "name", "inputs", "outputs", "attrs", "location", "sbp")

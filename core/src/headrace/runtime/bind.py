@@ -46,7 +46,8 @@ def bind_actor(
         if tasks[0].kind in FOREIGN:
             bound.append([binding.foreign(task, call_of) for task in tasks])
         else:
-            captured: object = context.capture([binding.launch(task) for task in tasks])
+            launched = [task for task in tasks if task.kind is not TaskKind.VIEW]
+            captured: object = context.capture([binding.launch(task) for task in launched])
             if not callable(captured):
                 raise _no_launch(captured, f"capture of {type(context).__name__}")
             bound.append([partial(_without_number, cast("Launch", captured))])

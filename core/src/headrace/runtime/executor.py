@@ -169,6 +169,7 @@ class Executor:
             return error
         actor = self._plan.actors[actor_id]
         tasks = [self._plan.tasks[position] for position in actor.tasks]
+        tasks = [task for task in tasks if task.kind is not TaskKind.VIEW] or tasks
         device = stream_name(self._plan, actor.stream_id)
         cause: BaseException = error
         if isinstance(error, LaunchError) and 0 <= error.index < len(tasks):

@@ -46,7 +46,7 @@ def _open(index: int) -> Device:
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type: the cores of this machine are one device."""
-    yield DeviceEntry(TAG, open=_open)
+    yield DeviceEntry(TAG, open=_open, capabilities=frozenset({"in-place"}))
 
 
 @hookimpl

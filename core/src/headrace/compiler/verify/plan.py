@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from headrace.compiler.stage import Emitted
 from headrace.compiler.task_graph import TaskNode
 from headrace.errors import GraphError
-from headrace.plan import Plan, TaskDesc
+from headrace.plan import Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
 
 
@@ -18,7 +18,7 @@ def verify_plan(emitted: Emitted) -> None:
     """Nothing is lost or changed on the way from names to numbers.
 
     - the tasks are those of the task graph in their order, with the tensors, job and stream that
-      they have there;
+      they have there; what works in place may;
     - the actors are the chains in their order;
     - every tensor has one register, of its spec, in a chunk of its memory, where the memory plan
       puts it.
@@ -35,10 +35,18 @@ def _problems(emitted: Emitted) -> Iterator[str]:
     if len(plan.tasks) != len(graph.tasks):
         yield f"it has {len(plan.tasks)} tasks; the task graph has {len(graph.tasks)}"
         return
-    for desc, task in zip(plan.tasks, graph.tasks, strict=True):
+    for position, (desc, task) in enumerate(zip(plan.tasks, graph.tasks, strict=True)):
         for what, said, true in _sides(plan, desc, task):
             if said != true:
                 yield f"task {desc.name!r} has {what} {said}; in the task graph it is {true}"
+        kind = TaskKind.VIEW if position in memory.views else task.kind
+        if desc.kind is not kind:
+            yield f"task {desc.name!r} is of kind {desc.kind.value} and should be {kind.value}"
+        if not set(desc.in_place) <= set(task.in_place):
+            yield (
+                f"task {desc.name!r} works in place of {desc.in_place}; op and device allow "
+                f"{task.in_place}"
+            )
     actors = [list(actor.tasks) for actor in plan.actors]
     if len(actors) != len(emitted.chains):
         yield f"it has {len(actors)} actors; there are {len(emitted.chains)} chains"
@@ -68,7 +76,6 @@ def _problems(emitted: Emitted) -> Iterator[str]:
 def _sides(plan: Plan, desc: TaskDesc, task: TaskNode) -> Iterator[tuple[str, object, object]]:
     """What is said of a task: in the plan, and in the task graph."""
     yield "name", desc.name, task.name
-    yield "kind", desc.kind.value, task.kind.value
     yield "op", desc.call, task.call
     yield "SBP", desc.sbp, task.sbp
     yield "job", desc.job, task.job

@@ -7,6 +7,7 @@ from headrace.compiler.stage import Chained, Emitted, Structure
 from headrace.compiler.task_graph import TaskGraph
 from headrace.compiler.verify.chains import verify_chains
 from headrace.compiler.verify.job_graph import verify_job_graph, verify_same_interface
+from headrace.compiler.verify.memory import verify_memory
 from headrace.compiler.verify.op_graph import verify_op_graph
 from headrace.compiler.verify.plan import verify_plan
 from headrace.compiler.verify.promises import verify_promise
@@ -45,3 +46,4 @@ class Verifier:
                 verify_chains(structure.tasks, structure.chains)
             case Emitted():
                 verify_plan(structure)
+                verify_memory(structure.plan)
