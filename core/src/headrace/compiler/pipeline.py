@@ -123,6 +123,29 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
     return Prepared(*run_plugin_passes(graph, registry, tell))
 
 
+def rewrite(
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: Fallback = Fallback.ERROR,
+    verify: bool | None = None,
+) -> Lowered:
+    """The job graph after all passes, lowered to what its devices have kernels for.
+
+    Args:
+        graph: what was traced or imported.
+        registry: where its devices come from.
+        fallback: what becomes of ops that their device cannot run.
+        verify: as for ``prepare``.
+
+    Raises:
+        UnsupportedError: an op cannot be run on its device.
+        DeviceError: a device cannot be used.
+        GraphError: a pass left a graph that breaks what it promises.
+    """
+    tell = _watched(registry, verify, nobody)
+    return _lower(_prepare(graph, registry, tell), registry, fallback, tell)
+
+
 def _lower(
     prepared: Prepared, registry: BackendRegistry, fallback: Fallback, tell: Watch
 ) -> Lowered:

@@ -42,6 +42,11 @@ def _problems(emitted: Emitted) -> Iterator[str]:
         kind = TaskKind.VIEW if position in memory.views else task.kind
         if desc.kind is not kind:
             yield f"task {desc.name!r} is of kind {desc.kind.value} and should be {kind.value}"
+        if desc.kind is TaskKind.VIEW and _distance(plan, desc) != task.view:
+            yield (
+                f"task {desc.name!r} shows its input from byte {_distance(plan, desc)} on; the op "
+                f"says {task.view}"
+            )
         if not set(desc.in_place) <= set(task.in_place):
             yield (
                 f"task {desc.name!r} works in place of {desc.in_place}; op and device allow "
@@ -71,6 +76,14 @@ def _problems(emitted: Emitted) -> Iterator[str]:
                 f"register {tensor.name!r} lies in {plan.chunks[register.chunk].memory}; "
                 f"its tensor belongs in {tensor.memory}"
             )
+
+
+def _distance(plan: Plan, view: TaskDesc) -> int | None:
+    """Where in its input the output of a view lies."""
+    source = view.inputs[0]
+    if source is None or plan.registers[source].chunk != plan.registers[view.outputs[0]].chunk:
+        return None
+    return plan.registers[view.outputs[0]].offset - plan.registers[source].offset
 
 
 def _sides(plan: Plan, desc: TaskDesc, task: TaskNode) -> Iterator[tuple[str, object, object]]:
