@@ -57,6 +57,24 @@ def fault_of_buffer(buffer: object, memory: MemoryKind) -> str:
     return ""
 
 
+def fault_of_range(buffer: Buffer, nbytes: int, alignment_bytes: int) -> str:
+    """Why ``buffer`` is not what was asked of an allocator; empty when it is.
+
+    Args:
+        buffer: what it returned.
+        nbytes: what it was asked for.
+        alignment_bytes: what its record promises. Of no bytes no address is asked.
+    """
+    if buffer.nbytes < nbytes:
+        return f"returned {buffer.nbytes} bytes; it was asked for {nbytes}"
+    if nbytes and buffer.address % alignment_bytes:
+        return (
+            f"returned memory at {buffer.address:#x}, which is no multiple of {alignment_bytes}, "
+            "the alignment_bytes of its AllocatorEntry"
+        )
+    return ""
+
+
 def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -> str:
     """Why ``kind`` cannot be what ``DeviceContextEntry.create`` returns; empty when it can.
 

@@ -63,7 +63,7 @@ class Guards:
             made = entry.create(device)
             fault = rules.fault_of_allocator(type(made))
             self._check("create of its AllocatorEntry", made, fault)
-            return _GuardedAllocator(made, self, device)
+            return _GuardedAllocator(made, self, device, entry.alignment_bytes)
 
         return replace(entry, create=create)
 
@@ -105,9 +105,12 @@ class Guards:
             return entry
         return replace(entry, create=partial(self._create_kernel, entry))
 
-    def check_buffer(self, buffer: Buffer, allocator: Allocator) -> None:
-        """Refuse what ``allocate`` must not return, and give it back."""
+    def check_buffer(
+        self, buffer: Buffer, allocator: Allocator, nbytes: int, alignment_bytes: int
+    ) -> None:
+        """Refuse what ``allocate(nbytes)`` must not return, and give it back."""
         fault = rules.fault_of_buffer(buffer, self._memory)
+        fault = fault or rules.fault_of_range(buffer, nbytes, alignment_bytes)
         if fault:
             if buffer is not None:
                 allocator.free(buffer)
@@ -132,14 +135,17 @@ class Guards:
 class _GuardedAllocator(Allocator):
     """An allocator of the plugin; what it gives is looked at."""
 
-    def __init__(self, allocator: Allocator, guards: Guards, device: Device) -> None:
+    def __init__(
+        self, allocator: Allocator, guards: Guards, device: Device, alignment_bytes: int
+    ) -> None:
         super().__init__(device)
+        self._alignment_bytes = alignment_bytes
         self._allocator = allocator
         self._guards = guards
 
     def allocate(self, nbytes: int) -> Buffer:
         buffer = self._allocator.allocate(nbytes)
-        self._guards.check_buffer(buffer, self._allocator)
+        self._guards.check_buffer(buffer, self._allocator, nbytes, self._alignment_bytes)
         return buffer
 
     def free(self, buffer: Buffer) -> None:
