@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.compile import compile_model
 from headrace.cli.demo import demo
 from headrace.cli.devices import devices
 from headrace.cli.doctor import doctor
@@ -34,5 +35,5 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, doctor, explain, lock, run, plan, demo, new_backend):
+for _command in (devices, doctor, explain, lock, run, compile_model, plan, demo, new_backend):
     main.add_command(_command)

@@ -37,7 +37,7 @@ def explain(
     from headrace.onnx import load
 
     with load(model, device, fallback=fallback) as loaded:
-        arrays = read_inputs(inputs, loaded)
+        arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         explained = loaded.explain({**specs_for(loaded, arrays, dims), **arrays})
     if as_json:
         document = {"format": 1, "runs": explained.job.runs, **asdict(explained)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,16 +25,19 @@ LARGEST_RANDOM_BYTES = 1 << 32
 """Size of an open dimension that neither ``--dim`` nor an input of the user decides."""
 
 
+dim_option = click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=N",
+    help="Size of an open dimension of the inputs, by its name in the model. Default: 1.",
+)
+
+
 def model_options(function: _Function) -> _Function:
     """Add the argument and the options that every command about a model has."""
     for decorate in (
-        click.option(
-            "--dim",
-            "dims",
-            multiple=True,
-            metavar="NAME=N",
-            help="Size of an open dimension of the inputs, by its name in the model. Default: 1.",
-        ),
+        dim_option,
         click.option(
             "--input",
             "inputs",
@@ -50,17 +53,15 @@ def model_options(function: _Function) -> _Function:
     return function
 
 
-def read_inputs(texts: Sequence[str], model: Model) -> dict[str, Array]:
-    """The arrays that ``--input`` names.
+def split_inputs(texts: Sequence[str], names: Collection[str]) -> dict[str, str]:
+    """What ``--input`` gives for each of the inputs that it names.
 
     Raises:
-        InputError: an option is malformed, names no input of the model or one twice, or its file
-            is no array.
+        InputError: an option is malformed, or names no input, or one twice.
     """
     from headrace.errors import InputError
 
-    names = [info.name for info in model.inputs]
-    arrays: dict[str, Array] = {}
+    given: dict[str, str] = {}
     for text in texts:
         # Both the name and the path may hold '=': the split is where a name of the model ends.
         name = next((n for n in names if text.startswith(f"{n}=")), None)
@@ -70,18 +71,27 @@ def read_inputs(texts: Sequence[str], model: Model) -> dict[str, Array]:
                 f"--input {text!r} does not begin with the name of an input and '='; "
                 f"the model's inputs are {known}"
             )
-        if name in arrays:
+        if name in given:
             raise InputError(f"--input gives {name!r} twice")
-        arrays[name] = _read_array(name, text[len(name) + 1 :])
-    return arrays
+        given[name] = text[len(name) + 1 :]
+    return given
+
+
+def read_inputs(texts: Sequence[str], names: Collection[str]) -> dict[str, Array]:
+    """The arrays that ``--input`` names.
+
+    Raises:
+        InputError: as ``split_inputs``, or a file is no array.
+    """
+    return {name: read_array(name, file) for name, file in split_inputs(texts, names).items()}
 
 
 def specs_for(
-    model: Model, arrays: Mapping[str, Array], dim_texts: Sequence[str]
+    model: Model, given: Mapping[str, Array | TensorSpec], dim_texts: Sequence[str]
 ) -> dict[str, TensorSpec]:
-    """Specs of the required inputs that have no array, with all dimensions decided.
+    """Specs of the required inputs of which nothing is given, with all dimensions decided.
 
-    An open dimension has the size that ``--dim`` says, else the one that an array of the user has
+    An open dimension has the size that ``--dim`` says, else the one that what is given has
     where the model uses the same name, else 1.
 
     Raises:
@@ -90,10 +100,10 @@ def specs_for(
     from headrace.errors import InputError
     from headrace.tensor_spec import TensorSpec
 
-    sizes = _sizes_of(model, arrays) | _read_dims(dim_texts, model)
+    sizes = _sizes_of(model, given) | _read_dims(dim_texts, model)
     specs = {}
     for info in model.inputs:
-        if info.optional or info.name in arrays:
+        if info.optional or info.name in given:
             continue
         if info.shape is None:
             raise InputError(
@@ -145,7 +155,12 @@ def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
     return generator.integers(0, high, shape).astype(dtype.numpy)
 
 
-def _read_array(name: str, file: str) -> Array:
+def read_array(name: str, file: str) -> Array:
+    """The array in a file that is given for an input.
+
+    Raises:
+        InputError: there is none.
+    """
     import numpy as np
 
     from headrace.errors import InputError
@@ -162,12 +177,12 @@ def _read_array(name: str, file: str) -> Array:
     return array
 
 
-def _sizes_of(model: Model, arrays: Mapping[str, Array]) -> dict[str, int]:
+def _sizes_of(model: Model, given: Mapping[str, Array | TensorSpec]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for info in model.inputs:
-        array = arrays.get(info.name)
-        if array is not None and info.shape is not None and array.ndim == len(info.shape):
-            for dim, size in zip(info.shape, array.shape, strict=True):
+        value = given.get(info.name)
+        if value is not None and info.shape is not None and len(value.shape) == len(info.shape):
+            for dim, size in zip(info.shape, value.shape, strict=True):
                 if isinstance(dim, str):
                     sizes.setdefault(dim, size)
     return sizes

@@ -43,7 +43,7 @@ def plan(
     from headrace.plan.dump import dump
 
     with load(model, device, fallback=fallback) as loaded:
-        arrays = read_inputs(inputs, loaded)
+        arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         specs = specs_for(loaded, arrays, dims)
         feeds: dict[str, TensorSpec | Array] = {**specs, **arrays}
         if stage is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for, unsized_dims
 from headrace.cli.program import run_program
@@ -47,8 +48,9 @@ def run(
     seed: int | None,
     folder: Path | None,
 ) -> None:
-    """Run an ONNX MODEL once and show its outputs, or run a Python program.
+    """Run an ONNX MODEL or a compiled plan once and show its outputs, or run a Python program.
 
+    A plan (a file that `headrace compile` wrote, whatever its name) runs where it was compiled for.
     Jobs and models of a program (MODEL ends in .py) that name no device run on --device; what
     follows `--` are its arguments.
     """
@@ -57,8 +59,20 @@ def run(
             raise click.UsageError("a program takes --device and, after --, its own arguments")
         run_program(model, device, args)
         return
+    from headrace.frontend.plan_file import is_plan_file
+
     if args:
         raise click.UsageError(f"a model takes no arguments; got {' '.join(args)}")
+    if is_plan_file(model):
+        if dims or fallback:
+            raise click.UsageError(
+                "a plan takes no --dim and no --fallback: it is compiled already"
+            )
+        asked = click.get_current_context().get_parameter_source("device")
+        run_plan(
+            model, device if asked is ParameterSource.COMMANDLINE else None, inputs, seed, folder
+        )
+        return
     run_model(model, device, fallback, inputs, dims, seed, folder)
 
 
@@ -76,7 +90,7 @@ def run_model(
     from headrace.onnx import load
 
     with load(model, device, fallback=fallback) as loaded:
-        arrays = read_inputs(inputs, loaded)
+        arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         specs = specs_for(loaded, arrays, dims)
         if specs and seed is None:
             names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
@@ -103,6 +117,41 @@ def run_model(
         )
     if folder is not None:
         write_outputs(outputs, folder)
+
+
+def run_plan(
+    path: Path, device: str | None, inputs: Sequence[str], seed: int | None, folder: Path | None
+) -> None:
+    """Run a compiled plan once, show its outputs, and write them to ``folder`` if there is one."""
+    from headrace.frontend.loaded_plan import load_plan
+
+    started = time.perf_counter()
+    with load_plan(path) as loaded:
+        if device is not None and [_whole(device)] != list(loaded.devices):
+            raise click.UsageError(
+                f"{path} was compiled for {', '.join(loaded.devices)}, not for {device}"
+            )
+        opened = time.perf_counter()
+        arrays = read_inputs(inputs, [*loaded.inputs, *loaded.fixed])
+        specs = {name: spec for name, spec in loaded.inputs.items() if name not in arrays}
+        if specs and seed is None:
+            names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
+            raise click.UsageError(f"the plan needs {names}, or --random-inputs SEED")
+        feeds = arrays | random_arrays(specs, seed or 0)
+        begun = time.perf_counter()
+        outputs = loaded.run(feeds)
+        ended = time.perf_counter()
+        _show(outputs)
+        click.echo(
+            f"loaded in {_duration(opened - started)}, "
+            f"ran in {_duration(ended - begun)} on {', '.join(loaded.devices)}"
+        )
+    if folder is not None:
+        write_outputs(outputs, folder)
+
+
+def _whole(device: str) -> str:
+    return device if ":" in device else f"{device}:0"
 
 
 def write_outputs(outputs: Mapping[str, Array], folder: Path) -> None:

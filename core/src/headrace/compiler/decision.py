@@ -8,6 +8,9 @@ from enum import StrEnum
 from headrace.device import KernelEntry
 from headrace.op_call import OpCall
 from headrace.placement import Placement
+from headrace.plan.saved import PassRun
+
+__all__ = ["Decision", "Fallback", "How", "PassRun"]
 
 
 class Fallback(StrEnum):
@@ -55,30 +58,3 @@ class Decision:
     ops: tuple[str, ...]
     kernels: tuple[tuple[str, KernelEntry], ...]
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PassRun:
-    """A pass of a plugin that ran over a job.
-
-    Attributes:
-        tag: the device that the plugin brings.
-        name: of the pass.
-        origin: the plugin, for messages: its distribution and version.
-        changed: False when the job is as it was.
-        ops_before, ops_after: how many ops the job had, on all devices, those left out that nobody
-            reads.
-    """
-
-    tag: str
-    name: str
-    origin: str
-    changed: bool
-    ops_before: int
-    ops_after: int
-
-    def __str__(self) -> str:
-        did = "left the job as it was"
-        if self.changed:
-            did = f"changed the job, from {self.ops_before} to {self.ops_after} ops"
-        return f"pass {self.name} of {self.origin} (device {self.tag!r}) {did}"

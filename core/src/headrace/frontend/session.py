@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from headrace.frontend.config import FunctionConfig
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
+from headrace.frontend.save_plan import save_plan
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
 from headrace.frontend.stages import Stage, stages_of
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
@@ -128,6 +130,23 @@ class Session:
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
         return stages_of(graph, registry, job.config.fallback)
+
+    def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.
+
+        Traces the job; opens no device. The file holds the plan and its weights.
+
+        Raises:
+            JobError: there is no such job, or its function is not usable.
+            UnsupportedError, DeviceError: it cannot be compiled.
+            PlanError: the file cannot be written.
+            SessionError: the session is closed.
+        """
+        check_not_tracing(name)
+        job = self._job(name)
+        registry = self._registry or default_registry()
+        graph, _ = _trace(job, registry)
+        save_plan(path, graph, registry, job.config.fallback)
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more.

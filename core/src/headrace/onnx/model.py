@@ -12,6 +12,7 @@ from headrace.compiler.decision import PassRun
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import explain_graph
+from headrace.frontend.save_plan import save_plan
 from headrace.frontend.stages import Stage, stages_of
 from headrace.graph import JobGraph
 from headrace.onnx import limits
@@ -111,6 +112,28 @@ class Model:
         """
         with self._jobs.lease(*self._specs(feeds)) as leased:
             return leased.job.passes
+
+    def save_plan(
+        self, path: str | os.PathLike[str], feeds: Mapping[str, TensorSpec | Array]
+    ) -> None:
+        """Compile the model into a file that ``headrace.load_plan`` makes ready in any process.
+
+        That needs neither the model nor the package onnx. No device is opened.
+
+        Args:
+            path: where to; what is there is replaced, whole or not at all.
+            feeds: as for ``plan_for``: the file is for inputs of these shapes. An input whose value
+                decides shapes is needed as an array; its value becomes part of the file.
+
+        Raises:
+            InputError, ModelError: as ``run``.
+            UnsupportedError, DeviceError: it cannot be compiled.
+            PlanError: the file cannot be written.
+        """
+        specs, arrays = self._specs(feeds)
+        made = specialise(self._file, self._placement, specs, arrays, ops=self._registry)
+        fixed = {name: arrays[name] for name in made.fixed}
+        save_plan(path, made.graph, self._registry, self._fallback, fixed)
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.

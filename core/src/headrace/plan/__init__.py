@@ -1,7 +1,8 @@
 """The contract between compiler and runtime: what a plan is, how it is stored, checked, printed.
 
 Start with ``model.py``. Nothing here compiles or runs; compiler and runtime import this package
-and never each other. Only ``codec.py`` and ``codec_values.py`` see protobuf.
+and never each other. Only the codecs (``codec.py``, ``codec_values.py``,
+``saved_codec.py``) see protobuf.
 """
 
 from headrace.plan.check import check

@@ -1,4 +1,4 @@
-"""Plan to bytes and back. With ``codec_values.py`` alone in seeing protobuf types.
+"""Plan to bytes and back. With the other codecs of this package alone in seeing protobuf types.
 
 The bytes are ``MAGIC``, the CRC-32 of the message (4 bytes, little endian), and the message
 ``headrace.proto.Plan``: a protobuf message alone does not show that its end is missing. Equal plans

@@ -30,7 +30,7 @@ class ValueWriter:
         position = self._specs.get(spec)
         if position is None:
             position = self._specs[spec] = len(self.specs)
-            self.specs.append(pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number))
+            self.specs.append(spec_message(spec))
         return position
 
     def attributes(self, attrs: Attrs) -> int:
@@ -53,8 +53,18 @@ class ValueReader:
     """The specs and attributes of one plan, by position."""
 
     def __init__(self, specs: Iterable[pb.TensorSpec], attrs: Iterable[pb.Attrs]) -> None:
-        self.specs = [TensorSpec(tuple(m.shape), from_number(m.dtype)) for m in specs]
+        self.specs = [read_spec(message) for message in specs]
         self.attrs = [Attrs({attr.name: read_attr(attr) for attr in m.items}) for m in attrs]
+
+
+def spec_message(spec: TensorSpec) -> pb.TensorSpec:
+    """The message of a spec."""
+    return pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number)
+
+
+def read_spec(message: pb.TensorSpec) -> TensorSpec:
+    """The inverse of ``spec_message``."""
+    return TensorSpec(tuple(message.shape), from_number(message.dtype))
 
 
 def memory_message(memory: MemoryCase) -> pb.MemoryCase:

@@ -39,6 +39,8 @@ class Executor:
         registry: BackendRegistry,
         constants: Mapping[str, Array],
         memory_limit: int | None = None,
+        *,
+        lasting: bool = False,
     ) -> None:
         """Acquire all resources and bind all launches.
 
@@ -47,6 +49,7 @@ class Executor:
             registry: where its devices come from.
             constants: values of the weights that the plan names; read now, not kept.
             memory_limit: bytes the plan may hold; default ``default_memory_limit()``.
+            lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
 
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
@@ -59,7 +62,7 @@ class Executor:
         self._closed = False
         self._process = os.getpid()
         self._calls = CallTable(len(self._network.sinks))
-        self._resources = Resources(plan, registry, constants, limit)
+        self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
             self._launches = [
                 bind_actor(plan, actor, self._resources, registry, self._call)

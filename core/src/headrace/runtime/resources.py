@@ -49,8 +49,18 @@ class Resources:
         registry: BackendRegistry,
         constants: Mapping[str, Array],
         memory_limit: int,
+        *,
+        lasting: bool = False,
     ) -> None:
         """Open devices and streams, allocate the chunks, load the weights.
+
+        Args:
+            plan: what is to run.
+            registry: where its devices come from.
+            constants: values of its weights.
+            memory_limit: bytes it may hold.
+            lasting: nobody writes to ``constants`` as long as they are held: those of host memory
+                are used where they lie, if they lie well, and their part of a chunk is not touched.
 
         Raises:
             ResourceLimitError: the plan needs more than ``memory_limit`` bytes; nothing is opened.
@@ -66,6 +76,8 @@ class Resources:
         self._allocated: list[tuple[Allocator, Buffer]] = []
         self._chunks: list[Buffer] = []
         self._loaders: dict[tuple[str, int], DeviceContext] = {}
+        self._lasting = lasting
+        self._lying: dict[str, HostBuffer] = {}  # weights that are used where they are
         self._loading: list[HostBuffer] = []  # sources of copies that may not be done yet
         self.contexts: dict[StreamId, DeviceContext] = {}
         try:
@@ -98,6 +110,8 @@ class Resources:
         return buffer
 
     def _memory(self, register: RegisterDesc, slot: int = 0) -> Buffer:
+        if register.constant in self._lying:
+            return self._lying[register.constant]
         offset = register.offset + slot * register.stride
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
@@ -118,6 +132,7 @@ class Resources:
         self._loading.clear()
         for held in (self.contexts, self._loaders, self._chunks, self._allocated, self._devices):
             held.clear()
+        self._lying.clear()
         with ExitStack() as last_first:
             for key in devices:
                 last_first.callback(self._pool.release, *key)
@@ -151,7 +166,12 @@ class Resources:
     def _load(self, register: RegisterDesc, value: Array) -> None:
         buffer = self._memory(register)
         if isinstance(buffer, HostBuffer):
-            buffer.array(register.spec)[...] = value
+            if self._lasting and _lies_well(value):
+                assert register.constant is not None
+                lying = HostBuffer(value.reshape(-1).view(np.uint8), owner=value)
+                self._lying[register.constant] = lying
+            else:
+                buffer.array(register.spec)[...] = value
             return
         memory = self._plan.chunks[register.chunk].memory
         key = (memory.tag, memory.device_index)
@@ -163,6 +183,12 @@ class Resources:
         source = HostBuffer(bytes_, owner=value)
         self._loading.append(source)
         self._loaders[key].copy_h2d(buffer, source)
+
+
+def _lies_well(array: Array) -> bool:
+    """True when a kernel may be given the array in the place of memory from ``HostAllocator``."""
+    aligned = not array.ctypes.data % HostAllocator.ALIGNMENT_BYTES
+    return aligned and array.nbytes > 0 and array.flags.c_contiguous
 
 
 def _weight(plan: Plan, register: RegisterDesc, constants: Mapping[str, Array]) -> Array:

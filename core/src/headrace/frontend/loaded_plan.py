@@ -1,0 +1,156 @@
+"""``load_plan`` and ``LoadedPlan``: a plan file, ready to run in a process that did not make it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from headrace.errors import DeviceUnavailableError, InputError, PlanError
+from headrace.frontend.collector import collector_rests
+from headrace.frontend.feeds import as_feed
+from headrace.frontend.plan_file import PlanFile, read_plan_file
+from headrace.frontend.ready_job import ReadyJob
+from headrace.frontend.versions import check_versions, devices_of, versions_for
+from headrace.plan import Plan, check
+from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.tensor_spec import Array, TensorSpec
+
+
+class LoadedPlan:
+    """A job out of a plan file, on its devices. A context manager; may be used from any thread.
+
+    Attributes:
+        name: of the file, for messages.
+        plan: what runs.
+        inputs, outputs: what it takes and gives, in order.
+        fixed: inputs of the model whose values became part of the plan. They need not be fed.
+    """
+
+    def __init__(self, name: str, file: PlanFile, registry: BackendRegistry) -> None:
+        self.name = name
+        self.plan: Plan = file.saved.plan
+        self.inputs: Mapping[str, TensorSpec] = {p.name: p.spec for p in file.saved.inputs}
+        self.outputs: Mapping[str, TensorSpec] = {p.name: p.spec for p in file.saved.outputs}
+        self.fixed: Mapping[str, Array] = file.fixed
+        self._job = ReadyJob(self.plan, registry, file.weights, lasting=True)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where it runs, as ``TAG:INDEX``."""
+        return tuple(f"{tag}:{index}" for tag, index in devices_of(self.plan))
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once.
+
+        Args:
+            feeds: an array for each input, by name, of the dtype and shape that it was compiled
+                for.
+
+        Returns:
+            The outputs by name, in order; arrays of the caller's own.
+
+        Raises:
+            InputError: the feeds do not fit, or an input that became part of the plan is fed
+                another value.
+            RunError: the run stopped; the plan stays usable.
+            SessionError: the plan was closed.
+        """
+        known = [*self.inputs, *self.fixed]
+        missing = [name for name in self.inputs if name not in feeds]
+        extra = [name for name in feeds if name not in known]
+        if missing or extra:
+            wrong = [f"no input is called {name!r}" for name in extra]
+            wrong += [f"input {name!r} was not given" for name in missing]
+            takes = ", ".join(f"{name!r}: {spec}" for name, spec in self.inputs.items()) or "none"
+            raise InputError(f"{self.name}: {'; '.join(wrong)}; its inputs are {takes}")
+        for name, value in self.fixed.items():
+            if name in feeds:
+                self._check_fixed(name, feeds[name], value)
+        return self._job.run({name: self._feed(name, feeds[name]) for name in self.inputs})
+
+    def _feed(self, name: str, value: object) -> Array:
+        return as_feed(f"{self.name}: input {name!r}", value, self.inputs[name])
+
+    def _check_fixed(self, name: str, given: object, value: Array) -> None:
+        fed = as_feed(f"{self.name}: input {name!r}", given, TensorSpec.of(value))
+        if fed.tobytes() != value.tobytes():
+            raise InputError(
+                f"{self.name}: input {name!r} decided shapes when the plan was compiled, for the "
+                f"value {np.array2string(value, threshold=8)}; compile one for the other value"
+            )
+
+    def close(self) -> None:
+        """Give back devices and memory. Idempotent."""
+        self._job.close()
+
+    def __enter__(self) -> LoadedPlan:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        takes = ", ".join(f"{name!r}: {spec}" for name, spec in self.inputs.items())
+        gives = ", ".join(f"{name!r}: {spec}" for name, spec in self.outputs.items())
+        return f"<LoadedPlan {self.name} on {', '.join(self.devices)}: ({takes}) -> ({gives})>"
+
+
+@collector_rests()
+def load_plan(
+    path: str | os.PathLike[str], *, registry: BackendRegistry | None = None
+) -> LoadedPlan:
+    """Make ready what ``Session.save_plan``, ``Model.save_plan`` or ``headrace compile`` wrote.
+
+    It runs on the devices that it was compiled for. Neither the model nor the package onnx is
+    needed. Weights are mapped, not read: do not write to the file while the plan is open.
+
+    Args:
+        path: the file.
+        registry: where devices come from; default: the installed plugins.
+
+    Raises:
+        PlanError: it is no plan file, is damaged, was compiled with another version of headrace or
+            of a plugin, or names a kernel or a weight that is not there.
+        DeviceUnavailableError: a device of the plan cannot be had.
+        DeviceError: a device cannot be used, or has not enough memory.
+    """
+    registry = registry or default_registry()
+    file = read_plan_file(path)
+    plan = file.saved.plan
+    with _about(path):
+        check(plan)
+        for tag, index in devices_of(plan):
+            registry.check_index(tag, index)
+        check_versions(file.saved.versions, versions_for(plan, registry))
+        return LoadedPlan(Path(path).name, file, registry)
+
+
+@contextmanager
+def _about(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors say which file they are about."""
+    try:
+        yield
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from error
+    except DeviceUnavailableError as error:
+        raise DeviceUnavailableError(
+            f"{path}: was compiled for a device that cannot be had: {error}",
+            tag=error.tag,
+            reason=error.reason,
+            distribution=error.distribution,
+            version=error.version,
+            entry_point=error.entry_point,
+            phase=error.phase,
+            cause=error.cause,
+            hint=error.hint,
+        ) from error
