@@ -1,56 +1,117 @@
-"""What a call costs beside the work: a chain of tiny ops on every device that is ready.
+"""What a call costs beside the work: chains of tiny ops, end to end with numpy arrays in and out.
 
-    python bench/call_overhead.py
+    python bench/call_overhead.py [--rounds 3000] [--callers 8]
 
-Prints the time of a call of one op, and of each further op (the slope from 1 to 1,000 ops).
+Time of a call of 1, 10 and 1,000 ops on every device that is ready, and by onnxruntime on one
+thread with all its optimisations off, so that it runs the same ops; calls interleaved, medians.
+Then calls a second when several threads call one model.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
+import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
 
+import headrace as flow
 from headrace.errors import DeviceError
-from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
-from headrace.placement import Placement
-from headrace.registry.registry import default_registry
-from headrace.tensor_spec import TensorSpec
+from headrace.registry import default_registry
 
-X = np.ones((1, 8), np.float32)
+X = {"t0": np.ones((1, 8), np.float32)}
+PEER = "onnxruntime"
 
 
 def main() -> None:
-    """One row for each device."""
-    table = Table("device", "call of 1 op, us", "each further op, us")
+    """One table of times, one of throughput."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3000)
+    parser.add_argument("--callers", type=int, default=8)
+    options = parser.parse_args()
+    times = Table("ops", *(f"{name}, us" for name in callers(1)), "cpu / onnxruntime")
+    for ops in (1, 10, 1000):
+        calls = callers(ops)
+        medians = interleaved(calls, max(50, options.rounds // ops))
+        ratio = medians["cpu"] / medians[PEER] if "cpu" in medians else float("nan")
+        times.add_row(f"{ops:,}", *(f"{medians[name]:.1f}" for name in calls), f"{ratio:.2f}")
+    Console().print(times)
+    rates = Table("threads", *(f"{name}, calls/s" for name in callers(1)))
+    for threads in (1, options.callers):
+        calls = callers(10)
+        each = options.rounds // threads
+        row = (f"{throughput(call, threads, each):,.0f}" for call in calls.values())
+        rates.add_row(str(threads), *row)
+    Console().print(rates)
+
+
+def callers(ops: int) -> dict[str, Callable[[], object]]:
+    """A call of a chain of ``ops`` ops, by who runs it; called once already."""
+    model = chain(ops)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    peer = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    calls: dict[str, Callable[[], object]] = {PEER: lambda: peer.run(None, X)}
     for record in default_registry().records():
         try:
-            one, many = microseconds(record.tag, 1), microseconds(record.tag, 1000)
-        except DeviceError as error:
-            table.add_row(record.tag, "-", str(error))
+            ours = flow.onnx.load(model, record.tag)
+        except DeviceError:
             continue
-        table.add_row(record.tag, f"{one:.1f}", f"{(many - one) / 999:.2f}")
-    Console().print(table)
+        calls[record.tag] = lambda ours=ours: ours.run(X)
+    for call in calls.values():
+        call()
+    return calls
 
 
-def microseconds(device: str, ops: int) -> float:
-    """Median time of a call of a chain of ``ops`` ops."""
-    builder = JobGraphBuilder("chain", Placement.of_device(device))
-    tensor = builder.input("x", TensorSpec.of(X))
-    for _ in range(ops):
-        (tensor,) = builder.op("relu", [tensor])
-    builder.output("y", tensor)
-    with CompiledJob(builder.finish()) as job:
-        times = []
-        for _ in range(200):
+def chain(ops: int) -> bytes:
+    """An ONNX model: Add and Relu in turn, each reading the one before."""
+
+    def floats(name: str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])
+
+    nodes = []
+    for i in range(ops):
+        op, inputs = ("Relu", [f"t{i}"]) if i % 2 else ("Add", [f"t{i}", "w"])
+        nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"]))
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [1, 8], [0.5] * 8)
+    graph = helper.make_graph(nodes, "chain", [floats("t0")], [floats(f"t{ops}")], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()
+
+
+def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median microseconds of each call."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
             start = time.perf_counter()
-            job.run({"x": X})
-            times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
+            call()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(taken) * 1e6 for name, taken in times.items()}
+
+
+def throughput(call: Callable[[], object], threads: int, each: int) -> float:
+    """Calls a second of ``threads`` threads that make ``each`` calls."""
+
+    def work() -> None:
+        for _ in range(each):
+            call()
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    start = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return threads * each / (time.perf_counter() - start)
 
 
 if __name__ == "__main__":
