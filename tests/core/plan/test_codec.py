@@ -12,25 +12,34 @@ from hypothesis import strategies as st
 from headrace.compiler.pipeline import compile_job
 from headrace.dtypes import float16
 from headrace.errors import PlanError
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph import JobGraphBuilder, Variable
 from headrace.ids import ActorId, RegisterId
+from headrace.initializer import initializer
 from headrace.op_call import Attrs
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind, check, decode, encode
 from headrace.plan.codec import seal
 from headrace.registry.registry import BackendRegistry
+from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
+
+ZEROS = initializer("constant", value=0.0)
 
 
 @pytest.fixture
 def plan(registry: BackendRegistry) -> Plan:
-    """A plan with every kind of task, a constant, and an absent optional input."""
+    """A plan with every kind of task, a constant, a variable, and an absent optional input."""
     builder = JobGraphBuilder("job", Placement.of_device("far"))
     x = builder.input("x", TensorSpec((1, 1, 3, 3), "float32"))
     (y,) = builder.op("pad", [x, None], pads=(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
     (z,) = builder.op("add", [y, builder.constant(np.ones(5, np.float32))])
     (flat,) = builder.op("reshape", [z], shape=(-1,))
     builder.output("z", flat)
+    spec = TensorSpec((2,), "float32")
+    count = builder.variable(
+        Variable("count", spec, Placement.of_device("far"), NdSbp.broadcast(1), ZEROS, seed=3)
+    )
+    builder.update(count, *builder.op("add", [count, count]))
     return compile_job(builder.finish(), registry).plan
 
 

@@ -1,26 +1,29 @@
-"""From the op graph of a job to the task graph of the job and its push and pull jobs.
+"""From the op graphs of jobs that are compiled together to one task graph.
 
-A push job takes one input from the caller, a pull job gives one output to the caller; both are made
-here, and share their interface tensors with the user's job. Wherever a tensor is needed in another
-memory zone than it lies in, copies are put between: device to host, host to device; each tensor
-crosses once for each zone that needs it.
+Each job that can be called has push jobs, each of which takes one input from the caller, and pull
+jobs, each of which gives one output to the caller; they share their interface tensors with it.
+Wherever a tensor is needed in another memory zone than it lies in, copies are put between: device
+to host, host to device; each tensor crosses once for each zone that needs it. What several jobs
+share is in ``program.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 
-from headrace.compiler.op_graph import OpGraph, OpNode
+from headrace.compiler.link import LinkedJob
+from headrace.compiler.op_graph import OpNode
+from headrace.compiler.plan_sections import plan_sections
+from headrace.compiler.program import Program
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
-from headrace.device import Kernel, StreamIndexGenerator
+from headrace.device import Kernel
 from headrace.errors import PluginError
+from headrace.graph import Variable, VariablePart
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
-from headrace.placement import Placement
-from headrace.plan import JobDesc, JobKind, TaskKind
+from headrace.plan import JobKind, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 
@@ -28,60 +31,97 @@ from headrace.tensor_spec import TensorSpec
 PUSH_STREAM = Stream(HOST_TAG, 0, 4094)
 PULL_STREAM = Stream(HOST_TAG, 0, 4095)
 
-USER_JOB = 0
 
-
-def build_task_graph(graph: OpGraph, registry: BackendRegistry) -> TaskGraph:
+def build_task_graph(
+    jobs: Sequence[LinkedJob], variables: Sequence[Variable], registry: BackendRegistry
+) -> TaskGraph:
     """Place tasks on streams and tensors in memory, with copies wherever zones differ.
 
     Before: logical tensors. After: every task reads tensors of the memory its device works in.
 
+    Args:
+        jobs: those of the user, then those of the variables.
+        variables: of all jobs.
+        registry: where devices come from.
+
     Raises:
         DeviceError: a device is not there.
     """
-    return _Builder(graph, registry).build()
+    program = Program(registry)
+    positions = [_Builder(program, job).build() for job in jobs]
+    of_variable: dict[str, dict[JobKind, int]] = {}
+    for job, position in zip(jobs, positions, strict=True):
+        if job.kind is not JobKind.USER:
+            name = job.graph.job.variables[0].variable.name
+            of_variable.setdefault(name, {})[job.kind] = position
+    return program.finish(
+        "+".join(job.graph.job.name for job in jobs if job.kind is JobKind.USER),
+        tuple(program.variable_node(v, of_variable[v.name]) for v in variables),
+        plan_sections(jobs, positions, {v.name: number for number, v in enumerate(variables)}),
+    )
 
 
 class _Builder:
-    def __init__(self, graph: OpGraph, registry: BackendRegistry) -> None:
-        self._graph = graph
-        self._registry = registry
-        self._jobs = [JobDesc(graph.job.name, JobKind.USER)]
-        self._tasks: list[TaskNode] = []
+    """Adds the tasks of one job, and of its push and pull jobs, to a program."""
+
+    def __init__(self, program: Program, job: LinkedJob) -> None:
+        graph = job.graph.job
+        self._program = program
+        self._graph = job.graph
+        self._kind = job.kind
+        self._scope = job.scope
+        self._registry = program.registry
+        self._tasks = program.tasks
+        self._job = program.add_job(graph.name, job.kind)
         self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
-        self._tensors: dict[str, PhysicalTensor] = {}
         self._homes: dict[str, PhysicalTensor] = {}  # logical tensor -> where it is made
         self._copies: dict[tuple[str, MemoryCase], PhysicalTensor] = {}
-        self._streams: dict[tuple[str, int], StreamIndexGenerator] = {}
+        self._variables = {part.tensor.name: part for part in graph.variables}
+        self._updated = {name for name, _ in graph.updates}
 
-    def build(self) -> TaskGraph:
-        job = self._graph.job
+    def build(self) -> int:
+        """Add all; returns the position of the job."""
+        job, before = self._graph.job, len(self._tasks)
+        for name, part in self._variables.items():
+            self._homes[name] = self._program.part(part)
         for tensor in job.inputs:
             self._push(tensor)
         for node in self._graph.nodes:
             self._compute(node)
         for name, tensor in job.outputs:
             self._pull(name, tensor)
-        tensors: Mapping[str, PhysicalTensor] = MappingProxyType(self._tensors)
-        return TaskGraph(job.name, tuple(self._jobs), tuple(self._tasks), tensors)
+        values = [(name, self._new_value(name, tensor)) for name, tensor in job.updates]
+        readers: dict[str, list[int]] = {}
+        for position in range(before, len(self._tasks)):
+            for source in self._tasks[position].inputs:
+                if source is not None:
+                    readers.setdefault(source, []).append(position)
+        for name, value in values:
+            self._assign(self._variables[name], value, readers)
+        return self._job
 
     def _push(self, tensor: Tensor) -> None:
-        job = self._new_job(f"System-Push-{tensor.name}", JobKind.PUSH)
-        self._push_jobs[tensor.name] = job
         made = self._define(tensor.name, tensor.spec, MemoryCase.host())
         self._homes[tensor.name] = made
-        name = f"foreign_input {tensor.name}"
-        kind = TaskKind.FOREIGN_INPUT
+        kind, job = TaskKind.FOREIGN_INPUT, self._job
+        if self._kind is JobKind.INIT:  # nobody feeds it
+            kind = TaskKind.INITIALIZE
+        else:
+            name = f"System-Push-{self._scope}{tensor.name}"
+            job = self._program.add_job(name, JobKind.PUSH, self._job)
+        self._push_jobs[tensor.name] = job
+        name = f"{kind.value} {made.name}"
         outputs = (made.name,)
         self._tasks.append(
             TaskNode(name, kind, job, PUSH_STREAM, (), outputs, foreign_name=tensor.name)
         )
 
     def _pull(self, name: str, tensor: Tensor) -> None:
-        job = self._new_job(f"System-Pull-{name}", JobKind.PULL)
+        pull = f"System-Pull-{self._scope}{name}"
+        job = self._program.add_job(pull, JobKind.PULL, self._job)
         source = self._in_memory(tensor.name, MemoryCase.host(), job)
         kind = TaskKind.FOREIGN_OUTPUT
-        task = f"foreign_output {name}"
+        task = f"foreign_output {self._scope}{name}"
         self._tasks.append(
             TaskNode(task, kind, job, PULL_STREAM, (source.name,), (), foreign_name=name)
         )
@@ -89,9 +129,9 @@ class _Builder:
     def _compute(self, node: OpNode) -> None:
         op, call = node.op, node.op.call
         backend = self._registry.backend(op.placement.tag)
-        memory = self._memory_of(op.placement)
+        memory = self._program.memory_of(op.placement)
         inputs = tuple(
-            None if name is None else self._in_memory(name, memory, USER_JOB).name
+            None if name is None else self._in_memory(name, memory, self._job).name
             for name in op.inputs
         )
         made = [self._define(n, s, memory) for n, s in zip(op.outputs, call.outputs, strict=True)]
@@ -99,13 +139,13 @@ class _Builder:
         entry = backend.kernels.select(call)
         assert entry is not None, f"{call} was not lowered for {backend.tag}"
         index = op.placement.devices[0][1]
-        stream = Stream(backend.tag, index, self._generator(backend.tag, index).compute())
+        stream = Stream(backend.tag, index, self._program.streams(backend.tag, index).compute())
         schema, capabilities = self._registry.op(call.op).op, backend.device.capabilities
         self._tasks.append(
             TaskNode(
-                call.name,
+                self._scope + call.name,
                 TaskKind.COMPUTE,
-                USER_JOB,
+                self._job,
                 stream,
                 inputs,
                 tuple(tensor.name for tensor in made),
@@ -129,16 +169,16 @@ class _Builder:
             return found
         if home.memory.is_host:
             source, device, kind = home, memory, TaskKind.COPY_H2D
-            index = self._generator(device.tag, device.device_index).h2d()
+            index = self._program.streams(device.tag, device.device_index).h2d()
             # Of an input, the copy is part of pushing it, and shared by all readers.
             job = self._push_jobs.get(logical, job)
         elif memory.is_host:
             source, device, kind = home, home.memory, TaskKind.COPY_D2H
-            index = self._generator(device.tag, device.device_index).d2h()
+            index = self._program.streams(device.tag, device.device_index).d2h()
         else:
             source = self._in_memory(logical, MemoryCase.host(), job)
             device, kind = memory, TaskKind.COPY_H2D
-            index = self._generator(device.tag, device.device_index).h2d()
+            index = self._program.streams(device.tag, device.device_index).h2d()
         copy = self._define(f"{logical}@{memory.tag}:{memory.device_index}", home.spec, memory)
         self._copies[logical, memory] = copy
         stream = Stream(device.tag, device.device_index, index)
@@ -155,29 +195,39 @@ class _Builder:
             self._copies[logical, memory] = found
         return found
 
-    def _memory_of(self, placement: Placement) -> MemoryCase:
-        tag, (_, index) = placement.tag, placement.devices[0]
-        backend = self._registry.backend(tag)
-        self._registry.check_index(tag, index)
-        return MemoryCase.host() if backend.works_in_host_memory else MemoryCase(tag, index)
+    def _new_value(self, variable: str, value: Tensor) -> PhysicalTensor:
+        """What a variable becomes, in its memory; not in another variable that changes as well."""
+        source = self._in_memory(value.name, self._homes[variable].memory, self._job)
+        if value.name not in self._updated or source is not self._homes[value.name]:
+            return source
+        before = self._define(f"{value.name} as it was", source.spec, source.memory)
+        self._copy_within(self._variables[value.name], source, before)
+        return before
 
-    def _generator(self, tag: str, index: int) -> StreamIndexGenerator:
-        key = (tag, index)
-        if key not in self._streams:
-            self._streams[key] = self._registry.backend(tag).streams.create(index)
-        return self._streams[key]
+    def _assign(
+        self, part: VariablePart, value: PhysicalTensor, readers: Mapping[str, Sequence[int]]
+    ) -> None:
+        """Copy the new value of a variable into it, when all who read the old one are done."""
+        target = self._homes[part.tensor.name]
+        position = self._copy_within(part, value, target)
+        self._program.control.extend((reader, position) for reader in readers.get(target.name, ()))
 
-    def _new_job(self, name: str, kind: JobKind) -> int:
-        self._jobs.append(JobDesc(name, kind))
-        return len(self._jobs) - 1
+    def _copy_within(
+        self, part: VariablePart, source: PhysicalTensor, target: PhysicalTensor
+    ) -> int:
+        """Copy within the memory of a variable; returns the position of the task."""
+        tag, index = part.placement.tag, part.placement.devices[0][1]
+        stream = Stream(tag, index, self._program.streams(tag, index).compute())
+        kind, name = TaskKind.COPY_D2D, f"{self._scope}assign {target.name}"
+        self._tasks.append(TaskNode(name, kind, self._job, stream, (source.name,), (target.name,)))
+        return len(self._tasks) - 1
 
     def _define(
         self, name: str, spec: TensorSpec, memory: MemoryCase, constant: str | None = None
     ) -> PhysicalTensor:
-        while name in self._tensors:  # a user's tensor may look like a copy of another
-            name += "'"
-        self._tensors[name] = PhysicalTensor(name, spec, memory, constant)
-        return self._tensors[name]
+        if constant is not None:
+            constant = self._scope + constant
+        return self._program.define(self._scope + name, spec, memory, constant)
 
 
 def _workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:

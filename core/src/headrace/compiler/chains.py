@@ -4,7 +4,7 @@ Tasks of one job on one in-order stream may form a chain as long as no path leav
 comes back: otherwise the chain would wait for itself. Each task gets a level, which rises by one on
 every edge that changes stream or job; a chain is the tasks of one (stream, job, level). Every edge
 between two chains then goes from a lower level to a higher one, so chains cannot form a cycle. One
-pass over the edges.
+pass over the edges. Control edges count as well.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from headrace.compiler.task_graph import Stream, TaskGraph
 def assign_chains(graph: TaskGraph) -> tuple[tuple[int, ...], ...]:
     """Positions of the tasks of each chain, in launch order; chains ordered by their first task."""
     producer = {name: i for i, task in enumerate(graph.tasks) for name in task.outputs}
+    waits: dict[int, list[int]] = {}
+    for first, second in graph.control:
+        waits.setdefault(second, []).append(first)
     level: list[int] = []
     chains: dict[tuple[Stream, int, int], list[int]] = {}
     for position, task in enumerate(graph.tasks):
         here = 0
-        for name in task.inputs:
-            before = None if name is None else producer.get(name)
-            if before is None:
-                continue
+        made = [producer[n] for n in task.inputs if n in producer and not graph.tensors[n].variable]
+        for before in (*made, *waits.get(position, ())):
             other = graph.tasks[before]
             same = (other.stream, other.job) == (task.stream, task.job)
             here = max(here, level[before] + (not same))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from headrace.compiler.memory.place import aligned
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph
 from headrace.dtypes import uint8
 from headrace.ids import ActorId, DeviceId, DeviceTypes, RegisterId, StreamId, TaskId
-from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc, TaskKind
+from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc, TaskKind, VariableDesc
 from headrace.tensor_spec import TensorSpec
 
 RANK = 0
@@ -23,12 +23,15 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
     tensors = [*graph.tensors.values(), *memory.workspaces.values()]
     register = {tensor.name: RegisterId(number) for number, tensor in enumerate(tensors)}
     registers = [_register(tensor, memory) for tensor in tensors]
-    control = [RegisterId(len(registers) + number) for number in range(len(memory.control))]
-    registers += _control_registers(graph, memory, register)
     actor = {i: ActorId(number) for number, chain in enumerate(chains) for i in chain}
+    # Within a chain, what comes later waits anyway.
+    edges = [pair for pair in graph.control if actor[pair[0]] != actor[pair[1]]]
+    edges = [*dict.fromkeys((*edges, *memory.control))]
+    control = [RegisterId(len(registers) + number) for number in range(len(edges))]
+    registers += _control_registers(graph, edges, register)
     stream_ids = {task.stream: _stream_id(task.stream, types) for task in graph.tasks}
     task_ids = _task_ids(graph, stream_ids)
-    waits, signals = _by_task(memory.control, control)
+    waits, signals = _by_task(edges, control)
     tasks = tuple(
         TaskDesc(
             next(task_ids),
@@ -54,9 +57,17 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
         graph.jobs,
         tasks,
         tuple(registers),
-        tuple(_actors(chains, stream_ids, graph, tasks)),
+        tuple(_actors(chains, stream_ids, graph, tasks, register)),
         memory.chunks,
+        tuple(_variables(graph, register)),
+        graph.sections,
     )
+
+
+def _variables(graph: TaskGraph, register: Mapping[str, RegisterId]) -> Iterator[VariableDesc]:
+    for node in graph.variables:
+        parts = tuple(register[part] for part in node.parts)
+        yield VariableDesc(node.variable, parts, node.init_job, node.load_job, node.save_job)
 
 
 def _stream_id(stream: Stream, types: DeviceTypes) -> StreamId:
@@ -79,11 +90,11 @@ def _register(tensor: PhysicalTensor, memory: MemoryPlan) -> RegisterDesc:
 
 
 def _control_registers(
-    graph: TaskGraph, memory: MemoryPlan, taken: Container[str]
+    graph: TaskGraph, edges: Sequence[tuple[int, int]], taken: Container[str]
 ) -> Iterator[RegisterDesc]:
     """Registers of control edges: they have no bytes, so any chunk will do."""
     names: set[str] = set()
-    for source, target in memory.control:
+    for source, target in edges:
         name = f"{graph.tasks[source].name} waits for {graph.tasks[target].name}"
         while name in taken or name in names:  # a user's tensor may be called like this
             name += "'"
@@ -108,8 +119,12 @@ def _actors(
     stream_ids: dict[Stream, StreamId],
     graph: TaskGraph,
     tasks: Sequence[TaskDesc],
+    register: Mapping[str, RegisterId],
 ) -> Iterator[ActorDesc]:
-    maker = {r: task.actor for task in tasks for r in task.makes}
+    # Variables carry no credits: who may read and write them when is said by control edges and,
+    # between jobs, by critical sections.
+    variables = {register[part] for node in graph.variables for part in node.parts}
+    maker = {r: task.actor for task in tasks for r in task.makes if r not in variables}
     reads = [
         {
             register

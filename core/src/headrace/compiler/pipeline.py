@@ -1,4 +1,7 @@
-"""The pipeline: from a job graph to a plan. Reads like a table of contents.
+"""The pipeline: from job graphs to a plan. Reads like a table of contents.
+
+Each job is rewritten by itself, so that one that cannot be rewritten stops no other; then all of
+them are put into one plan, with the jobs that serve them.
 
 Everything here is pure but for questions to the registry: the same graph and the same plugins give
 the same plan, byte for byte.
@@ -7,27 +10,28 @@ the same plan, byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.decision import Decision, Fallback, PassRun
 from headrace.compiler.emit_plan import emit_plan
+from headrace.compiler.link import LinkedJob, agreed_variables, system_jobs
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.cancel_moves import cancel_moves
 from headrace.compiler.passes.fold_normalization import fold_normalization
-from headrace.compiler.passes.lower_ops import Lowered, lower_ops
+from headrace.compiler.passes.lower_ops import lower_ops
 from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.passes.shard_ops import shard_ops
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
 from headrace.compiler.verify import Verifier
-from headrace.graph.job_graph import JobGraph
+from headrace.graph import JobGraph, Variable
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
@@ -123,37 +127,49 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
     return Prepared(*run_plugin_passes(graph, registry, tell))
 
 
-def rewrite(
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewritten:
+    """A job as its devices can run it.
+
+    Attributes:
+        graph: all its ops have kernels.
+        decisions: where each op of the job runs, and how.
+        passes: those of plugins that ran, in order.
+    """
+
+    graph: JobGraph
+    decisions: tuple[Decision, ...]
+    passes: tuple[PassRun, ...]
+
+
+def rewrite_job(
     graph: JobGraph,
     registry: BackendRegistry,
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
-) -> Lowered:
-    """The job graph after all passes, lowered to what its devices have kernels for.
+    watch: Watch = nobody,
+) -> Rewritten:
+    """The job after all passes, lowered to what its devices have kernels for.
 
     Args:
         graph: what was traced or imported.
         registry: where its devices come from.
         fallback: what becomes of ops that their device cannot run.
-        verify: as for ``prepare``.
+        verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
+        watch: is told every stage by name, with what it made.
 
     Raises:
-        UnsupportedError: an op cannot be run on its device.
+        UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
-        GraphError: a pass left a graph that breaks what it promises.
+        GraphError: a stage broke what it promises.
     """
-    tell = _watched(registry, verify, nobody)
-    return _lower(_prepare(graph, registry, tell), registry, fallback, tell)
-
-
-def _lower(
-    prepared: Prepared, registry: BackendRegistry, fallback: Fallback, tell: Watch
-) -> Lowered:
+    tell = _watched(registry, verify, watch)
+    prepared = _prepare(graph, registry, tell)
     lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
-    graph = remove_dead_ops(lowered.graph)
-    tell("lower_ops", graph)
-    return replace(lowered, graph=graph)
+    cleared = remove_dead_ops(lowered.graph)
+    tell("lower_ops", cleared)
+    return Rewritten(cleared, lowered.decisions, prepared.passes)
 
 
 def compile_job(
@@ -164,27 +180,39 @@ def compile_job(
     watch: Watch = nobody,
     memory: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
 ) -> Compiled:
-    """Compile a job and its push and pull jobs into one plan.
+    """``rewrite_job`` and ``compile_jobs``, for a job alone."""
+    job = rewrite_job(graph, registry, fallback, verify, watch)
+    return compile_jobs([job], registry, verify, watch, memory)
+
+
+def compile_jobs(
+    jobs: Sequence[Rewritten],
+    registry: BackendRegistry,
+    verify: bool | None = None,
+    watch: Watch = nobody,
+    memory: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
+) -> Compiled:
+    """Compile jobs into one plan, with their push and pull jobs and those of their variables.
 
     Args:
-        graph: what was traced or imported.
-        registry: where its devices come from.
-        fallback: what becomes of ops that their device cannot run.
+        jobs: at least one; no two have one name.
+        registry: where their devices come from.
         verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
-        watch: is told every stage by name, with what it made.
+        watch: is told every stage by name, with what it made; of each job there is an op graph.
         memory: what may be done to save memory.
 
     Raises:
-        UnsupportedError: an op or a placement cannot be run.
+        VariableError: two jobs do not say the same of a variable.
+        UnsupportedError: a variable is split in a way that its devices cannot bring about.
         DeviceError: a device cannot be used.
         GraphError: a stage broke what it promises.
     """
     tell = _watched(registry, verify, watch)
-    prepared = _prepare(graph, registry, tell)
-    lowered = _lower(prepared, registry, fallback, tell)
-    ops = infer_sbp(lowered.graph)
-    tell("op_graph", ops)
-    tasks = build_task_graph(ops, registry)
+    variables = agreed_variables([job.graph for job in jobs])
+    linked = [*_user_jobs(jobs), *_system_jobs(variables, registry)]
+    for job in linked:
+        tell("op_graph", job.graph)
+    tasks = build_task_graph(linked, variables, registry)
     tell("task_graph", tasks)
     chains = assign_chains(tasks)
     tell("chains", Chained(tasks, chains))
@@ -193,7 +221,25 @@ def compile_job(
     plan = emit_plan(tasks, chains, planned)
     plans.check(plan)
     tell("plan", Emitted(tasks, chains, planned, plan))
-    return Compiled(plan, lowered.graph.constants, lowered.decisions, prepared.passes)
+    constants = {
+        job.scope + name: value for job in linked for name, value in job.graph.job.constants.items()
+    }
+    decisions = tuple(decision for job in jobs for decision in job.decisions)
+    return Compiled(plan, constants, decisions, tuple(run for job in jobs for run in job.passes))
+
+
+def _user_jobs(jobs: Sequence[Rewritten]) -> Iterator[LinkedJob]:
+    for job in jobs:
+        # The names of a job alone stay as its user gave them.
+        scope = f"{job.graph.name}/" if len(jobs) > 1 else ""
+        yield LinkedJob(infer_sbp(job.graph), scope=scope)
+
+
+def _system_jobs(variables: Sequence[Variable], registry: BackendRegistry) -> Iterator[LinkedJob]:
+    """The jobs of variables, with boxing where these have several parts."""
+    for kind, graph in system_jobs(variables, registry):
+        lowered = lower_ops(shard_ops(graph, registry), registry).graph
+        yield LinkedJob(infer_sbp(lowered), kind, f"{graph.name}/")
 
 
 def _watched(registry: BackendRegistry, verify: bool | None, watch: Watch) -> Watch:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headrace.graph import Variable
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
-from headrace.plan import JobDesc, TaskKind
+from headrace.plan import CriticalSection, JobDesc, TaskKind
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
@@ -26,12 +27,22 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTensor:
-    """A tensor in one memory. ``constant`` names the weight that is loaded into it, if any."""
+    """A tensor in one memory.
+
+    ``constant`` names the weight that is loaded into it, if any; ``variable`` is True for a
+    variable or a part of one.
+    """
 
     name: str
     spec: TensorSpec
     memory: MemoryCase
     constant: str | None = None
+    variable: bool = False
+
+    @property
+    def persists(self) -> bool:
+        """True when it is there before a call and after, so that its bytes are its own."""
+        return self.variable or self.constant is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +69,36 @@ class TaskNode:
     view: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class VariableNode:
+    """A variable, the tensors that are its parts, and the positions of its jobs."""
+
+    variable: Variable
+    parts: tuple[str, ...]
+    init_job: int
+    load_job: int
+    save_job: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskGraph:
-    """All jobs compiled together: their tasks in topological order, and the tensors by name."""
+    """All jobs compiled together.
+
+    Attributes:
+        name: of the plan.
+        jobs: those that can be called, each followed by its push and pull jobs.
+        tasks: of all jobs, in topological order.
+        tensors: by name.
+        variables: what jobs share.
+        sections: what each job that can be called touches of it.
+        control: (task, task) by position: the second waits for the first, and the first does not
+            run for the next call before the second is done.
+    """
 
     name: str
     jobs: tuple[JobDesc, ...]
     tasks: tuple[TaskNode, ...]
     tensors: Mapping[str, PhysicalTensor]
+    variables: tuple[VariableNode, ...]
+    sections: tuple[CriticalSection, ...]
+    control: tuple[tuple[int, int], ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.errors import PlanError
-from headrace.plan.model import OP_KINDS, Plan, TaskDesc, TaskKind
+from headrace.plan.model import OP_KINDS, JobKind, Plan, TaskDesc, TaskKind, VariableDesc
 
 
 def check(plan: Plan) -> None:
@@ -31,6 +31,10 @@ def _problems(plan: Plan) -> Iterator[str]:
                 f"register {register.name!r} ends at byte {end} of chunk {register.chunk}, which "
                 f"has {size} bytes (offset {register.offset}, {register.slots} slots)"
             )
+    yield from _job_problems(plan)
+    persistent = plan.persistent()
+    if any(register >= registers for register in persistent):
+        return
     actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
     written: dict[int, str] = {}
     for position, task in enumerate(plan.tasks):
@@ -49,7 +53,7 @@ def _problems(plan: Plan) -> Iterator[str]:
         if task.job >= len(plan.jobs):
             yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
         for index in task.waits_for:
-            if plan.registers[index].constant is not None:
+            if plan.registers[index].constant is not None or index in persistent:
                 continue
             if index not in written:
                 yield (
@@ -57,12 +61,17 @@ def _problems(plan: Plan) -> Iterator[str]:
                     "any task writes it"
                 )
         for index in task.makes:
+            if index in persistent:
+                if task.kind is not TaskKind.COPY_D2D:
+                    yield f"task {task.name!r} of kind {task.kind.value} writes a variable"
+                continue
             if index in written:
                 yield f"tasks {written[index]!r} and {task.name!r} write one register"
             if plan.registers[index].constant is not None:
                 yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
             written[index] = task.name
     yield from _actor_problems(plan)
+    yield from _section_problems(plan)
 
 
 def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:
@@ -105,7 +114,10 @@ def _actor_problems(plan: Plan) -> Iterator[str]:
             actor_of[position] = number
             if task.task_id.stream_id != actor.stream_id:
                 yield f"task {task.name!r} is not on the stream of its actor, {actor.stream_id}"
-    maker = {index: task.actor for task in plan.tasks for index in task.makes}
+    persistent = plan.persistent()
+    maker = {
+        index: task.actor for task in plan.tasks for index in task.makes if index not in persistent
+    }
     crossing = [
         {
             index
@@ -124,3 +136,68 @@ def _actor_problems(plan: Plan) -> Iterator[str]:
         ):
             if sorted(said) != sorted(true):
                 yield f"actor {number} {what} registers {sorted(true)}; the plan says {list(said)}"
+
+
+def _job_problems(plan: Plan) -> Iterator[str]:
+    """Every job serves one that can be called; what calls touch is written down for each."""
+    callable_jobs = []
+    for position, job in enumerate(plan.jobs):
+        serves = plan.jobs[job.serves] if job.serves < len(plan.jobs) else None
+        attached = job.kind in (JobKind.PUSH, JobKind.PULL)
+        if serves is None or attached == (job.serves == position):
+            yield f"job {job.name!r} of kind {job.kind.value} serves job {job.serves}"
+        elif attached and serves.kind in (JobKind.PUSH, JobKind.PULL):
+            yield f"job {job.name!r} serves {serves.name!r}, which cannot be called"
+        elif not attached:
+            callable_jobs.append(position)
+    if [section.job for section in plan.sections] != callable_jobs:
+        said = [section.job for section in plan.sections]
+        yield f"critical sections are of jobs {said}; jobs {callable_jobs} can be called"
+    for section in plan.sections:
+        for number in (*section.reads, *section.writes):
+            if number >= len(plan.variables):
+                yield (
+                    f"the critical section of job {section.job} names variable {number}; there are "
+                    f"{len(plan.variables)}"
+                )
+    for desc in plan.variables:
+        yield from _variable_problems(plan, desc)
+
+
+def _section_problems(plan: Plan) -> Iterator[str]:
+    """What a call reads and writes of variables is in its critical section."""
+    persistent = plan.persistent()
+    sections = {section.job: section for section in plan.sections}
+    for task in plan.tasks:
+        section = sections[plan.jobs[task.job].serves]
+        for what, registers, said in (
+            ("reads", task.inputs, {*section.reads, *section.writes}),
+            ("writes", task.outputs, {*section.writes}),
+        ):
+            for register in registers:
+                number = None if register is None else persistent.get(register)
+                if number is not None and number not in said:
+                    name = plan.variables[number].variable.name
+                    yield (
+                        f"task {task.name!r} {what} variable {name!r}, which the critical section "
+                        f"of job {section.job} does not say"
+                    )
+
+
+def _variable_problems(plan: Plan, desc: VariableDesc) -> Iterator[str]:
+    variable = desc.variable
+    if len(desc.parts) != variable.placement.parallel_num:
+        yield f"variable {variable.name!r} on '{variable.placement}' has {len(desc.parts)} parts"
+    for register in desc.parts:
+        if register >= len(plan.registers):
+            yield (
+                f"variable {variable.name!r} lies in register {register}; there are "
+                f"{len(plan.registers)}"
+            )
+    for job, kind in (
+        (desc.init_job, JobKind.INIT),
+        (desc.load_job, JobKind.LOAD),
+        (desc.save_job, JobKind.SAVE),
+    ):
+        if job >= len(plan.jobs) or plan.jobs[job].kind is not kind:
+            yield f"variable {variable.name!r}: job {job} is not its {kind.value} job"

@@ -18,17 +18,26 @@ from google.protobuf.message import DecodeError
 from headrace.errors import HeadraceError, PlanError
 from headrace.ids import TASK_INDEX_BITS, ActorId, DeviceTypes, RegisterId, StreamId, TaskId
 from headrace.op_call import OpCall
-from headrace.plan.codec_values import ValueReader, ValueWriter, memory_message, read_memory
+from headrace.plan.codec_values import (
+    ValueReader,
+    ValueWriter,
+    memory_message,
+    read_memory,
+    read_variable,
+    variable_message,
+)
 from headrace.plan.model import (
     FORMAT_VERSION,
     ActorDesc,
     ChunkDesc,
+    CriticalSection,
     JobDesc,
     JobKind,
     Plan,
     RegisterDesc,
     TaskDesc,
     TaskKind,
+    VariableDesc,
 )
 from headrace.proto import plan_pb2 as pb
 from headrace.sbp import NdSbp
@@ -77,7 +86,7 @@ def plan_message(plan: Plan) -> pb.Plan:
         format_version=FORMAT_VERSION,
         name=plan.name,
         device_types=[pb.DeviceType(tag=t, number=n) for t, n in plan.device_types.items()],
-        jobs=[pb.Job(name=j.name, kind=_JOB_KINDS[j.kind]) for j in plan.jobs],
+        jobs=[pb.Job(name=j.name, kind=_JOB_KINDS[j.kind], serves=j.serves) for j in plan.jobs],
         tasks=[_task_message(task, values) for task in plan.tasks],
         registers=[_register_message(register, values) for register in plan.registers],
         actors=[
@@ -92,6 +101,11 @@ def plan_message(plan: Plan) -> pb.Plan:
         chunks=[
             pb.Chunk(memory=memory_message(chunk.memory), nbytes=chunk.nbytes)
             for chunk in plan.chunks
+        ],
+        variables=[_variable_message(desc, values) for desc in plan.variables],
+        sections=[
+            pb.CriticalSection(job=s.job, reads=s.reads, writes=s.writes, arena=s.arena)
+            for s in plan.sections
         ],
     )
     message.specs.extend(values.specs)
@@ -116,7 +130,7 @@ def read_plan(message: pb.Plan) -> Plan:
         return Plan(
             message.name,
             DeviceTypes({item.tag: item.number for item in message.device_types}),
-            tuple(JobDesc(job.name, _JOB_KIND_OF[job.kind]) for job in message.jobs),
+            tuple(JobDesc(j.name, _JOB_KIND_OF[j.kind], j.serves) for j in message.jobs),
             tuple(map(reader.read, message.tasks)),
             tuple(
                 RegisterDesc(
@@ -140,6 +154,11 @@ def read_plan(message: pb.Plan) -> Plan:
                 for actor in message.actors
             ),
             tuple(ChunkDesc(read_memory(c.memory), c.nbytes) for c in message.chunks),
+            tuple(_variable(variable, reader.values) for variable in message.variables),
+            tuple(
+                CriticalSection(s.job, tuple(s.reads), tuple(s.writes), s.arena)
+                for s in message.sections
+            ),
         )
     except KeyError as error:
         raise PlanError(f"plan {message.name!r} is corrupt: kind {error} has no meaning") from None
@@ -248,4 +267,23 @@ def _register_message(register: RegisterDesc, values: ValueWriter) -> pb.Registe
         offset=register.offset,
         stride=register.stride,
         constant=register.constant,
+    )
+
+
+def _variable_message(desc: VariableDesc, values: ValueWriter) -> pb.Variable:
+    message = variable_message(desc.variable, values)
+    message.parts.extend(desc.parts)
+    message.init_job = desc.init_job
+    message.load_job = desc.load_job
+    message.save_job = desc.save_job
+    return message
+
+
+def _variable(message: pb.Variable, values: ValueReader) -> VariableDesc:
+    return VariableDesc(
+        read_variable(message, values),
+        _registers(tuple(message.parts)),
+        message.init_job,
+        message.load_job,
+        message.save_job,
     )

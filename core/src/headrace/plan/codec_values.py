@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from headrace.dtypes import DType, from_number
 from headrace.errors import PlanError
+from headrace.graph.variable import Variable
+from headrace.initializer import Initializer
 from headrace.memory_case import MemoryCase
 from headrace.op_call import Attrs, AttrValue
+from headrace.placement import Placement
 from headrace.proto import plan_pb2 as pb
+from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 
@@ -65,6 +69,42 @@ def spec_message(spec: TensorSpec) -> pb.TensorSpec:
 def read_spec(message: pb.TensorSpec) -> TensorSpec:
     """The inverse of ``spec_message``."""
     return TensorSpec(tuple(message.shape), from_number(message.dtype))
+
+
+def variable_message(variable: Variable, values: ValueWriter) -> pb.Variable:
+    """The message of what was asked of a variable."""
+    placement, rule = variable.placement, variable.initializer
+    return pb.Variable(
+        name=variable.name,
+        spec=values.spec(variable.spec),
+        placement=pb.Placement(
+            tag=placement.tag,
+            devices=[pb.Device(machine=m, index=i) for m, i in placement.devices],
+            hierarchy=placement.hierarchy,
+        ),
+        sbp=str(variable.sbp),
+        initializer=pb.Initializer(name=rule.name, attrs=values.attributes(rule.attrs)),
+        seed=variable.seed,
+        trainable=variable.trainable,
+    )
+
+
+def read_variable(message: pb.Variable, values: ValueReader) -> Variable:
+    """The inverse of ``variable_message``."""
+    placement, rule = message.placement, message.initializer
+    return Variable(
+        message.name,
+        values.specs[message.spec],
+        Placement(
+            placement.tag,
+            tuple((device.machine, device.index) for device in placement.devices),
+            tuple(placement.hierarchy),
+        ),
+        NdSbp.parse(message.sbp),
+        Initializer(rule.name, values.attrs[rule.attrs]),
+        message.seed,
+        message.trainable,
+    )
 
 
 def memory_message(memory: MemoryCase) -> pb.MemoryCase:

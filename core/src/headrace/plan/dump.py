@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from headrace.graph.dump import call_text
 from headrace.ids import StreamId
-from headrace.plan.model import Plan, RegisterDesc, TaskDesc, TaskKind
+from headrace.plan.model import (
+    CriticalSection,
+    Plan,
+    RegisterDesc,
+    TaskDesc,
+    TaskKind,
+    VariableDesc,
+)
 
 
 def dump(plan: Plan) -> str:
     """The whole plan, one line a task and a register, ends with a newline."""
     lines = [f"plan {plan.name!r}"]
     lines.append("device types: " + ", ".join(f"{t}={n}" for t, n in plan.device_types.items()))
-    lines += [f"job {i} {job.kind.value} {job.name!r}" for i, job in enumerate(plan.jobs)]
+    for number, job in enumerate(plan.jobs):
+        serves = "" if job.serves == number else f" of job {job.serves}"
+        lines.append(f"job {number} {job.kind.value} {job.name!r}{serves}")
+    lines += [_variable_line(plan, number, desc) for number, desc in enumerate(plan.variables)]
+    lines += [_section_line(plan, section) for section in plan.sections]
     for number, actor in enumerate(plan.actors):
         lines.append("")
         lines.append(f"actor {number} on {stream_name(plan, actor.stream_id)}")
         lines += [f"  waits for  {plan.registers[r].name}" for r in actor.consumed]
         lines += [f"  {_task_line(plan, plan.tasks[position])}" for position in actor.tasks]
         lines += [f"  publishes  {plan.registers[r].name}" for r in actor.produced]
+    persistent = plan.persistent()
     for number, chunk in enumerate(plan.chunks):
         lines.append("")
         lines.append(f"chunk {number}: {chunk.nbytes} bytes of {chunk.memory}")
-        inside = [r for r in plan.registers if r.chunk == number]
-        for register in sorted(inside, key=lambda r: (r.offset, r.name)):
-            lines.append(f"  {_register_line(register)}")
+        inside = [(r, i in persistent) for i, r in enumerate(plan.registers) if r.chunk == number]
+        for register, persists in sorted(inside, key=lambda pair: (pair[0].offset, pair[0].name)):
+            lines.append(f"  {_register_line(register)}{' variable' if persists else ''}")
     return "\n".join(lines) + "\n"
 
 
@@ -32,6 +44,23 @@ def stream_name(plan: Plan, stream_id: StreamId) -> str:
     device = stream_id.device_id
     tag = plan.device_types.tag(device.device_type)
     return f"{tag}:{device.device_index}/s{stream_id.stream_index}"
+
+
+def _variable_line(plan: Plan, number: int, desc: VariableDesc) -> str:
+    variable = desc.variable
+    text = f"variable {number} {variable.name!r}: {variable.spec} on {variable.placement}"
+    text += f" as {variable.sbp}, begins as {variable.initializer} with seed {variable.seed}"
+    return text if variable.trainable else text + ", not trainable"
+
+
+def _section_line(plan: Plan, section: CriticalSection) -> str:
+    def names(numbers: tuple[int, ...]) -> str:
+        return ", ".join(repr(plan.variables[number].variable.name) for number in numbers)
+
+    text = f"critical section of job {section.job}: arena {section.arena}"
+    if section.reads:
+        text += f", reads {names(section.reads)}"
+    return text + (f", writes {names(section.writes)}" if section.writes else "")
 
 
 def _task_line(plan: Plan, task: TaskDesc) -> str:

@@ -1,10 +1,12 @@
 """The plan as frozen dataclasses: everything the runtime needs to know, and nothing it must guess.
 
-A plan holds several jobs that were compiled together: the user's job, one push job for each input
-and one pull job for each output. Tasks are grouped into actors: an actor is a chain of tasks on one
-in-order stream that is launched as a whole. Registers connect tasks; those between two actors carry
-credits (``slots`` of them), those inside an actor are only memory. Ids are positions: register 3 is
-``plan.registers[3]``.
+A plan holds the jobs that were compiled together: those of the user, for each of their inputs a
+push job and for each output a pull job, and for each variable the jobs that begin, load and save
+it. A call is of one job, with its push and pull jobs. Variables are registers that outlive calls
+and are shared by the jobs that name them; critical sections say which calls may overlap. Tasks are
+grouped into actors: an actor is a chain of tasks on one in-order stream that is launched as a
+whole. Registers connect tasks; those between two actors carry credits (``slots`` of them), those
+inside an actor are only memory. Ids are positions: register 3 is ``plan.registers[3]``.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from headrace.graph.variable import Variable
 from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
@@ -27,20 +30,80 @@ class JobKind(Enum):
     USER = "user"
     PUSH = "push"
     PULL = "pull"
+    INIT = "init"
+    LOAD = "load"
+    SAVE = "save"
 
 
 @dataclass(frozen=True, slots=True)
 class JobDesc:
-    """One of the jobs compiled together."""
+    """One of the jobs compiled together.
+
+    Attributes:
+        name: unique in the plan.
+        kind: why it is there.
+        serves: position of the job whose calls it is part of: for push and pull jobs that of the
+            job they push to or pull from, else its own.
+    """
 
     name: str
     kind: JobKind
+    serves: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDesc:
+    """A variable, where it lies, and the jobs that give and take its value.
+
+    Attributes:
+        variable: what was asked for.
+        parts: the register of each device's part, by parallel id.
+        init_job, load_job, save_job: positions of its jobs.
+    """
+
+    variable: Variable
+    parts: tuple[RegisterId, ...]
+    init_job: int
+    load_job: int
+    save_job: int
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalSection:
+    """What the calls of a job touch that other jobs may touch as well.
+
+    Two calls may overlap unless one of their jobs writes a variable that the other reads or
+    writes, or they are of different jobs in one arena. Calls of one job always may: they follow
+    each other through its registers.
+
+    Attributes:
+        job: position of a job that can be called.
+        reads, writes: numbers of variables, sorted; what it writes it may read as well.
+        arena: jobs with one number share the memory of all but their variables and constants.
+    """
+
+    job: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    arena: int
+
+    def excludes(self, other: CriticalSection) -> bool:
+        """True when no call of the one job may overlap a call of the other."""
+        if self.job == other.job:
+            return False
+        return (
+            self.arena == other.arena
+            or any(number in other.reads or number in other.writes for number in self.writes)
+            or any(number in other.writes for number in self.reads)
+        )
 
 
 class TaskKind(Enum):
     """What a task does; ``COMPUTE`` runs a kernel, the rest is done by core.
 
     A ``VIEW`` is an op whose output is bytes of its first input as they lie: nothing is launched.
+    ``COPY_D2D`` copies within one memory: into a variable, or out of one that gets a new value.
+    ``INITIALIZE`` draws what a variable begins with, on the host.
     """
 
     COMPUTE = "compute"
@@ -48,6 +111,8 @@ class TaskKind(Enum):
     COPY_D2H = "copy_d2h"
     FOREIGN_INPUT = "foreign_input"
     FOREIGN_OUTPUT = "foreign_output"
+    COPY_D2D = "copy_d2d"
+    INITIALIZE = "initialize"
     VIEW = "view"
 
 
@@ -70,7 +135,8 @@ class TaskDesc:
         workspace: scratch register, when the kernel needs one.
         call: the op, for ``OP_KINDS``.
         sbp: how the first output lies over the placement, for ``OP_KINDS``.
-        foreign_name: the caller's name of the input or output, for the foreign kinds.
+        foreign_name: the caller's name of the input or output, for the foreign kinds; the
+            variable's, for ``INITIALIZE``.
         in_place: (input, output) positions that are the same bytes: the one is written over.
         control_inputs: registers without bytes that are waited for and not read.
         control_outputs: registers without bytes that are published and not written.
@@ -161,7 +227,29 @@ class Plan:
     registers: tuple[RegisterDesc, ...]
     actors: tuple[ActorDesc, ...]
     chunks: tuple[ChunkDesc, ...]
+    variables: tuple[VariableDesc, ...] = ()
+    sections: tuple[CriticalSection, ...] = ()
 
-    def foreign(self, kind: TaskKind) -> dict[str, TaskDesc]:
-        """The foreign tasks of ``kind`` by the caller's name, in plan order."""
-        return {task.foreign_name: task for task in self.tasks if task.kind is kind}
+    def calls(self) -> dict[str, int]:
+        """Positions of the jobs that can be called, by name."""
+        return {job.name: i for i, job in enumerate(self.jobs) if job.serves == i}
+
+    def variable(self, name: str) -> Variable:
+        """The variable called ``name``."""
+        return next(d.variable for d in self.variables if d.variable.name == name)
+
+    def foreign(self, kind: TaskKind, job: int) -> dict[str, TaskDesc]:
+        """The foreign tasks of ``kind`` of the calls of ``job`` by the caller's name, in order."""
+        return {
+            task.foreign_name: task
+            for task in self.tasks
+            if task.kind is kind and self.jobs[task.job].serves == job
+        }
+
+    def persistent(self) -> dict[RegisterId, int]:
+        """The registers that are variables, or parts of some, and the variables' numbers."""
+        return {
+            register: number
+            for number, variable in enumerate(self.variables)
+            for register in variable.parts
+        }

@@ -13,6 +13,9 @@ class JobKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_KIND_USER: _ClassVar[JobKind]
     JOB_KIND_PUSH: _ClassVar[JobKind]
     JOB_KIND_PULL: _ClassVar[JobKind]
+    JOB_KIND_INIT: _ClassVar[JobKind]
+    JOB_KIND_LOAD: _ClassVar[JobKind]
+    JOB_KIND_SAVE: _ClassVar[JobKind]
 
 class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -23,10 +26,15 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_FOREIGN_INPUT: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_OUTPUT: _ClassVar[TaskKind]
     TASK_KIND_VIEW: _ClassVar[TaskKind]
+    TASK_KIND_COPY_D2D: _ClassVar[TaskKind]
+    TASK_KIND_INITIALIZE: _ClassVar[TaskKind]
 JOB_KIND_UNSPECIFIED: JobKind
 JOB_KIND_USER: JobKind
 JOB_KIND_PUSH: JobKind
 JOB_KIND_PULL: JobKind
+JOB_KIND_INIT: JobKind
+JOB_KIND_LOAD: JobKind
+JOB_KIND_SAVE: JobKind
 TASK_KIND_UNSPECIFIED: TaskKind
 TASK_KIND_COMPUTE: TaskKind
 TASK_KIND_COPY_H2D: TaskKind
@@ -34,9 +42,11 @@ TASK_KIND_COPY_D2H: TaskKind
 TASK_KIND_FOREIGN_INPUT: TaskKind
 TASK_KIND_FOREIGN_OUTPUT: TaskKind
 TASK_KIND_VIEW: TaskKind
+TASK_KIND_COPY_D2D: TaskKind
+TASK_KIND_INITIALIZE: TaskKind
 
 class Plan(_message.Message):
-    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks", "specs", "attrs")
+    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks", "specs", "attrs", "variables", "sections")
     FORMAT_VERSION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEVICE_TYPES_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +57,8 @@ class Plan(_message.Message):
     CHUNKS_FIELD_NUMBER: _ClassVar[int]
     SPECS_FIELD_NUMBER: _ClassVar[int]
     ATTRS_FIELD_NUMBER: _ClassVar[int]
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    SECTIONS_FIELD_NUMBER: _ClassVar[int]
     format_version: int
     name: str
     device_types: _containers.RepeatedCompositeFieldContainer[DeviceType]
@@ -57,7 +69,9 @@ class Plan(_message.Message):
     chunks: _containers.RepeatedCompositeFieldContainer[Chunk]
     specs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     attrs: _containers.RepeatedCompositeFieldContainer[Attrs]
-    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attrs, _Mapping]]] = ...) -> None: ...
+    variables: _containers.RepeatedCompositeFieldContainer[Variable]
+    sections: _containers.RepeatedCompositeFieldContainer[CriticalSection]
+    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attrs, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., sections: _Optional[_Iterable[_Union[CriticalSection, _Mapping]]] = ...) -> None: ...
 
 class DeviceType(_message.Message):
     __slots__ = ("tag", "number")
@@ -68,12 +82,78 @@ class DeviceType(_message.Message):
     def __init__(self, tag: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("name", "kind")
+    __slots__ = ("name", "kind", "serves")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    SERVES_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: JobKind
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ...) -> None: ...
+    serves: int
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ..., serves: _Optional[int] = ...) -> None: ...
+
+class Variable(_message.Message):
+    __slots__ = ("name", "spec", "placement", "sbp", "initializer", "seed", "trainable", "parts", "init_job", "load_job", "save_job")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    SBP_FIELD_NUMBER: _ClassVar[int]
+    INITIALIZER_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    TRAINABLE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    INIT_JOB_FIELD_NUMBER: _ClassVar[int]
+    LOAD_JOB_FIELD_NUMBER: _ClassVar[int]
+    SAVE_JOB_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    spec: int
+    placement: Placement
+    sbp: str
+    initializer: Initializer
+    seed: int
+    trainable: bool
+    parts: _containers.RepeatedScalarFieldContainer[int]
+    init_job: int
+    load_job: int
+    save_job: int
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[int] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., sbp: _Optional[str] = ..., initializer: _Optional[_Union[Initializer, _Mapping]] = ..., seed: _Optional[int] = ..., trainable: bool = ..., parts: _Optional[_Iterable[int]] = ..., init_job: _Optional[int] = ..., load_job: _Optional[int] = ..., save_job: _Optional[int] = ...) -> None: ...
+
+class Placement(_message.Message):
+    __slots__ = ("tag", "devices", "hierarchy")
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    HIERARCHY_FIELD_NUMBER: _ClassVar[int]
+    tag: str
+    devices: _containers.RepeatedCompositeFieldContainer[Device]
+    hierarchy: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, tag: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ..., hierarchy: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Device(_message.Message):
+    __slots__ = ("machine", "index")
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    machine: int
+    index: int
+    def __init__(self, machine: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
+
+class Initializer(_message.Message):
+    __slots__ = ("name", "attrs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ATTRS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    attrs: int
+    def __init__(self, name: _Optional[str] = ..., attrs: _Optional[int] = ...) -> None: ...
+
+class CriticalSection(_message.Message):
+    __slots__ = ("job", "reads", "writes", "arena")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    ARENA_FIELD_NUMBER: _ClassVar[int]
+    job: int
+    reads: _containers.RepeatedScalarFieldContainer[int]
+    writes: _containers.RepeatedScalarFieldContainer[int]
+    arena: int
+    def __init__(self, job: _Optional[int] = ..., reads: _Optional[_Iterable[int]] = ..., writes: _Optional[_Iterable[int]] = ..., arena: _Optional[int] = ...) -> None: ...
 
 class Task(_message.Message):
     __slots__ = ("task_id", "name", "kind", "job", "actor", "inputs", "outputs", "workspace", "op", "foreign_name", "in_place", "control_inputs", "control_outputs")

@@ -7,13 +7,14 @@ least common multiple of the slot counts; usually one. Nothing is looked up when
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import cast
+from typing import Any, cast
 
 from headrace.device import Buffer, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
+from headrace.initializer import initial_value
 from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable
@@ -98,11 +99,15 @@ class _Binding:
             return self._compute(task)
         (source,), (destination,) = task.inputs, task.outputs
         assert source is not None
-        copy = self._context.copy_h2d if task.kind is TaskKind.COPY_H2D else self._context.copy_d2h
-        return partial(copy, self._buffer(destination), self._buffer(source))  # type: ignore[arg-type]
+        copies: Mapping[TaskKind, Callable[[Any, Any], None]] = {
+            TaskKind.COPY_H2D: self._context.copy_h2d,
+            TaskKind.COPY_D2H: self._context.copy_d2h,
+            TaskKind.COPY_D2D: self._context.copy_d2d,
+        }
+        return partial(copies[task.kind], self._buffer(destination), self._buffer(source))
 
     def foreign(self, task: TaskDesc, call_of: Callable[[int], Call]) -> LaunchAct:
-        """The launch of a task that takes from or gives to the caller."""
+        """The launch of a task that core does itself: it takes from or gives to the caller."""
         name = task.foreign_name
         register = task.outputs[0] if task.outputs else task.inputs[0]
         assert register is not None
@@ -116,7 +121,12 @@ class _Binding:
         def give(number: int) -> None:
             call_of(number).results[name] = array.copy()
 
-        return take if task.kind is TaskKind.FOREIGN_INPUT else give
+        def initialize(number: int) -> None:
+            variable = self._plan.variable(name)
+            array[...] = initial_value(variable.initializer, variable.spec, variable.seed)
+
+        steps = {TaskKind.FOREIGN_INPUT: take, TaskKind.FOREIGN_OUTPUT: give}
+        return steps.get(task.kind, initialize)
 
     def _compute(self, task: TaskDesc) -> Launch:
         assert task.call is not None

@@ -9,7 +9,7 @@ from headrace.tensor_spec import Array
 
 
 class Call:
-    """One run of the plan: what was fed, what came out, and when it is over.
+    """One run of a job: what was fed, what came out, and when it is over.
 
     ``feeds`` are read and ``results`` written by the threads that run the plan, until ``done``.
     """
@@ -40,51 +40,55 @@ class Call:
 
 
 class CallTable:
-    """The calls in flight by number. Numbers count from 0 and equal the act number of every actor.
+    """The calls in flight by job and number.
 
-    The first error wins: it ends all calls in flight, and what arrives later is ignored.
+    Numbers count from 0 for each job and equal the act number of every actor of the job. The first
+    error wins: it ends all calls in flight, and what arrives later is ignored.
     """
 
-    def __init__(self, sinks: int) -> None:
-        self._sinks = sinks
+    def __init__(self, sink_counts: Mapping[int, int]) -> None:
+        """An empty table; ``sink_counts`` says how many actors end a call, by job."""
+        self._sink_counts = sink_counts
         self._lock = threading.Lock()
-        self._calls: dict[int, Call] = {}
-        self._next = 0
+        self._calls: dict[int, dict[int, Call]] = {job: {} for job in sink_counts}
+        self._next = dict.fromkeys(sink_counts, 0)
         self.error: BaseException | None = None
 
-    def begin(self, feeds: Mapping[str, Array]) -> Call | None:
+    def begin(self, job: int, feeds: Mapping[str, Array]) -> Call | None:
         """Number a new call; None when an error has ended all calls. Without sinks it is over."""
-        call = Call(feeds, self._sinks)
+        sinks = self._sink_counts[job]
+        call = Call(feeds, sinks)
         with self._lock:
             if self.error is not None:
                 return None
-            if self._sinks:
-                self._calls[self._next] = call
-            self._next += 1
-        if not self._sinks:
+            if sinks:
+                self._calls[job][self._next[job]] = call
+            self._next[job] += 1
+        if not sinks:
             call.finish()
         return call
 
-    def get(self, number: int) -> Call:
+    def get(self, job: int, number: int) -> Call:
         """The call that act ``number`` works for."""
-        return self._calls[number]
+        return self._calls[job][number]
 
-    def sink_done(self, number: int) -> None:
-        """One of the plan's sinks has finished act ``number``; the last one ends the call."""
+    def sink_done(self, job: int, number: int) -> bool:
+        """A sink of ``job`` has finished act ``number``; True if it was the last, which ends it."""
         with self._lock:
-            call = self._calls.get(number)
+            call = self._calls[job].get(number)
             if call is None:
-                return
+                return False
             call.remaining_sinks -= 1
             if call.remaining_sinks:
-                return
-            del self._calls[number]
+                return False
+            del self._calls[job][number]
         call.finish()
+        return True
 
-    def done(self, number: int) -> None:
-        """Call ``number`` is over, with all its sinks."""
+    def done(self, job: int, number: int) -> None:
+        """Call ``number`` of ``job`` is over, with all its sinks."""
         with self._lock:
-            call = self._calls.pop(number, None)
+            call = self._calls[job].pop(number, None)
         if call is not None:
             call.finish()
 
@@ -94,8 +98,9 @@ class CallTable:
             if self.error is not None:
                 return
             self.error = error
-            failed = list(self._calls.values())
-            self._calls.clear()
+            failed = [call for calls in self._calls.values() for call in calls.values()]
+            for calls in self._calls.values():
+                calls.clear()
         for call in failed:
             call.error = error
             call.finish()

@@ -10,11 +10,11 @@ from headrace.ids import ActorId
 LaunchActor = Callable[[ActorId, int], None]
 """Launches act ``number`` of an actor on its stream."""
 
-SinkDone = Callable[[int], None]
-"""Told when a sink has finished act ``number``."""
+SinkDone = Callable[[ActorId, int], bool]
+"""Told when a sink has finished act ``number``; True when the call it worked for is over."""
 
-CallDone = Callable[[int], None]
-"""Told when a call is over, by its number."""
+CallDone = Callable[[int, int], None]
+"""Told when a call is over, by its job and number."""
 
 Failed = Callable[[BaseException, ActorId | None], None]
 """Told what stopped the engine, and at which actor."""
@@ -23,8 +23,8 @@ Failed = Callable[[BaseException, ActorId | None], None]
 class Engine(Protocol):
     """Steps actors. Made anew after an error: a failed engine is stopped and dropped."""
 
-    def begin(self) -> None:
-        """Announce a call to the source actors."""
+    def begin(self, job: int) -> None:
+        """Announce a call of ``job`` to its source actors, as soon as the job may run."""
 
     def stop(self) -> None:
         """End its threads, if it has any. Idempotent."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
 from headrace.ids import ActorId
@@ -21,16 +22,19 @@ from headrace.runtime.engine import Engine
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.network import Network
-from headrace.runtime.order import acting_order
+from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources, default_memory_limit
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 
 
 class Executor:
-    """Runs one plan, any number of times, from any thread.
+    """Runs the jobs of one plan, any number of times, from any thread.
 
-    Feeds must have the names, shapes and dtypes of the plan's inputs: callers check before.
+    Calls of one job follow each other; calls of several overlap as far as their critical sections
+    let them. An error ends all calls that are under way: what one job leaves half done on a stream
+    is in the way of the others on it. Feeds must have the names, shapes and dtypes of the job's
+    inputs: callers check before.
     """
 
     def __init__(
@@ -57,20 +61,22 @@ class Executor:
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self._plan = plan
         self._network = Network.of(plan)
-        self._outputs = tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT))
+        self._outputs = {
+            job: tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT, job)) for job in plan.calls().values()
+        }
         self._lock = new_lock()
         self._closed = False
         self._process = os.getpid()
-        self._calls = CallTable(len(self._network.sinks))
+        self._calls = CallTable(self._network.sink_counts)
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
             self._launches = [
-                bind_actor(plan, actor, self._resources, registry, self._call)
-                for actor in plan.actors
+                bind_actor(plan, actor, self._resources, registry, partial(self._call, job))
+                for actor, job in zip(plan.actors, self._network.jobs, strict=True)
             ]
             contexts = self._resources.contexts.values()
             self._inline = all(context.host_synchronous for context in contexts)
-            self._order = acting_order(self._network) if self._inline else ()
+            self._orders = acting_orders(self._network) if self._inline else {}
         except BaseException:
             self._resources.close()
             raise
@@ -82,8 +88,12 @@ class Executor:
         """True when calls run on the caller's thread."""
         return self._inline
 
-    def submit(self, feeds: Mapping[str, Array]) -> Call:
+    def submit(self, feeds: Mapping[str, Array], job: int = 0) -> Call:
         """Start a call; ``Call.wait`` gives its results. An inline call is over on return.
+
+        Args:
+            feeds: arrays by name of the input.
+            job: position of the job in the plan; the first one is a user's.
 
         Raises:
             SessionError: the executor is closed, or was made before this process was forked.
@@ -99,25 +109,27 @@ class Executor:
                 raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
             if self._engine is None:
                 self._restart()
-            while (call := self._calls.begin(feeds)) is None:  # an error ended the calls before
+            while (
+                call := self._calls.begin(job, feeds)
+            ) is None:  # an error ended the calls before
                 self._restart()
             assert self._engine is not None
             try:
-                self._engine.begin()
+                self._engine.begin(job)
             except BaseException as error:
                 # Part of the call may be announced: its number is used up, so all must start anew.
                 self._calls.fail(error)
                 raise
             return call
 
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once; returns new arrays by name of the output, in the order of the plan.
+    def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
+        """``submit`` and wait; returns new arrays by name of the output, in the job's order.
 
         Raises:
             RunError: a launch failed; says op, task and device. The executor stays usable.
         """
-        results = self.submit(feeds).wait()
-        return {name: results[name] for name in self._outputs}
+        results = self.submit(feeds, job).wait()
+        return {name: results[name] for name in self._outputs[job]}
 
     def close(self) -> None:
         """Stop the threads and give everything back. Idempotent.
@@ -134,21 +146,24 @@ class Executor:
             self._launches.clear()
             self._resources.close()
 
-    def _call(self, number: int) -> Call:
-        return self._calls.get(number)
+    def _call(self, job: int, number: int) -> Call:
+        return self._calls.get(job, number)
+
+    def _sink_done(self, calls: CallTable, actor_id: ActorId, number: int) -> bool:
+        return calls.sink_done(self._network.jobs[actor_id], number)
 
     def _restart(self) -> None:
         self._stop()
         self._resources.settle()
-        self._calls = CallTable(len(self._network.sinks))
+        self._calls = CallTable(self._network.sink_counts)
         calls, failed = self._calls, self._fail
         if self._inline:
-            self._engine = InlineEngine(self._order, self._launches, calls.done, failed)
+            self._engine = InlineEngine(self._orders, self._launches, calls.done, failed)
             return
         contexts = self._resources.contexts
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
         self._engine = ThreadedEngine(
-            self._network, contexts, names, self._launch, calls.sink_done, failed
+            self._network, contexts, names, self._launch, partial(self._sink_done, calls), failed
         )
 
     def _stop(self) -> None:
@@ -184,10 +199,13 @@ class Executor:
         text = str(cause) if isinstance(cause, HeadraceError) else repr(cause)
         text = text.removeprefix(f"{what}: ")  # errors of ops begin with the op
         described = RunError(
-            f"job {self._plan.name!r}: {what} failed on {device}: {text}",
+            f"job {self._job_of(actor_id)!r}: {what} failed on {device}: {text}",
             op=tasks[0].call.op if tasks[0].call else "",
             task=tasks[0].name,
             device=device,
         )
         described.__cause__ = cause
         return described
+
+    def _job_of(self, actor_id: ActorId) -> str:
+        return self._plan.jobs[self._network.jobs[actor_id]].name

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.ids import ActorId, RegisterId, StreamId
-from headrace.plan import Plan
+from headrace.plan import CriticalSection, Plan
 from headrace.runtime.actor import Wiring
 
 
@@ -18,15 +18,21 @@ class Network:
         wirings: one for each actor, by its number.
         producers: the actor that writes each register between actors.
         streams: the stream of each actor, by its number.
-        sources: actors that a call starts.
+        jobs: the job whose calls each actor works for, by its number.
+        sources: actors that a call starts, by job.
         sinks: actors whose end is the end of a call.
+        sink_counts: how many sinks each job has that can be called.
+        sections: which calls may overlap.
     """
 
     wirings: tuple[Wiring, ...]
     producers: Mapping[RegisterId, ActorId]
     streams: tuple[StreamId, ...]
-    sources: tuple[ActorId, ...]
+    jobs: tuple[int, ...]
+    sources: Mapping[int, tuple[ActorId, ...]]
     sinks: frozenset[ActorId]
+    sink_counts: Mapping[int, int]
+    sections: tuple[CriticalSection, ...]
 
     @staticmethod
     def of(plan: Plan) -> Network:
@@ -45,10 +51,20 @@ class Network:
             )
             for number, actor in enumerate(plan.actors)
         )
+        jobs = tuple(plan.jobs[plan.tasks[actor.tasks[0]].job].serves for actor in plan.actors)
+        sources: dict[int, list[ActorId]] = {job: [] for job in plan.calls().values()}
+        sink_counts = dict.fromkeys(sources, 0)
+        for job, wiring in zip(jobs, wirings, strict=True):
+            if wiring.is_source:
+                sources[job].append(wiring.actor_id)
+            sink_counts[job] += wiring.is_sink
         return Network(
             wirings,
             {r: w.actor_id for w in wirings for r in w.produced},
             tuple(actor.stream_id for actor in plan.actors),
-            tuple(w.actor_id for w in wirings if w.is_source),
+            jobs,
+            {job: tuple(actors) for job, actors in sources.items()},
             frozenset(w.actor_id for w in wirings if w.is_sink),
+            sink_counts,
+            plan.sections,
         )

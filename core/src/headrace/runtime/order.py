@@ -1,8 +1,9 @@
-"""The order of the acts in one call, when every act is done as soon as it is launched."""
+"""The order of the acts in one call of each job, when every act is done once it is launched."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId
@@ -11,8 +12,8 @@ from headrace.runtime.network import Network
 from headrace.runtime.runner import Runner
 
 
-def acting_order(network: Network) -> tuple[ActorId, ...]:
-    """Step the actors of ``network`` through one call; returns who acted, in order.
+def acting_orders(network: Network) -> Mapping[int, tuple[ActorId, ...]]:
+    """Step the actors of each job through one call; returns who acted, in order, by job.
 
     The actors alone decide. What they decided once holds for every call that finds all slots free:
     an actor's counters are then those of the first call plus the calls since.
@@ -21,7 +22,7 @@ def acting_order(network: Network) -> tuple[ActorId, ...]:
         ProtocolError: an actor did not act exactly once; the plan waits for itself.
     """
     order: list[ActorId] = []
-    events: deque[tuple[ActorId, Event]] = deque((s, CallArrived()) for s in network.sources)
+    events: deque[tuple[ActorId, Event]] = deque()
 
     def launch(actor_id: ActorId, number: int) -> None:
         order.append(actor_id)
@@ -31,11 +32,17 @@ def acting_order(network: Network) -> tuple[ActorId, ...]:
         events.append((actor_id, event))
 
     runner = Runner(network.wirings, network.producers, launch, post)
-    while events:
-        runner.deliver(*events.popleft())
-    if sorted(order) != [wiring.actor_id for wiring in network.wirings]:
+    orders: dict[int, tuple[ActorId, ...]] = {}
+    for job, sources in network.sources.items():
+        events.extend((source, CallArrived()) for source in sources)
+        while events:
+            runner.deliver(*events.popleft())
+        orders[job] = tuple(order)
+        order.clear()
+    acted = sorted(actor_id for actors in orders.values() for actor_id in actors)
+    if acted != [wiring.actor_id for wiring in network.wirings]:
         raise ProtocolError(
-            f"in one call the {len(network.wirings)} actors of a plan acted in the order {order}; "
-            "each must act once"
+            f"in one call of each job the {len(network.wirings)} actors of a plan acted in the "
+            f"orders {[*orders.values()]}; each must act once"
         )
-    return tuple(order)
+    return orders

@@ -17,7 +17,8 @@ from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
 from headrace.tensor_spec import Array, TensorSpec
 
-FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT})
+FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT, TaskKind.INITIALIZE})
+"""Kinds of tasks that core does itself, on the host."""
 
 
 def default_memory_limit() -> int:

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 
 from headrace.device import DeviceContext
 from headrace.ids import ActorId, StreamId
+from headrace.runtime.bus import new_lock
 from headrace.runtime.engine import Failed, LaunchActor, SinkDone
 from headrace.runtime.events import CallArrived, Event
 from headrace.runtime.network import Network
+from headrace.runtime.sections import Sections
 from headrace.runtime.worker import Worker
 
 
 class ThreadedEngine:
-    """Routes events between the workers of the streams."""
+    """Routes events between the workers of streams, and keeps calls apart that exclude others."""
 
     def __init__(
         self,
@@ -25,6 +27,9 @@ class ThreadedEngine:
         failed: Failed,
     ) -> None:
         self._network = network
+        self._call_over = sink_done
+        self._sections = Sections(network.sections)
+        self._entering = new_lock()
         workers = {
             stream_id: Worker(
                 f"headrace {names[stream_id]}",
@@ -33,7 +38,7 @@ class ThreadedEngine:
                 network,
                 launch,
                 self._post,
-                sink_done,
+                self._sink_done,
                 failed,
             )
             for stream_id, context in contexts.items()
@@ -47,10 +52,12 @@ class ThreadedEngine:
             self.stop()
             raise
 
-    def begin(self) -> None:
-        """Announce a call; it runs on the workers."""
-        for source in self._network.sources:
-            self._post(source, CallArrived())
+    def begin(self, job: int) -> None:
+        """Announce a call; it runs on the workers, at once or when its critical section is free."""
+        with self._entering:
+            may_begin = self._sections.request(job)
+        if may_begin:
+            self._announce(job)
 
     def stop(self) -> None:
         """End all threads and wait for them."""
@@ -58,6 +65,19 @@ class ThreadedEngine:
             worker.ask_to_stop()
         for worker in self._workers:
             worker.join()
+
+    def _announce(self, job: int) -> None:
+        for source in self._network.sources[job]:
+            self._post(source, CallArrived())
+
+    def _sink_done(self, actor_id: ActorId, number: int) -> bool:
+        over = self._call_over(actor_id, number)
+        if over:
+            with self._entering:
+                granted = self._sections.release(self._network.jobs[actor_id])
+            for job in granted:
+                self._announce(job)
+        return over
 
     def _post(self, actor_id: ActorId, event: Event) -> None:
         self._worker_of[actor_id].post(actor_id, event)

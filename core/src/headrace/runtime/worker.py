@@ -94,5 +94,5 @@ class Worker:
 
     def _done(self, actor_id: ActorId, number: int) -> tuple[ActorId, Event]:
         if actor_id in self._sinks:
-            self._sink_done(number)
+            self._sink_done(actor_id, number)
         return actor_id, ActDone(number)

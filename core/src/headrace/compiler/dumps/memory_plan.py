@@ -40,6 +40,8 @@ def _lives(planned: Planned) -> dict[str, tuple[int, int]]:
 def _life(tensor: PhysicalTensor, life: tuple[int, int] | None) -> str:
     if tensor.constant is not None:
         return "constant"
+    if tensor.variable:
+        return "variable"
     if life is None:
         return "touched by no task"
     first, last = life

@@ -9,9 +9,12 @@ from headrace.graph.dump import call_text
 def dump_task_graph(graph: TaskGraph) -> str:
     """The whole graph; ends with a newline."""
     lines = [f"task graph {graph.name!r}"]
-    lines += [f"  job {i}: {job.kind.value} {job.name!r}" for i, job in enumerate(graph.jobs)]
+    for number, job in enumerate(graph.jobs):
+        serves = "" if job.serves == number else f" of job {job.serves}"
+        lines.append(f"  job {number}: {job.kind.value} {job.name!r}{serves}")
     lines += [f"  task {i}: {_task(task)}" for i, task in enumerate(graph.tasks)]
     lines += [f"  tensor {_tensor(tensor)}" for tensor in graph.tensors.values()]
+    lines += [f"  control: task {second} after task {first}" for first, second in graph.control]
     return "\n".join(lines) + "\n"
 
 
@@ -25,4 +28,5 @@ def _task(task: TaskNode) -> str:
 
 def _tensor(tensor: PhysicalTensor) -> str:
     constant = "" if tensor.constant is None else f", constant {tensor.constant!r}"
-    return f"{tensor.name}: {tensor.spec} in {tensor.memory}{constant}"
+    variable = ", variable" if tensor.variable else ""
+    return f"{tensor.name}: {tensor.spec} in {tensor.memory}{constant}{variable}"

@@ -113,12 +113,14 @@ class Arenas:
 
 
 def _chains_before(graph: TaskGraph, chains: Sequence[Sequence[int]], uses: Uses) -> list[set[int]]:
-    """The chains that each chain reads from."""
+    """The chains that each chain reads from, or waits for through a control edge."""
     before: list[set[int]] = [set() for _ in chains]
     for name, position in uses.maker.items():
         maker = uses.chain_of[position]
         for reader in uses.readers_of(name):
             before[uses.chain_of[reader]].add(maker)
+    for first, second in graph.control:
+        before[uses.chain_of[second]].add(uses.chain_of[first])
     for number, others in enumerate(before):
         others.discard(number)
     return before

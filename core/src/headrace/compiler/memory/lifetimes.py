@@ -37,7 +37,7 @@ def lifetimes(graph: TaskGraph, uses: Uses, sharing: Sharing, arenas: Arenas) ->
     Says in each arena for whom else its first chain must wait.
     """
     for storage in sharing.distinct():
-        if storage.root.constant is None:
+        if not storage.root.persists:
             yield _lifetime(graph, uses, storage, arenas)
 
 

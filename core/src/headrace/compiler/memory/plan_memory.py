@@ -2,7 +2,8 @@
 
 Read in the order of ``plan_memory``: which tensors lie on one storage (``storage.py``), which
 chains share an arena (``arena.py``), when each storage is needed there (``lifetimes.py``), and
-where it then lies (``place.py``). Constants have bytes of their own.
+where it then lies (``place.py``). Constants and variables have bytes of their own. The arenas of
+one job lie one behind the other; jobs that may never overlap have theirs in the same place.
 """
 
 from __future__ import annotations
@@ -89,12 +90,11 @@ class _Planner:
             needed.append(Lifetime(Storage.of(scratch), arenas.of(position), interval))
         chunks = _Chunks()
         for storage in self.sharing.distinct():
-            if storage.root.constant is not None:
+            if storage.root.persists:
                 chunks.add([storage], [0], storage.root.spec.nbytes)
         if reuse:
-            for storages, intervals in _by_arena(needed):
-                placed = place(intervals)
-                chunks.add(storages, placed.offsets, placed.nbytes)
+            for jobs in self._by_section(needed):
+                chunks.overlay([_job_chunks(lifetimes_) for lifetimes_ in jobs])
         else:
             for lifetime in needed:
                 chunks.add([lifetime.storage], [0], lifetime.interval.nbytes)
@@ -105,6 +105,26 @@ class _Planner:
             {position: tuple(pairs) for position, pairs in self.sharing.in_place.items()},
             tuple(_control(arenas, self.chains)),
         )
+
+    def _by_section(self, needed: Iterable[Lifetime]) -> Iterator[list[list[Lifetime]]]:
+        """What jobs need that share an arena of the plan, job by job, arena by arena."""
+        jobs: dict[int, list[Lifetime]] = {section.job: [] for section in self.graph.sections}
+        for lifetime in needed:
+            task = self.graph.tasks[self.chains[lifetime.arena.chains[0]][0]]
+            jobs[self.graph.jobs[task.job].serves].append(lifetime)
+        together: dict[int, list[list[Lifetime]]] = {}
+        for section in self.graph.sections:
+            together.setdefault(section.arena, []).append(jobs[section.job])
+        yield from together.values()
+
+
+def _job_chunks(needed: Iterable[Lifetime]) -> _Chunks:
+    """The arenas of one job, one behind the other."""
+    chunks = _Chunks()
+    for storages, intervals in _by_arena(needed):
+        placed = place(intervals)
+        chunks.add(storages, placed.offsets, placed.nbytes)
+    return chunks
 
 
 class _Chunks:
@@ -122,6 +142,16 @@ class _Chunks:
             for name, inside in storage.offsets.items():
                 self._places[name] = (memory, base + offset + inside)
         self._sizes[memory] = base + aligned(nbytes)
+
+    def overlay(self, layers: Sequence[_Chunks]) -> None:
+        """Put chunks behind what is there, all of them in the same place."""
+        begin = dict(self._sizes)
+        for layer in layers:
+            for name, (memory, offset) in layer._places.items():
+                self._places[name] = (memory, begin.get(memory, 0) + offset)
+            for memory, nbytes in layer._sizes.items():
+                end = begin.get(memory, 0) + nbytes
+                self._sizes[memory] = max(end, self._sizes.get(memory, 0))
 
     def finish(self) -> tuple[tuple[ChunkDesc, ...], Mapping[str, tuple[int, int]]]:
         """The chunks, sorted by memory case, and where every tensor lies."""

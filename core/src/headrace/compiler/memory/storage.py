@@ -11,7 +11,7 @@ takes what is safe:
   earlier task of the same chain. A chain is launched in order on a stream that works in order, so
   such a reader is done when the write begins, and no control edge has to say so. A reader in
   another chain could be made to go first by a control edge; it would make this chain wait for
-  another stream to save memory, and is left alone. Constants are never written over.
+  another stream to save memory, and is left alone. Constants and variables are never written over.
 - A part of a larger tensor is a view only while the whole is needed anyway: a storage is kept as
   long as any of its tensors, so a small view would keep a large tensor alive.
 """
@@ -152,7 +152,7 @@ class _Sharer:
         )
 
     def _fits(self, storage: Storage, tensor: PhysicalTensor) -> bool:
-        return storage.root.constant is None and storage.root.memory == tensor.memory
+        return not storage.root.persists and storage.root.memory == tensor.memory
 
     def _is_kept(self, position: int, storage: Storage, made: str) -> bool:
         """True when the bytes are not written anew before all readers of ``made`` are done."""

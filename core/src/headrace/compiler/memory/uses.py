@@ -14,7 +14,7 @@ class Uses:
 
     Attributes:
         chain_of: the chain of each task.
-        maker: the task that makes a tensor; constants have none.
+        maker: the task that makes a tensor; constants and variables have none.
         readers: the tasks that read a tensor, in order; unread ones have none.
     """
 
@@ -33,7 +33,8 @@ class Uses:
         readers: dict[str, list[int]] = {}
         for position, task in enumerate(graph.tasks):
             for name in task.outputs:
-                maker[name] = position
+                if not graph.tensors[name].persists:
+                    maker[name] = position
             for read in dict.fromkeys(task.inputs):
                 if read is not None:
                     readers.setdefault(read, []).append(position)

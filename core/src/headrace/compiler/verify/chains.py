@@ -48,13 +48,21 @@ def verify_chains(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> None:
 
 def _edges(graph: TaskGraph, chain_of: dict[int, int], count: int) -> list[list[int]]:
     """For each chain, those that read what it makes."""
-    maker = {name: chain_of[i] for i, task in enumerate(graph.tasks) for name in task.outputs}
+    maker = {
+        name: chain_of[i]
+        for i, task in enumerate(graph.tasks)
+        for name in task.outputs
+        if not graph.tensors[name].variable
+    }
     readers: list[dict[int, None]] = [{} for _ in range(count)]
     for position, task in enumerate(graph.tasks):
         for name in task.inputs:
             source = chain_of[position] if name is None else maker.get(name, chain_of[position])
             if source != chain_of[position]:
                 readers[source][chain_of[position]] = None
+    for first, second in graph.control:
+        if chain_of[first] != chain_of[second]:
+            readers[chain_of[first]][chain_of[second]] = None
     return [list(found) for found in readers]
 
 

@@ -12,10 +12,14 @@ b(n + k) begins. It is a shortest path, over edges A to B of length 0 and B to A
 *Values.* A value is what one task writes, under all names that it has as a register and its views.
 Its accesses are that write and all reads. It is whole if no other write to its bytes is between.
 
-*Proof.* For values v and w that share a byte let ``gap(v, w)`` be the least k for which all
-accesses of v for piece n are done before w is written for piece n + k. Either v is dead before w is
-written, or w before v, whatever pieces they belong to, exactly if ``gap(v, w) + gap(w, v) <= 1``.
-And the readers of v must be done before it is written again: ``gap(v, v) <= slots``.
+*Variables.* A variable is there before all calls and after them, so it shares bytes with nothing.
+In each call it is read before it is written, and in the next one after that.
+
+*Proof.* Values of jobs whose critical sections exclude each other are apart. For other values v
+and w that share a byte let ``gap(v, w)`` be the least k for which all accesses of v for piece n are
+done before w is written for piece n + k. Either v is dead before w is written, or w before v,
+whatever pieces they belong to, exactly if ``gap(v, w) + gap(w, v) <= 1``. And the readers of v must
+be done before it is written again: ``gap(v, v) <= slots``.
 """
 
 from __future__ import annotations
@@ -54,6 +58,8 @@ def verify_memory(plan: Plan) -> None:
                 f"the next piece while {_tasks(plan, value)} may still read it"
             )
     for one, other in _sharing_bytes(values):
+        if order.apart(one, other):
+            continue
         if order.gap(one, other) + order.gap(other, one) > 1:
             raise GraphError(
                 f"plan {plan.name!r}: {_place(plan, one)} and {_place(plan, other)} may be needed "
@@ -61,14 +67,38 @@ def verify_memory(plan: Plan) -> None:
             )
 
 
+def verify_variables(plan: Plan) -> None:
+    """Prove that each job reads a variable before it writes it, and the next call after.
+
+    Raises:
+        GraphError: names the variable and the two tasks.
+    """
+    order = _Order(plan)
+    readers: dict[tuple[int, int], list[int]] = {}
+    variables = plan.persistent()
+    for position, task in enumerate(plan.tasks):
+        for source in task.inputs:
+            if source is not None and source in variables:
+                readers.setdefault((source, plan.jobs[task.job].serves), []).append(position)
+    for position, task in enumerate(plan.tasks):
+        for made in task.outputs:
+            for reader in readers.get((made, plan.jobs[task.job].serves), ()):
+                if made in variables and not order.in_turn(reader, position):
+                    name = plan.registers[made].name
+                    raise GraphError(
+                        f"plan {plan.name!r}: variable {name!r} may be written by {task.name!r} "
+                        f"while {plan.tasks[reader].name!r} reads it"
+                    )
+
+
 @dataclass(eq=False, slots=True)
 class _Value:
-    """What one task writes, or a weight that none does.
+    """What one task writes, or a constant or variable, which is there before.
 
     Attributes:
         registers: its names; the first is the one that is written.
         chunk, begin, end: the bytes, of all slots together.
-        writer: the task; None for a constant.
+        writer: the task; None for a constant or a variable.
         last: for each chain that writes or reads it, the last of its tasks that does.
     """
 
@@ -94,8 +124,9 @@ def _values(plan: Plan) -> list[_Value]:
         chain = plan.tasks[position].actor
         value.last[chain] = max(value.last.get(chain, -1), position)
 
+    variables = plan.persistent()
     for number, register in enumerate(plan.registers):
-        if register.constant is not None:
+        if register.constant is not None or number in variables:
             define(number, None)
     for position, task in enumerate(plan.tasks):
         for source in task.inputs:
@@ -107,7 +138,7 @@ def _values(plan: Plan) -> list[_Value]:
             of[task.inputs[0]].registers.append(task.outputs[0])
             continue
         for made in task.outputs:
-            use(define(made, position), position)
+            use(of[made] if made in variables else define(made, position), position)
         if task.workspace is not None:
             use(define(task.workspace, position), position)
     return list(dict.fromkeys(of.values()))
@@ -128,11 +159,27 @@ class _Order:
                 self._edges[number][before] = back
         self._limit = max((register.slots for register in plan.registers), default=0)
         self._known: dict[int, dict[int, int]] = {}
+        self._sections = {section.job: section for section in plan.sections}
+        self._jobs = [plan.jobs[plan.tasks[actor.tasks[0]].job].serves for actor in plan.actors]
+
+    def apart(self, value: _Value, other: _Value) -> bool:
+        """True when no call that uses ``value`` overlaps one that uses ``other``."""
+        if value.writer is None or other.writer is None:
+            return False
+        one, two = (self._jobs[next(iter(v.last))] for v in (value, other))
+        return self._sections[one].excludes(self._sections[two])
+
+    def in_turn(self, reader: int, writer: int) -> bool:
+        """True when task ``reader`` comes before ``writer`` in a call, and after it in the next."""
+        here, there = (self._plan.tasks[position].actor for position in (reader, writer))
+        if here == there:
+            return reader < writer
+        return self._after(here).get(there, _FAR) <= 0 and self._after(there).get(here, _FAR) <= 1
 
     def gap(self, value: _Value, other: _Value) -> int:
         """The least k for which ``value``, piece n, is dead before ``other``, n + k, is written."""
         if other.writer is None:
-            return _FAR  # a weight is written before all, never again
+            return _FAR  # it is there before all calls
         tasks, writer = self._plan.tasks, other.writer
         here = tasks[writer].actor
         most = -_FAR

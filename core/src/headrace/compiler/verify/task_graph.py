@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.compiler.op_graph import OpGraph
 from headrace.compiler.task_graph import TaskGraph, TaskNode
 from headrace.errors import GraphError
@@ -11,16 +13,17 @@ from headrace.plan import TaskKind
 def verify_task_graph(graph: TaskGraph) -> None:
     """Every task reads what was made before it, in the memory it works in; copies cross zones.
 
-    - names of tasks and of tensors are unique, and every tensor is made by one task or constant;
+    - names of tasks and of tensors are unique, and every tensor is made by one task, or there
+      before as constants and variables are; a variable is written by a copy within its memory;
     - a task that computes has an op whose specs are those of its tensors, and works in one memory:
       that of its stream's device, or the host's;
-    - a copy brings one tensor, unchanged, from one memory to another;
-    - jobs are those of the graph.
+    - a copy brings one tensor, unchanged, from one memory to another, or within one;
+    - jobs are those of the graph, and what control edges hold back is of the same job.
 
     Raises:
         GraphError: names the task and the tensor.
     """
-    made = {name for name, tensor in graph.tensors.items() if tensor.constant is not None}
+    made = {name for name, tensor in graph.tensors.items() if tensor.persists}
     names: set[str] = set()
     for task in graph.tasks:
         if task.name in names:
@@ -34,6 +37,9 @@ def verify_task_graph(graph: TaskGraph) -> None:
             if name is not None and name not in made:
                 raise GraphError(f"task {task.name!r} reads {name!r}, which no earlier task makes")
         for name in task.outputs:
+            tensor = graph.tensors.get(name)
+            if tensor is not None and tensor.variable and task.kind is TaskKind.COPY_D2D:
+                continue
             if name in made:
                 raise GraphError(f"task {task.name!r} makes {name!r}, which exists already")
             if name not in graph.tensors:
@@ -41,11 +47,16 @@ def verify_task_graph(graph: TaskGraph) -> None:
             made.add(name)
         if task.kind is TaskKind.COMPUTE:
             _check_compute(graph, task)
-        elif task.kind in (TaskKind.COPY_H2D, TaskKind.COPY_D2H):
+        elif task.kind in (TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D):
             _check_copy(graph, task)
     for name in graph.tensors:
         if name not in made:
             raise GraphError(f"no task makes tensor {name!r}, and it is no constant")
+    for first, second in graph.control:
+        one, other = graph.tasks[first], graph.tasks[second]
+        jobs = {graph.jobs[one.job].serves, graph.jobs[other.job].serves}
+        if first >= second or len(jobs) > 1:
+            raise GraphError(f"task {other.name!r} cannot wait for {one.name!r}")
 
 
 def _check_compute(graph: TaskGraph, task: TaskNode) -> None:
@@ -78,7 +89,10 @@ def _check_copy(graph: TaskGraph, task: TaskNode) -> None:
     if len(task.inputs) != 1 or len(task.outputs) != 1 or task.inputs[0] is None:
         raise GraphError(f"task {task.name!r} copies {task.inputs} to {task.outputs}; one to one")
     source, copy = graph.tensors[task.inputs[0]], graph.tensors[task.outputs[0]]
-    if source.memory == copy.memory:
+    within = task.kind is TaskKind.COPY_D2D
+    if within and source.memory != copy.memory:
+        raise GraphError(f"task {task.name!r} copies from {source.memory} to {copy.memory}")
+    if not within and source.memory == copy.memory:
         raise GraphError(f"task {task.name!r} copies within one memory: {copy.memory}")
     if source.spec != copy.spec:
         raise GraphError(
@@ -87,22 +101,34 @@ def _check_copy(graph: TaskGraph, task: TaskNode) -> None:
         )
 
 
-def verify_same_job(graph: OpGraph, tasks: TaskGraph) -> None:
-    """The task graph does what the op graph says, no more: each op, input and result once.
+def verify_same_jobs(graphs: Sequence[OpGraph], tasks: TaskGraph) -> None:
+    """The task graph does what the op graphs say, no more: each op, input, result, update once.
 
     Raises:
         GraphError: names the op, input or result.
     """
+    roots = [job for position, job in enumerate(tasks.jobs) if job.serves == position]
+    if [graph.job.name for graph in graphs] != [job.name for job in roots]:
+        raise GraphError(f"the jobs of {tasks.name!r} are not those of the op graphs")
+    for graph, root in zip(graphs, roots, strict=True):
+        mine = [task for task in tasks.tasks if tasks.jobs[task.job].serves == root.serves]
+        _verify_same_job(graph, tasks, mine)
+
+
+FED = (TaskKind.FOREIGN_INPUT, TaskKind.INITIALIZE)
+
+
+def _verify_same_job(graph: OpGraph, tasks: TaskGraph, mine: Sequence[TaskNode]) -> None:
     job = graph.job
-    for what, wanted, kind in (
-        ("ops", [op.call.name for op in job.ops], TaskKind.COMPUTE),
-        ("inputs", [tensor.name for tensor in job.inputs], TaskKind.FOREIGN_INPUT),
-        ("results", [name for name, _ in job.outputs], TaskKind.FOREIGN_OUTPUT),
+    for what, wanted, kinds in (
+        ("ops", [op.call.name for op in job.ops], (TaskKind.COMPUTE,)),
+        ("inputs", [tensor.name for tensor in job.inputs], FED),
+        ("results", [name for name, _ in job.outputs], (TaskKind.FOREIGN_OUTPUT,)),
     ):
         there = [
             task.call.name if task.call is not None else task.foreign_name
-            for task in tasks.tasks
-            if task.kind is kind
+            for task in mine
+            if task.kind in kinds
         ]
         if sorted(there) != sorted(wanted):
             missing = sorted(set(wanted) - set(there))
@@ -111,3 +137,8 @@ def verify_same_job(graph: OpGraph, tasks: TaskGraph) -> None:
                 f"job {job.name!r}: the tasks are not for the {what} of the job: "
                 f"missing {missing}, not asked for {extra}, in all {len(there)} for {len(wanted)}"
             )
+    written = [name for task in mine for name in task.outputs if tasks.tensors[name].variable]
+    if len({*written}) != len(written) or len(written) != len(job.updates):
+        raise GraphError(
+            f"job {job.name!r} updates {len(job.updates)} variables; its tasks write {written}"
+        )
