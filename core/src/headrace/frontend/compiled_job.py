@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from headrace import plan as plans
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job, verifies
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.ready_job import ReadyJob, close_dropped
 from headrace.graph.job_graph import JobGraph
 from headrace.registry.registry import BackendRegistry, default_registry
@@ -28,6 +30,7 @@ class CompiledJob(ReadyJob):
         graph: JobGraph,
         registry: BackendRegistry | None = None,
         fallback: str | None = None,
+        memory: MemoryOptions | None = None,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -36,6 +39,7 @@ class CompiledJob(ReadyJob):
             registry: where devices come from; default: the installed plugins.
             fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
                 ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
+            memory: what may be done to save memory; None means what the environment says.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -43,7 +47,9 @@ class CompiledJob(ReadyJob):
         """
         close_dropped()  # before the compiler asks devices for anything
         registry = registry or default_registry()
-        compiled = compile_job(graph, registry, fallback_of(fallback))
+        compiled = compile_job(
+            graph, registry, fallback_of(fallback), memory=memory or memory_options_of()
+        )
         plan = compiled.plan
         if verifies():
             plan = plans.decode(plans.encode(plan))

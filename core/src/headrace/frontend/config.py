@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from headrace.compiler.memory.options import MemoryOptions
+from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.scope import PlacementScope
 from headrace.placement import Placement
 
@@ -16,6 +18,10 @@ class FunctionConfig:
             when the job is compiled.
         fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
             ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
+        enable_inplace: outputs may lie on the memory of inputs; None means what
+            ``HEADRACE_ENABLE_INPLACE`` says, else that they may.
+        enable_reuse_mem: tensors that are not needed at the same time may lie on the same memory;
+            None means what ``HEADRACE_ENABLE_REUSE_MEM`` says, else that they may.
 
     Example:
         >>> from headrace.frontend.scope import placement
@@ -25,11 +31,23 @@ class FunctionConfig:
         cpu 0:0
     """
 
-    __slots__ = ("fallback", "placement")  # a field that does not exist cannot be set either
+    # A field that does not exist cannot be set either.
+    __slots__ = ("enable_inplace", "enable_reuse_mem", "fallback", "placement")
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
         self.fallback: str | None = None
+        self.enable_inplace: bool | None = None
+        self.enable_reuse_mem: bool | None = None
+
+    @property
+    def memory(self) -> MemoryOptions:
+        """What may be done to save memory.
+
+        Raises:
+            JobError: a variable of the environment is neither 0 nor 1.
+        """
+        return memory_options_of(self.enable_inplace, self.enable_reuse_mem)
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.compiler.decision import Decision, How, PassRun
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.pipeline import compile_job, prepare
 from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
 from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind
@@ -77,7 +79,10 @@ class Explanation:
 
 
 def explain_graph(
-    graph: JobGraph, registry: BackendRegistry, fallback: str | None = None
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: str | None = None,
+    memory: MemoryOptions | None = None,
 ) -> Explanation:
     """Explain a job; compiles it, opens no device. What cannot run is listed, not raised.
 
@@ -89,7 +94,7 @@ def explain_graph(
     decisions = judge_ops(prepared.graph, registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
         return _explain(graph.name, decisions, prepared.passes, None, registry)
-    compiled = compile_job(graph, registry, policy)
+    compiled = compile_job(graph, registry, policy, memory=memory or memory_options_of())
     return _explain(graph.name, compiled.decisions, compiled.passes, compiled.plan, registry)
 
 

@@ -117,7 +117,7 @@ class Session:
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
-        return explain_graph(graph, registry, job.config.fallback)
+        return explain_graph(graph, registry, job.config.fallback, job.config.memory)
 
     def stages(self, name: str) -> tuple[Stage, ...]:
         """What each stage of compiling a job makes, in order. Traces the job; runs nothing.
@@ -129,7 +129,7 @@ class Session:
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
-        return stages_of(graph, registry, job.config.fallback)
+        return stages_of(graph, registry, job.config.fallback, job.config.memory)
 
     def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
         """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.
@@ -187,7 +187,7 @@ class Session:
             if job.compiled is None:
                 registry = self._registry or default_registry()
                 graph, job.result = _trace(job, registry)
-                job.compiled = CompiledJob(graph, registry, job.config.fallback)
+                job.compiled = CompiledJob(graph, registry, job.config.fallback, job.config.memory)
                 self.status = SessionStatus.RUNNING
             return job.compiled
 

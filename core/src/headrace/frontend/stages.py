@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.compiler.dumps import dump_structure
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
 from headrace.errors import InputError
 from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
 from headrace.graph import JobGraph
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
@@ -51,7 +53,10 @@ class Stage:
 
 
 def stages_of(
-    graph: JobGraph, registry: BackendRegistry, fallback: str | None = None
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: str | None = None,
+    memory: MemoryOptions | None = None,
 ) -> tuple[Stage, ...]:
     """Compile a job, keeping what every stage made. Opens no device.
 
@@ -64,7 +69,8 @@ def stages_of(
         before = stages[-1].structure if stages else None
         stages.append(Stage(name, structure, not _equal(before, structure)))
 
-    compile_job(graph, registry, fallback_of(fallback), watch=keep)
+    options = memory or memory_options_of()
+    compile_job(graph, registry, fallback_of(fallback), watch=keep, memory=options)
     return tuple(stages)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import SessionError
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.compiled_job import CompiledJob
@@ -52,12 +53,14 @@ class JobCache:
         registry: BackendRegistry,
         size: int,
         fallback: str | None,
+        memory: MemoryOptions,
     ) -> None:
         self._file = file
         self._placement = placement
         self._registry = registry
         self._size = size
         self._fallback = fallback
+        self._memory = memory
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._fixed: tuple[str, ...] = ()
@@ -110,7 +113,7 @@ class JobCache:
         self._fixed += tuple(name for name in made.fixed if name not in self._fixed)
         # Room first: the old job and the new one may not fit into memory together.
         self._drop_down_to(self._size - 1)
-        job = CompiledJob(made.graph, self._registry, self._fallback)
+        job = CompiledJob(made.graph, self._registry, self._fallback, self._memory)
         key = job_key(specs, arrays, self._fixed)
         self._jobs[key] = LeasedJob(job, made.fixed, self)
         return key

@@ -9,9 +9,11 @@ from types import TracebackType
 from onnx import ModelProto
 
 from headrace.compiler.decision import PassRun
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import explain_graph
+from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.save_plan import save_plan
 from headrace.frontend.stages import Stage, stages_of
 from headrace.graph import JobGraph
@@ -55,6 +57,7 @@ class Model:
         registry: BackendRegistry,
         jobs: int,
         fallback: str | None = None,
+        memory: MemoryOptions | None = None,
     ) -> None:
         self.name = file.name
         self.device = f"{placement.tag}:{placement.devices[0][1]}"
@@ -64,7 +67,8 @@ class Model:
         self._placement = placement
         self._registry = registry
         self._fallback = fallback
-        self._jobs = JobCache(file, placement, registry, jobs, fallback)
+        self._memory = memory or memory_options_of()
+        self._jobs = JobCache(file, placement, registry, jobs, fallback, self._memory)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once.
@@ -144,7 +148,7 @@ class Model:
         Raises:
             InputError, ModelError: as ``run``. What the device cannot run is in the answer.
         """
-        job = explain_graph(self._graph(feeds), self._registry, self._fallback)
+        job = explain_graph(self._graph(feeds), self._registry, self._fallback, self._memory)
         return explain_nodes(self._file, self.device, job)
 
     def stages_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[Stage, ...]:
@@ -156,7 +160,7 @@ class Model:
         Raises:
             InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
         """
-        return stages_of(self._graph(feeds), self._registry, self._fallback)
+        return stages_of(self._graph(feeds), self._registry, self._fallback, self._memory)
 
     def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
         specs, arrays = self._specs(feeds)
@@ -206,6 +210,8 @@ def load(
     jobs: int = limits.JOBS,
     registry: BackendRegistry | None = None,
     fallback: str | None = None,
+    enable_inplace: bool | None = None,
+    enable_reuse_mem: bool | None = None,
 ) -> Model:
     """Load an ONNX model onto a device.
 
@@ -217,6 +223,7 @@ def load(
         registry: where devices come from; default: the installed plugins.
         fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
             None means what ``HEADRACE_FALLBACK`` says, else ``error``.
+        enable_inplace, enable_reuse_mem: as in ``FunctionConfig``.
 
     Raises:
         InvalidModelError: it is not a model, is damaged, or contradicts itself.
@@ -235,4 +242,5 @@ def load(
     registry.check_index(placement.tag, placement.devices[0][1])
     file = read_model(source, {record.tag for record in registry.records()})
     check_support(file, registry)
-    return Model(file, placement, registry, jobs, fallback)
+    memory = memory_options_of(enable_inplace, enable_reuse_mem)
+    return Model(file, placement, registry, jobs, fallback, memory)
