@@ -101,7 +101,8 @@ def plan_of(path: str, device: str, shapes: Shapes, inplace: bool) -> Plan:
 
 RUN_PEER = """
 import sys, numpy as np, onnxruntime as ort
-path, strategy, pattern, shapes = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "1", eval(sys.argv[4])
+path, strategy, pattern = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "1"
+shapes = eval(sys.argv[4])
 ort.set_default_logger_severity(0)
 options = ort.SessionOptions()
 options.log_severity_level = 3

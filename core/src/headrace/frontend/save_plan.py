@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Compiled, compile_job
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_file import WeightPacker, write_plan_file
 from headrace.frontend.versions import versions_for
 from headrace.graph.job_graph import JobGraph
@@ -25,6 +27,7 @@ def save_plan(
     registry: BackendRegistry,
     fallback: str | None = None,
     fixed: Mapping[str, Array] = MappingProxyType({}),
+    memory: MemoryOptions | None = None,
 ) -> None:
     """Compile a job and write it to a plan file, whole or not at all.
 
@@ -34,13 +37,15 @@ def save_plan(
         registry: where its devices come from.
         fallback: what becomes of ops that their device cannot run; see ``CompiledJob``.
         fixed: values of the inputs that became part of the job.
+        memory: what may be done to save memory; see ``CompiledJob``.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
         PlanError: the file cannot be written.
     """
-    compiled = compile_job(graph, registry, fallback_of(fallback))
+    options = memory or memory_options_of()
+    compiled = compile_job(graph, registry, fallback_of(fallback), memory=options)
     packer = WeightPacker()
     saved = pack(packer, graph, compiled, registry, fixed)
     write_plan_file(Path(path), saved, packer.blobs)

@@ -146,7 +146,7 @@ class Session:
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
-        save_plan(path, graph, registry, job.config.fallback)
+        save_plan(path, graph, registry, job.config.fallback, memory=job.config.memory)
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more.

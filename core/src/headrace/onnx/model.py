@@ -137,7 +137,7 @@ class Model:
         specs, arrays = self._specs(feeds)
         made = specialise(self._file, self._placement, specs, arrays, ops=self._registry)
         fixed = {name: arrays[name] for name in made.fixed}
-        save_plan(path, made.graph, self._registry, self._fallback, fixed)
+        save_plan(path, made.graph, self._registry, self._fallback, fixed, self._memory)
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.
