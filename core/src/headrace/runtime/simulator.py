@@ -1,0 +1,190 @@
+"""``simulate``: a plan run in virtual time, by the same actors, without a device or a thread.
+
+Streams are servers that do their acts one after another; messages between streams take time; what
+may happen in either order happens in the order that a seed says. One seed gives one run, event for
+event, so whatever goes wrong under one can be looked at again. As only the plan is needed, it may
+be for a thousand devices that nobody has.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+from headrace.errors import ProtocolError
+from headrace.ids import ActorId, StreamId
+from headrace.plan import Plan, TaskDesc, TaskKind
+from headrace.runtime.actor import Actor
+from headrace.runtime.commands import Act, Publish, Return
+from headrace.runtime.events import ActDone, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.network import Network
+
+Duration = Callable[[TaskDesc], float]
+"""Virtual seconds that a task takes on its stream."""
+
+
+def one_each(task: TaskDesc) -> float:
+    """A second for every task but those that hand over between the caller and the plan."""
+    return 0.0 if task.kind in (TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT) else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event as an actor got it; the list of them replays the run."""
+
+    time: float
+    actor: ActorId
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An act on its stream, from ``begin`` to ``end`` in virtual seconds."""
+
+    actor: ActorId
+    number: int
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A run that came to its end.
+
+    Attributes:
+        log: every event that was delivered, in order.
+        spans: every act, in the order in which they began.
+        seconds: when the last act ended.
+        most_behind: of each stream, the most acts that waited on it at once.
+    """
+
+    log: tuple[Delivery, ...]
+    spans: tuple[Span, ...]
+    seconds: float
+    most_behind: Mapping[StreamId, int]
+
+
+def simulate(
+    plan: Plan,
+    calls: int = 1,
+    *,
+    duration: Duration = one_each,
+    hop: float = 0.0,
+    jitter: float = 0.0,
+    seed: int = 0,
+) -> Simulation:
+    """Run ``calls`` calls of ``plan``, all announced at time 0.
+
+    Args:
+        plan: a checked plan.
+        calls: how many.
+        duration: how long each task takes; an act takes the sum of its tasks.
+        hop: seconds for a message from one stream to another.
+        jitter: durations and hops are multiplied by a random factor from 1 to 1 + ``jitter``.
+        seed: decides what is random: factors, and the order of what happens at one time.
+
+    Raises:
+        ProtocolError: it stops before all calls are over; says which actors wait, and for what.
+    """
+    return _Simulator(plan, duration, hop, jitter, random.Random(seed)).run(calls)
+
+
+@dataclass(slots=True)
+class _Server:
+    """A stream: what was launched and has not begun, and the act that is under way."""
+
+    waiting: deque[tuple[ActorId, int]] = field(default_factory=deque)
+    is_busy: bool = False
+    most: int = 0
+
+
+class _Simulator:
+    def __init__(
+        self, plan: Plan, duration: Duration, hop: float, jitter: float, draw: random.Random
+    ) -> None:
+        self._plan = plan
+        self._network = Network.of(plan)
+        self._actors = {w.actor_id: Actor.initial(w) for w in self._network.wirings}
+        self._servers = {stream: _Server() for stream in self._network.streams}
+        self._seconds = [sum(duration(plan.tasks[t]) for t in a.tasks) for a in plan.actors]
+        self._hop = hop
+        self._jitter = jitter
+        self._draw = draw
+        self._now = 0.0
+        self._count = count()
+        # (time, tie, number, actor, event): what has one time and one tie comes as it was put.
+        self._agenda: list[tuple[float, float, int, ActorId, Event]] = []
+        self._last: dict[tuple[StreamId, StreamId], tuple[float, float]] = {}
+        self._log: list[Delivery] = []
+        self._spans: list[Span] = []
+
+    def run(self, calls: int) -> Simulation:
+        for source in self._network.sources:
+            for _ in range(calls):
+                self._put(0.0, 0.0, source, CallArrived())
+        while self._agenda:
+            self._now, _, _, actor_id, event = heappop(self._agenda)
+            self._deliver(actor_id, event)
+        self._check_over(calls)
+        most = {stream: server.most for stream, server in self._servers.items()}
+        seconds = max((span.end for span in self._spans), default=0.0)
+        return Simulation(tuple(self._log), tuple(self._spans), seconds, most)
+
+    def _deliver(self, actor_id: ActorId, event: Event) -> None:
+        self._log.append(Delivery(self._now, actor_id, event))
+        stream = self._network.streams[actor_id]
+        if isinstance(event, ActDone):
+            self._servers[stream].is_busy = False
+        actor, commands = self._actors[actor_id].on(event)
+        self._actors[actor_id] = actor
+        for command in commands:
+            match command:
+                case Act(number=number):
+                    server = self._servers[stream]
+                    server.waiting.append((actor_id, number))
+                    server.most = max(server.most, len(server.waiting))
+                case Publish(register=register):
+                    for consumer in actor.wiring.consumers[register]:
+                        self._send(stream, consumer, RegisterReady(register))
+                case Return(register=register):
+                    producer = self._network.producers[register]
+                    self._send(stream, producer, RegisterReturned(register, actor_id))
+        self._begin_next(stream)
+
+    def _begin_next(self, stream: StreamId) -> None:
+        server = self._servers[stream]
+        if server.is_busy or not server.waiting:
+            return
+        actor_id, number = server.waiting.popleft()
+        server.is_busy = True
+        end = self._now + self._seconds[actor_id] * self._factor()
+        self._spans.append(Span(actor_id, number, self._now, end))
+        self._put(end, self._draw.random(), actor_id, ActDone(number))
+
+    def _send(self, sender: StreamId, receiver: ActorId, event: Event) -> None:
+        to = self._network.streams[receiver]
+        arrival = self._now if to == sender else self._now + self._hop * self._factor()
+        # An inbox is a queue: a message never overtakes an earlier one of the same sender.
+        before = self._last.get((sender, to), (0.0, 0.0))
+        slot = max((arrival, self._draw.random()), before)
+        self._last[sender, to] = slot
+        self._put(*slot, receiver, event)
+
+    def _put(self, time: float, tie: float, actor_id: ActorId, event: Event) -> None:
+        heappush(self._agenda, (time, tie, next(self._count), actor_id, event))
+
+    def _factor(self) -> float:
+        return 1.0 + self._jitter * self._draw.random()
+
+    def _check_over(self, calls: int) -> None:
+        behind = [a for a in self._actors.values() if a.finished < calls]
+        if behind:
+            states = "; ".join(map(str, behind[:4]))
+            raise ProtocolError(
+                f"plan {self._plan.name!r} stopped at {self._now} s of virtual time with "
+                f"{len(behind)} of {len(self._actors)} actors short of {calls} acts: {states}"
+            )

@@ -1,0 +1,139 @@
+"""Plans in virtual time: reproducible, overlapping, and never reading what is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_backends import far, near
+
+from headrace.compiler.pipeline import compile_job
+from headrace.errors import ProtocolError
+from headrace.graph import JobGraphBuilder
+from headrace.placement import Placement
+from headrace.plan import Plan
+from headrace.registry import BackendRegistry
+from headrace.runtime.actor import Actor
+from headrace.runtime.commands import Act
+from headrace.runtime.network import Network
+from headrace.runtime.simulator import Simulation, simulate
+from headrace.tensor_spec import TensorSpec
+
+DEVICES = ("near:0", "near:1", "far:0", "far:1")
+SPEC = TensorSpec((2,), "float32")
+
+
+def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]]) -> Plan:
+    """Op n on ``places[n]`` adds up the results that ``reads[n]`` names; -1 is the input."""
+    builder = JobGraphBuilder("random", Placement.of_device(places[0]))
+    made = {-1: builder.input("x", SPEC)}
+    for number, (place, read) in enumerate(zip(places, reads, strict=True)):
+        with builder.placed(Placement.of_device(place)):
+            total = made[read[0]]
+            for other in (*read[1:], -1):
+                (total,) = builder.op("add", [total, made[other]])
+        made[number] = total
+    builder.output("y", made[len(places) - 1])
+    registry = BackendRegistry.from_modules({"near": near(), "far": far()})
+    return compile_job(builder.finish(), registry).plan
+
+
+def with_slots(plan: Plan, slots: int) -> Plan:
+    """The same plan whose registers between actors hold ``slots`` pieces."""
+    crossing = {r for actor in plan.actors for r in actor.produced}
+    registers = tuple(
+        replace(r, slots=slots if i in crossing else 1) for i, r in enumerate(plan.registers)
+    )
+    return replace(plan, registers=registers)
+
+
+def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:
+    """Pieces are written before they are read, and read by all before their slot is reused."""
+    span = {(s.actor, s.number): s for s in run.spans}
+    assert len(span) == len(run.spans) == len(plan.actors) * calls
+    producer = {r: a for a, actor in enumerate(plan.actors) for r in actor.produced}
+    for reader, actor in enumerate(plan.actors):
+        for register in actor.consumed:
+            writer, slots = producer[register], plan.registers[register].slots
+            for number in range(calls):
+                assert span[writer, number].end <= span[reader, number].begin
+                if number >= slots:
+                    assert span[reader, number - slots].end <= span[writer, number].begin
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Up to six ops on any of four devices, each reading up to three of those before it."""
+    count = draw(st.integers(1, 6))
+    places = draw(st.lists(st.sampled_from(DEVICES), min_size=count, max_size=count))
+    reads = [
+        draw(st.lists(st.integers(-1, n - 1), min_size=1, max_size=3, unique=True))
+        for n in range(count)
+    ]
+    return with_slots(plan_of(places, reads), draw(st.integers(1, 3)))
+
+
+@given(plans(), st.integers(0, 999), st.floats(0, 2), st.floats(0, 3))
+@settings(max_examples=120, deadline=None)
+def test_no_order_of_events_breaks_a_plan(plan: Plan, seed: int, hop: float, jitter: float) -> None:
+    """Whatever is slow, every call comes to its end and no register is touched too early."""
+    run = simulate(plan, 4, hop=hop, jitter=jitter, seed=seed)
+    check_no_hazard(plan, run, 4)
+
+
+@given(plans(), st.integers(0, 999))
+@settings(max_examples=30, deadline=None)
+def test_a_seed_is_a_run(plan: Plan, seed: int) -> None:
+    """The same seed gives the same events; delivering these to new actors gives the same acts."""
+    run = simulate(plan, 3, hop=0.1, jitter=1, seed=seed)
+    assert simulate(plan, 3, hop=0.1, jitter=1, seed=seed) == run
+    actors = {w.actor_id: Actor.initial(w) for w in Network.of(plan).wirings}
+    acts = set()
+    for delivery in run.log:
+        actors[delivery.actor], commands = actors[delivery.actor].on(delivery.event)
+        acts |= {(delivery.actor, c.number) for c in commands if isinstance(c, Act)}
+    assert acts == {(s.actor, s.number) for s in run.spans}
+
+
+def test_copies_overlap_with_work_when_there_is_room_for_two() -> None:
+    """Three stages of a second: a hundred pieces take 102 seconds; with one slot, twice as long."""
+    plan = plan_of(["far:0"], [[-1]])
+    assert len(plan.actors) == 5  # push, to the device, work, from the device, pull
+    assert simulate(with_slots(plan, 2), 100).seconds == 102
+    assert simulate(plan, 100).seconds > 190
+
+
+def test_independent_streams_run_side_by_side() -> None:
+    """Two ops on two devices that wait for nobody take the time of one."""
+    plan = plan_of(["far:0", "far:1", "near:0"], [[-1], [-1], [0, 1]])
+    run = simulate(plan)
+    works = [
+        s for s in run.spans if plan.tasks[plan.actors[s.actor].tasks[0]].kind.value == "compute"
+    ]
+    first, second = works[:2]
+    assert (first.begin, first.end) == (second.begin, second.end)
+
+
+def test_messages_take_their_time() -> None:
+    """Every stream that a piece comes to adds a hop."""
+    plan = plan_of(["far:0"], [[-1]])
+    assert simulate(plan, hop=0.5).seconds == 3 + 4 * 0.5
+
+
+def test_a_plan_that_waits_for_itself_is_said_to() -> None:
+    """Naming the actors and what they wait for, instead of a run that never ends."""
+    plan = with_slots(plan_of(["near:0", "far:0"], [[-1], [0]]), 0)
+    with pytest.raises(ProtocolError, match=r"stopped at 0.0 s .* short of 1 acts: Actor"):
+        simulate(plan)
+
+
+def test_pieces_wait_where_the_work_is_slow() -> None:
+    """Back-pressure: no stream is ever asked for more than its registers hold."""
+    plan = with_slots(plan_of(["far:0", "near:0"], [[-1], [0]]), 2)
+    run = simulate(plan, 50, hop=0.01, seed=3)
+    pushes = {a for a, actor in enumerate(plan.actors) if not actor.consumed}
+    behind = {plan.actors[a].stream_id for a in range(len(plan.actors)) if a not in pushes}
+    assert all(run.most_behind[stream] <= 2 * 2 for stream in behind)
