@@ -29,7 +29,7 @@ class CopiesWords(LateContext):
 
 
 class ReadsTooSoon(LateContext):
-    """A copy to the host reads when it is enqueued."""
+    """A copy to the host reads when it is enqueued; as in ROCm/pytorch #3194."""
 
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         data = self.cells(source).copy()
@@ -54,7 +54,7 @@ class NeverWaits(LateContext):
 
 
 class ReusesEvents(LateContext):
-    """Events come from a ring of eight, shared by the streams of a device."""
+    """Events come from a ring of eight for all streams; as in PaddlePaddle/Paddle #58347."""
 
     rings: dict[int, list[LateEvent]] = {}  # noqa: RUF012
     next = 0
@@ -69,7 +69,7 @@ class ReusesEvents(LateContext):
 
 
 class SynchronizesTooLittle(LateContext):
-    """The last piece of work is still under way when ``synchronize`` returns."""
+    """The last piece of work is not done on return; as in PaddlePaddle/Paddle #53400."""
 
     def synchronize(self) -> None:
         last = self.queue.pop() if self.queue else None

@@ -23,6 +23,7 @@ from buggy_kernels import (
     Overlaps,
     RoundsToHalf,
     StoresVectors,
+    TrustsItsScratch,
     WorksInItsInput,
     counting_differently,
 )
@@ -129,6 +130,9 @@ BUGS = {
     "works-in-its-input": Bug(
         late(kernel=WorksInItsInput),
         ("multi_device::test_each_device_gives_the_same_answer[softmax-two]",),
+    ),
+    "trusts-its-scratch": Bug(
+        late(kernel=TrustsItsScratch), ("layouts::test_scratch_memory_is_used_as_it_is",)
     ),
     "clears-first": Bug(late(kernel=ClearsFirst), ("in_place::test_in_place[add]",)),
     "overlaps": Bug(late(allocator=Overlaps), ("allocator::test_buffers_are_independent",)),

@@ -69,6 +69,8 @@ def run_fenced(
 ) -> tuple[Array, ...]:
     """Run the device's own kernel for ``case`` on fenced buffers, at odd multiples of alignment.
 
+    Its workspace is fenced too, and full of noise: what lay there before is nobody's business.
+
     Args:
         opened: the device.
         case: what to run.
@@ -78,7 +80,7 @@ def run_fenced(
         the outputs.
 
     Raises:
-        AssertionError: the kernel wrote beside its outputs, or wrote to an input.
+        AssertionError: the kernel wrote beside its outputs or its workspace, or to an input.
         UnsupportedError: the device has no kernel for it.
     """
     call = call_of(case)
@@ -93,7 +95,8 @@ def run_fenced(
         shared = inputs[in_place[index]] if index in in_place else None
         # Nothing that was written leaves noise behind, which no oracle computes.
         outputs.append(shared or Fence(opened, _noise(spec.nbytes), step * (2 * index + 1)))
-    _launch(opened, call, inputs, outputs)
+    for workspace in _launch(opened, call, inputs, outputs):
+        workspace.read()
     for index, (fence, array) in enumerate(zip(inputs, given, strict=True)):
         if fence is None or array is None or index in in_place.values():
             continue
@@ -107,11 +110,21 @@ def run_fenced(
 
 def _launch(
     opened: OpenedDevice, call: OpCall, inputs: list[Fence | None], outputs: list[Fence]
-) -> None:
+) -> list[Fence]:
+    """Run the call; returns its workspace, if it has one."""
+    step = opened.backend.allocator.alignment_bytes
+    workspaces: list[Fence] = []
+
+    def scratch(nbytes: int) -> Buffer:
+        workspaces.append(Fence(opened, _noise(nbytes), step))
+        return workspaces[0].buffer
+
     context = opened.compute()
     read = [None if fence is None else fence.buffer for fence in inputs]
-    opened.bind_call(context, call, read, [fence.buffer for fence in outputs])()
+    written = [fence.buffer for fence in outputs]
+    opened.bind_call(context, call, read, written, scratch)()
     context.synchronize()
+    return workspaces
 
 
 def _bytes(array: Array) -> Array:

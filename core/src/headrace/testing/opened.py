@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -117,8 +117,15 @@ class OpenedDevice:
         call: OpCall,
         inputs: Sequence[Buffer | None],
         outputs: Sequence[Buffer],
+        scratch: Callable[[int], Buffer] | None = None,
     ) -> Launch:
         """The device's own kernel for a checked call, bound to buffers; None for absent inputs.
+
+        Args:
+            context: the stream to run on.
+            call: the call.
+            inputs, outputs: in schema order.
+            scratch: gives memory for a workspace of so many bytes; default: ``allocate``.
 
         Raises:
             UnsupportedError: it has none.
@@ -131,7 +138,7 @@ class OpenedDevice:
             )
         kernel = entry.create(call)
         nbytes = kernel.workspace_bytes()
-        workspace = self.allocate(nbytes) if nbytes else None
+        workspace = (scratch or self.allocate)(nbytes) if nbytes else None
         return kernel.bind(context, inputs, outputs, workspace)
 
     def close(self) -> None:

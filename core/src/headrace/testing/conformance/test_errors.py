@@ -6,9 +6,7 @@ test offers some of its kernels, or one that fails.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -39,6 +37,7 @@ from headrace.placement import Placement
 from headrace.registry import Backend, BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
+from headrace.testing.cases import all_cases
 from headrace.testing.run import call_of, run_op
 
 pytestmark = pytest.mark.conformance("errors")
@@ -115,13 +114,11 @@ def test_a_dtype_without_a_kernel_is_named(device: str, backend: Backend, dtype:
 def gaps(backend: Backend) -> dict[tuple[str, str], Case]:
     """A case for each op and dtype of the suite for which the device has no kernel."""
     found: dict[tuple[str, str], Case] = {}
-    package = import_module("headrace.testing.conformance")
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        for case in getattr(import_module(module.name), "CASES", ()):
-            call = call_of(case)
-            if backend.kernels.select(call) is None:
-                first = next((spec for spec in call.inputs if spec is not None), call.outputs[0])
-                found.setdefault((case.op, first.dtype.name), case)
+    for case in all_cases():
+        call = call_of(case)
+        if backend.kernels.select(call) is None:
+            first = next((spec for spec in call.inputs if spec is not None), call.outputs[0])
+            found.setdefault((case.op, first.dtype.name), case)
     return found
 
 

@@ -6,9 +6,7 @@ reads an element before it writes the one that takes its place.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,8 +14,8 @@ import pytest
 from headrace.ops import OPS, Op, get_op
 from headrace.registry import Backend
 from headrace.tensor_spec import Array
-from headrace.testing import conformance
 from headrace.testing.case import Case
+from headrace.testing.cases import all_cases
 from headrace.testing.fenced import run_fenced
 from headrace.testing.opened import OpenedDevice
 from headrace.testing.run import call_of, compare
@@ -69,10 +67,7 @@ MORE = (
 
 def cases(op: str) -> Iterator[Case]:
     """Every case of ``op`` in the suite."""
-    yield from (case for case in MORE if case.op == op)
-    for module in pkgutil.iter_modules(conformance.__path__, f"{conformance.__name__}."):
-        listed = getattr(import_module(module.name), "CASES", ())
-        yield from (case for case in listed if case.op == op)
+    yield from (case for case in (*MORE, *all_cases()) if case.op == op)
 
 
 @pytest.mark.parametrize("op", PROPOSING)

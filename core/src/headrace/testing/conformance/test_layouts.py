@@ -15,6 +15,7 @@ import pytest
 
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
+from headrace.testing.cases import all_cases
 from headrace.testing.fenced import Fence, run_fenced
 from headrace.testing.opened import OpenedDevice
 from headrace.testing.run import call_of, compare
@@ -107,8 +108,25 @@ def test_a_kernel_keeps_to_its_output(opened: OpenedDevice, op: str) -> None:
     check(opened, *cases)
 
 
+def test_scratch_memory_is_used_as_it_is(device: str, opened: OpenedDevice) -> None:
+    """Each case whose kernel asks for a workspace gets one full of noise, and keeps to it."""
+    tried = 0
+    for case in all_cases():
+        call = call_of(case)
+        entry = opened.backend.kernels.select(call)
+        if entry is not None and entry.create(call).workspace_bytes():
+            # A device of its own for each, so that memory does not pile up; it stays open.
+            with OpenedDevice(device) as one:
+                compare(case, run_fenced(one, case), f"on {device}")
+            tried += 1
+    if not tried:
+        pytest.skip(f"no kernel of device {opened.backend.tag!r} asks for a workspace")
+
+
 def test_tensors_lie_side_by_side(opened: OpenedDevice) -> None:
     """Five results in one chunk, one right behind the other, as a plan places them."""
+    if not opened.backend.kernels.entries("add"):
+        pytest.skip(f"device {opened.backend.tag!r} has no kernel for add")
     sizes, step = (1, 5, 300, 17, 2), opened.backend.allocator.alignment_bytes
     starts, total = [], 0
     for size in sizes:
@@ -116,8 +134,6 @@ def test_tensors_lie_side_by_side(opened: OpenedDevice) -> None:
         total += -(-size * 4 // step) * step
     chunk, context = opened.allocate(total), opened.compute()
     buffers = [chunk.view(start, 4 * n) for start, n in zip(starts, sizes, strict=True)]
-    if not opened.backend.kernels.entries("add"):
-        pytest.skip(f"device {opened.backend.tag!r} has no kernel for add")
     arrays = [numbered((size,)) + size for size in sizes]
     # The last one first: a write that reaches over the end would be over what is there already.
     for buffer, array in reversed(list(zip(buffers, arrays, strict=True))):
