@@ -52,7 +52,7 @@ def with_slots(plan: Plan, slots: int) -> Plan:
 
 def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:
     """Pieces are written before they are read, and read by all before their slot is reused."""
-    span = {(s.actor, s.number): s for s in run.spans}
+    span = {(int(s.actor), s.number): s for s in run.spans}
     assert len(span) == len(run.spans) == len(plan.actors) * calls
     producer = {r: a for a, actor in enumerate(plan.actors) for r in actor.produced}
     for reader, actor in enumerate(plan.actors):
