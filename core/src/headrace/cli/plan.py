@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     help="Show what one stage of compiling made, not the plan that came of it; "
     "'all': every stage; 'changes': what each pass took away and brought.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the plan to FILE as a web page to look at: ops, streams, memory over time.",
+)
 def plan(
     model: Path,
     device: str,
@@ -29,6 +35,7 @@ def plan(
     inputs: Sequence[str],
     dims: Sequence[str],
     stage: str | None,
+    html: Path | None,
 ) -> None:
     """Show the plan of an ONNX MODEL: actors, their tasks, memory, and passes of plugins.
 
@@ -46,6 +53,11 @@ def plan(
         arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         specs = specs_for(loaded, arrays, dims)
         feeds: dict[str, TensorSpec | Array] = {**specs, **arrays}
+        if html is not None:
+            html.write_text(loaded.plan_page(feeds), "utf-8")
+            click.echo(f"wrote {escape(str(html))}", err=True)
+            if stage is None:
+                return
         if stage is not None:
             from headrace.frontend.stages import stage_text
 

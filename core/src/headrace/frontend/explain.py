@@ -10,6 +10,7 @@ from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.pipeline import compile_job, prepare
+from headrace.device import KernelEntry
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.graph.job_graph import JobGraph
@@ -179,12 +180,16 @@ def _constant_bytes(plan: Plan) -> int:
 
 
 def _kernels(decision: Decision, registry: BackendRegistry) -> tuple[str, ...]:
-    if not decision.kernels:
-        return ()
-    backend = registry.backend(decision.placed.tag)
-    origin = backend.distribution or backend.tag
-    texts = [f"{origin}: {op} for {entry.match}" for op, entry in decision.kernels]
+    texts = [kernel_text(op, e, decision.placed, registry) for op, e in decision.kernels]
     return tuple(dict.fromkeys(texts))
+
+
+def kernel_text(
+    op: str, entry: KernelEntry, placement: Placement, registry: BackendRegistry
+) -> str:
+    """What runs an op: package, op, and what the kernel matches."""
+    backend = registry.backend(placement.tag)
+    return f"{backend.distribution or backend.tag}: {op} for {entry.match}"
 
 
 def _dtype(decision: Decision) -> str:

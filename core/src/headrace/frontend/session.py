@@ -19,6 +19,7 @@ from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.save_plan import save_plan
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
+from headrace.frontend.plan_page import plan_page
 from headrace.frontend.stages import Stage, stages_of
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
@@ -113,11 +114,7 @@ class Session:
             DeviceError: a device cannot be used at all.
             SessionError: the session is closed.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        return explain_graph(graph, registry, job.config.fallback, job.config.memory)
+        return explain_graph(*self._traced(name))
 
     def stages(self, name: str) -> tuple[Stage, ...]:
         """What each stage of compiling a job makes, in order. Traces the job; runs nothing.
@@ -125,11 +122,7 @@ class Session:
         Raises:
             JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        return stages_of(graph, registry, job.config.fallback, job.config.memory)
+        return stages_of(*self._traced(name))
 
     def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
         """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.
@@ -142,11 +135,15 @@ class Session:
             PlanError: the file cannot be written.
             SessionError: the session is closed.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        save_plan(path, graph, registry, job.config.fallback, memory=job.config.memory)
+        save_plan(path, *self._traced(name))
+
+    def plan_page(self, name: str) -> str:
+        """The plan of a job as one HTML document: ops, streams, memory. Runs nothing.
+
+        Raises:
+            JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
+        """
+        return plan_page(*self._traced(name))
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more.
@@ -169,6 +166,14 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _traced(self, name: str) -> tuple[JobGraph, BackendRegistry, str | None]:
+        """The graph of a job, and what it is compiled with."""
+        check_not_tracing(name)
+        job = self._job(name)
+        registry = self._registry or default_registry()
+        graph, _ = _trace(job, registry)
+        return graph, registry, job.config.fallback
 
     def _job(self, name: str) -> _Job:
         self._check_open()

@@ -14,6 +14,7 @@ from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import explain_graph
 from headrace.frontend.memory_options import memory_options_of
+from headrace.frontend.plan_page import plan_page
 from headrace.frontend.save_plan import save_plan
 from headrace.frontend.stages import Stage, stages_of
 from headrace.graph import JobGraph
@@ -161,6 +162,23 @@ class Model:
             InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
         """
         return stages_of(self._graph(feeds), self._registry, self._fallback, self._memory)
+
+    def plan_page(self, feeds: Mapping[str, TensorSpec | Array]) -> str:
+        """The plan for these inputs as one HTML document: ops, streams, memory.
+
+        It needs no network and no other file. No device is opened; equal models and inputs give
+        equal texts.
+
+        Args:
+            feeds: as for ``plan_for``.
+
+        Raises:
+            InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
+
+        Example:
+            ``Path("plan.html").write_text(model.plan_page({"x": array}), "utf-8")``
+        """
+        return plan_page(self._graph(feeds), self._registry, self._fallback)
 
     def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
         specs, arrays = self._specs(feeds)
