@@ -39,7 +39,8 @@ def plan(
 ) -> None:
     """Show the plan of an ONNX MODEL: actors, their tasks, memory, and passes of plugins.
 
-    The plan is for one set of input shapes; --dim and --input choose it. Nothing runs.
+    The plan is for one set of input shapes; --dim and --input choose it. Nothing runs. --html
+    writes a page instead of the text; docs/plan.md says how to read both.
 
     Stages, in order: building, remove_dead_ops, merge_equal_ops, cancel_moves, fold_normalization,
     remove_what_is_left, shard_ops, then TAG.PASS for passes of plugins, lower_ops, op_graph,

@@ -17,9 +17,9 @@ from headrace.frontend.config import FunctionConfig
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
+from headrace.frontend.plan_page import plan_page
 from headrace.frontend.save_plan import save_plan
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
-from headrace.frontend.plan_page import plan_page
 from headrace.frontend.stages import Stage, stages_of
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder

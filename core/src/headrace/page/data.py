@@ -14,7 +14,7 @@ from typing import Any
 from headrace.page.graph import COPIES, op_graph
 from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes
-from headrace.plan import Plan, TaskDesc, TaskKind
+from headrace.plan import OP_KINDS, Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
 
 FORMAT = 1
@@ -110,12 +110,12 @@ def _tasks(plan: Plan, notes: Mapping[str, OpNote], strings: _Strings) -> dict[s
         name: []
         for name in (
             "name", "kind", "op", "device", "attrs", "sbp", "location", "how", "kernel", "why",
-            "part_of", "job", "actor", "inputs", "outputs", "workspace",
+            "part_of", "job", "actor", "inputs", "outputs", "over", "workspace",
         )
     }  # fmt: skip
     for task in plan.tasks:
         call = task.call
-        note = notes.get(task.name, nothing) if task.kind is TaskKind.COMPUTE else nothing
+        note = notes.get(task.name, nothing) if task.kind in OP_KINDS else nothing
         attrs = "" if call is None else "\n".join(f"{k} = {v}" for k, v in call.attrs.items())
         for name, value in (
             ("name", task.name),
@@ -133,10 +133,16 @@ def _tasks(plan: Plan, notes: Mapping[str, OpNote], strings: _Strings) -> dict[s
             ("actor", task.actor),
             ("inputs", [-1 if register is None else register for register in task.inputs]),
             ("outputs", list(task.outputs)),
+            ("over", [[task.inputs[i], task.outputs[o]] for i, o in _shared(task)]),
             ("workspace", -1 if task.workspace is None else task.workspace),
         ):
             columns[name].append(value)
     return columns
+
+
+def _shared(task: TaskDesc) -> tuple[tuple[int, int], ...]:
+    """Positions of an input and an output that are the same bytes."""
+    return ((0, 0),) if task.kind is TaskKind.VIEW else task.in_place
 
 
 def _registers(plan: Plan, strings: _Strings) -> dict[str, list[Any]]:

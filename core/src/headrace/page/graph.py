@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headrace.ids import RegisterId
 from headrace.page.layers import draw
 from headrace.plan import Plan, TaskKind
 
@@ -30,12 +31,13 @@ def op_graph(plan: Plan) -> dict[str, Any]:
         "x": drawing.x,
         "y": drawing.y,
         "wires": [end for wire in drawing.wires for end in wire],
+        "far": drawing.far,
         "width": drawing.width,
         "height": drawing.height,
     }
 
 
-def _sources(plan: Plan, makers: Mapping[int, int], position: int) -> Iterator[int]:
+def _sources(plan: Plan, makers: Mapping[RegisterId, int], position: int) -> Iterator[int]:
     """The tasks whose results a task reads, seen through copies; constants have none."""
     for register in plan.tasks[position].inputs:
         maker = None if register is None else makers.get(register)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import log
 
 NODE_WIDTH, NODE_HEIGHT = 168, 40
 GAP_X, GAP_Y = 28, 30
@@ -22,6 +23,9 @@ GUTTER = 90
 ASPECT = 1.7
 """Width to height that columns aim at: that of a screen."""
 
+SHORTEST = 6
+"""Rows that a column has at least."""
+
 SWEEPS = 8
 LARGE = 4000
 """From so many points on, half the sweeps must do."""
@@ -31,7 +35,8 @@ LARGE = 4000
 class Drawing:
     """Where points are, in pixels at scale 1; ``wires`` are pairs of points.
 
-    The first points are the nodes, by their middle; what follows are bends.
+    The first points are the nodes, by their middle; what follows are bends. The last ``far`` wires
+    lead straight from node to node, past everything between.
     """
 
     x: list[int]
@@ -39,6 +44,7 @@ class Drawing:
     wires: list[tuple[int, int]]
     width: int
     height: int
+    far: int = 0
 
 
 def draw(count: int, edges: Sequence[tuple[int, int]]) -> Drawing:
@@ -222,6 +228,7 @@ def _fold(graph: _Graph, x: list[float]) -> Drawing:
                 gone[there] = _lead(drawing, source, path)
             drawing.wires.append((_bend(drawing, gone[there], xs[target], -8), target))
     drawing.wires += graph.far
+    drawing.far = len(graph.far)
     return drawing
 
 
@@ -240,13 +247,33 @@ def _bend(drawing: Drawing, source: int, x: int, y: int) -> int:
 
 
 def _columns(graph: _Graph, x: list[float], step: int) -> list[range]:
-    """Rows of each column: cut near even shares, where the fewest wires go on."""
-    rows = len(graph.rows)
-    width = max(x) - min(x) + NODE_WIDTH + GUTTER
-    count = max(1, min(rows // 6, round((ASPECT * rows * step / width) ** 0.5)))
-    if count == 1:
-        return [range(rows)]
+    """Rows of each column: as many columns as come nearest to the shape of a screen."""
+    extents = [
+        (min(x[p] - graph.gap(p) for p in row), max(x[p] + graph.gap(p) for p in row))
+        for row in graph.rows
+    ]
+
+    def misfit(columns: list[range]) -> float:
+        width = sum(
+            max(extents[row][1] for row in rows) - min(extents[row][0] for row in rows) + GUTTER
+            for rows in columns
+        )
+        return abs(log(width / (ASPECT * step * max(map(len, columns)))))
+
     wires = [sum(len(graph.down[point]) for point in row) for row in graph.rows]
+    most = max(1, len(graph.rows) // SHORTEST)
+    counts = sorted({min(most, round(1.15**power)) for power in range(60)})
+    return min((_cut(wires, count) for count in counts), key=misfit)
+
+
+def _cut(wires: Sequence[int], count: int) -> list[range]:
+    """Rows in ``count`` columns: cut near even shares, where the fewest wires go on.
+
+    Args:
+        wires: how many leave each row downwards.
+        count: how many columns.
+    """
+    rows = len(wires)
     cuts = [0]
     share = rows / count
     for number in range(1, count):

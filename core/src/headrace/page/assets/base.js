@@ -44,8 +44,9 @@ const shape = (register) => {
   return inside ? inside.replaceAll(", ", "×") : "scalar";
 };
 
+const OP_KINDS = new Set(["compute", "view"]);
 const isCopy = (task) => text(tasks.kind[task]).startsWith("copy");
-const isOp = (task) => tasks.op[task] !== tasks.kind[task];
+const isOp = (task) => OP_KINDS.has(text(tasks.kind[task]));
 const extent = (register) =>
   registers.stride[register] * (registers.slots[register] - 1) + registers.bytes[register];
 const streamOf = (task) => lanes.streams[lanes.lane[tasks.actor[task]]];

@@ -12,6 +12,7 @@ function pick(what, index) {
       ...{ task: taskDetails, register: registerDetails, actor: actorDetails }[what](index));
     details.scrollTop = 0;
   }
+  keepAddress();
   for (const view of Object.values(views)) view.redraw();
 }
 
@@ -54,7 +55,7 @@ function taskDetails(task) {
     facts(["device", text(tasks.device[task])], ["stream", streamOf(task)],
       ["launched", make("span", {}, `task ${count(task)}, by `, actorLink(tasks.actor[task]))],
       ["job", kind === "user" ? job : `${job} (${kind})`],
-      ["lies as", text(tasks.sbp[task])], ["written at", text(tasks.location[task])]),
+      ["SBP", text(tasks.sbp[task])], ["written at", text(tasks.location[task])]),
     ...(text(tasks.how[task]) ? [heading("How it runs"), facts(["by", text(tasks.how[task])],
       ["kernel", text(tasks.kernel[task])], ["part of", text(tasks.part_of[task])], ["why", why])] : []),
     ...(attributes ? [heading("Attributes"),
@@ -64,6 +65,8 @@ function taskDetails(task) {
       }))] : []),
     ...(tasks.inputs[task].length ? [heading("Reads"), list(tasks.inputs[task], registerRow)] : []),
     ...(tasks.outputs[task].length ? [heading("Writes"), list(tasks.outputs[task], registerRow)] : []),
+    ...(tasks.over[task].length ? [heading(text(tasks.kind[task]) === "view" ? "Is a view of" : "Written over"),
+      list(tasks.over[task], ([input]) => registerRow(input))] : []),
     ...(tasks.workspace[task] >= 0 ? [heading("Scratch"), list([tasks.workspace[task]], registerRow)] : []),
   ];
 }
@@ -87,7 +90,8 @@ function registerDetails(register) {
 function actorDetails(actor) {
   const chain = lanes.tasks[actor];
   const credits = (register) => make("li", {}, link(registers.name[register], () => show("register", register)),
-    make("small", { textContent: `${plural(registers.slots[register], "credit")} · ${bytes(registers.bytes[register])}` }));
+    make("small", { textContent: `${plural(registers.slots[register], "credit")} · ` +
+      (registers.bytes[register] ? bytes(registers.bytes[register]) : "no bytes, order only") }));
   return [
     ...title(`actor ${actor}`, `${plural(chain.length, "task")} launched as one chain`),
     facts(["stream", lanes.streams[lanes.lane[actor]]],

@@ -12,7 +12,7 @@ views.ops = new View(byId("ops"), {
 views.streams = new View(byId("streams"), {
   axes: "x",
   label: "Actors on streams. Arrow keys move, plus and minus zoom, 0 shows all.",
-  world: () => ({ width: lanes.steps, height: lanes.streams.length * LANE + 20, most: 160, full: 110 }),
+  world: () => (layLanes(), { width: lanes.steps, height: lanes.streams.length * LANE + 20, most: 160, full: 110 }),
   pad: { left: LABELS, top: AXIS, right: 24, bottom: 64 },
   draw: drawStreams, hit: hitStreams, hover: hoverStreams,
   pick: (hit) => (!hit ? pick(null) : hit.task >= 0 ? pick("task", hit.task) : pick("actor", hit.actor)),
@@ -36,12 +36,18 @@ function open(name) {
     byId(tab.dataset.view).hidden = !selected;
   }
   hideTip();
-  history.replaceState(null, "", `#${name}`);
+  keepAddress();
   const view = views[name];
   if (view) {
     view.settle();
     view.draw();
   }
+}
+
+/** The address names what is seen, so that it can be sent to somebody. */
+function keepAddress() {
+  const name = current === "memory" ? registers.name[picked.register] : tasks.name[picked.task];
+  history.replaceState(null, "", `#${current}${name === undefined ? "" : `=${encodeURIComponent(name)}`}`);
 }
 
 /** Picks a thing and brings it into the middle of the view that is open. */
@@ -102,6 +108,10 @@ byId("streams").append(make("div", { className: "bar" }, "each task takes one st
 memoryBar.append(...memoryKeys());
 byId("memory").append(memoryBar);
 drawOverview();
-const asked = location.hash.slice(1).split("=");
-open(byId(asked[0])?.matches("section") ? asked[0] : "overview");
+const [askedView, askedName] = decodeURIComponent(location.hash.slice(1)).split(/=(.*)/s);
+open(byId(askedView)?.matches("section") ? askedView : "overview");
+if (askedName) {
+  const [what, names] = askedView === "memory" ? ["register", registers.name] : ["task", tasks.name];
+  if (names.includes(askedName)) show(what, names.indexOf(askedName));
+}
 document.documentElement.dataset.ready = String(taskCount);

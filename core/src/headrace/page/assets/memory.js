@@ -3,10 +3,17 @@
 const GRAPH = 96;
 const LEFT = 92;
 const HEAD = 34;
+const ALIGNED_AWAY = 65536; // below, what alignment adds says more than the plan
 const memory = { chunk: 0, weights: false, hover: -1 };
 memory.chunk = chunks.reduce((best, chunk, number) => (chunk.peak > chunks[best].peak ? number : best), 0);
 const registersOf = Array.from(chunks, () => []);
 registers.chunk.forEach((chunk, register) => { if (registers.first[register] >= 0) registersOf[chunk].push(register); });
+
+/** Where a rectangle ends: at the task that writes over it, else after the last that reads it. */
+const endOf = Int32Array.from(registers.last, (last) => last + 1);
+for (const pairs of tasks.over) {
+  for (const [under, over] of pairs) endOf[under] = Math.min(endOf[under], registers.first[over]);
+}
 
 /** Offsets that are drawn: all of the chunk, or what is left without weights. */
 function range() {
@@ -16,16 +23,23 @@ function range() {
   return start < chunk.bytes ? [start, chunk.bytes] : [0, Math.max(1, chunk.bytes)];
 }
 
-/** Neighbours in the plan get hues that lie apart; lightness and chroma stay quiet. */
-function registerColour(register, alpha) {
-  if (registers.constant[register]) return fade(colours.weights, alpha);
-  const hue = (register * 137.508) % 360;
-  return `hsl(${hue.toFixed(0)} ${colours.dark ? "34% 56%" : "38% 58%"} / ${alpha})`;
+/** What is born after each other gets hues that lie apart; lightness and chroma stay quiet. */
+const hues = new Float32Array(registers.name.length);
+for (const inside of registersOf) {
+  inside.sort((a, b) => registers.first[a] - registers.first[b] || a - b);
+  inside.filter((register) => !registers.constant[register]).forEach((register, place) => {
+    hues[register] = (205 + place * 137.508) % 360;
+  });
+}
+function registerColour(register, focus) {
+  if (registers.constant[register]) return colours.weights;
+  const tone = colours.dark ? (focus ? "46% 62%" : "30% 50%") : focus ? "48% 62%" : "40% 74%";
+  return `hsl(${hues[register].toFixed(0)} ${tone})`;
 }
 
 function frame() {
   const { height } = views.memory;
-  return { top: HEAD + GRAPH + 26, bottom: height - 62 };
+  return { top: HEAD + GRAPH + 26, bottom: height - memoryBar.offsetHeight - 24 };
 }
 
 function drawMemory(context) {
@@ -54,11 +68,11 @@ function drawMemory(context) {
 
 function drawRegister(context, register, tx, sx, yOf, focus) {
   const x = tx + registers.first[register] * sx;
-  const wide = Math.max(1, (registers.last[register] - registers.first[register] + 1) * sx);
+  const wide = Math.max(1, (endOf[register] - registers.first[register]) * sx);
   const y1 = yOf(registers.offset[register]);
   const y0 = yOf(registers.offset[register] + extent(register));
   const high = Math.max(0.75, y1 - y0);
-  context.fillStyle = registerColour(register, focus ? 1 : 0.72);
+  context.fillStyle = registerColour(register, focus);
   context.fillRect(x, y0, Math.max(0.75, wide - (wide > 4 ? 1 : 0)), high - (high > 4 ? 1 : 0));
   if (focus) {
     context.strokeStyle = colours.ink;
@@ -125,10 +139,10 @@ function drawAxes(context, chunk, yOf, low, high) {
   context.textAlign = "right";
   const base = HEAD + GRAPH;
   context.fillText(bytes(chunk.peak), LEFT - 8, Math.max(HEAD + 6, base - (chunk.peak / Math.max(planned, chunk.peak, 1)) * (GRAPH - 8)));
-  context.fillText("0", LEFT - 8, base - 2);
+  if (chunk.peak * 5 > planned) context.fillText("0", LEFT - 8, base - 2);
   const wish = (high - low) / Math.max(2, Math.floor((bottom - top) / 64));
   const step = 2 ** Math.ceil(Math.log2(Math.max(1, wish)));
-  for (let offset = Math.ceil(low / step) * step; offset <= high; offset += step) {
+  for (let offset = low; offset <= high; offset += step) {
     const y = yOf(offset);
     context.fillStyle = colours.dim;
     context.fillText(bytes(offset - low), LEFT - 8, y);
@@ -152,7 +166,7 @@ function drawAxes(context, chunk, yOf, low, high) {
   context.fillText("live", 14, HEAD + GRAPH / 2);
   drawTicks(context, { from: LEFT, width, scale: sx, shift: tx, y: 12, last: taskCount, name: "" });
   context.fillText("task", 14, 12);
-  const ratio = chunk.peak ? ` (${(planned / chunk.peak).toFixed(2)} × the largest live set)` : "";
+  const ratio = chunk.peak && planned >= ALIGNED_AWAY ? ` (${(planned / chunk.peak).toFixed(2)} × the largest live set)` : "";
   const words = `largest live set ${bytes(chunk.peak)} at task ${count(chunk.peak_task)}; planned ${bytes(planned)}${ratio}`;
   context.fillStyle = colours.ink;
   context.fillText(fit(context, words, width - LEFT - 20), LEFT + 10, base + 13);
@@ -166,7 +180,7 @@ function hitMemory(x, _y, px, py) {
   const slack = (high - low) / (bottom - top);
   let found = null;
   for (const register of registersOf[memory.chunk]) {
-    if (x < registers.first[register] || x > registers.last[register] + 1) continue;
+    if (x < registers.first[register] || x > Math.max(endOf[register], registers.first[register] + 1)) continue;
     const start = registers.offset[register];
     if (offset < start || offset > start + Math.max(extent(register), slack)) continue;
     if (!found || !registers.constant[register]) found = { register };
@@ -208,7 +222,7 @@ function memoryKeys() {
   } });
   const weights = chunk && chunk.weightsEnd
     ? make("label", { className: "key" }, box, `draw weights too (${plural(chunk.weights, "tensor")}, ${bytes(chunk.constants)})`) : null;
-  return [choice, weights, make("span", { className: "key", textContent: "one colour a tensor; a tensor lives from the task that writes it to the last that reads it" })]
+  return [choice, weights, make("span", { className: "key", textContent: "a colour a tensor, from the task that writes it to the last that reads it" })]
     .filter(Boolean);
 }
 

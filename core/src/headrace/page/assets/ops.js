@@ -1,6 +1,7 @@
 // The op graph: boxes in layers, wires between. Far off only colour is drawn, near by names too.
 const BOX_WIDTH = 168;
 const BOX_HEIGHT = 40;
+const READABLE = 0.36; // below this scale a box has no room for letters
 const nodeOf = new Int32Array(taskCount).fill(-1);
 graph.nodes.forEach((task, node) => { nodeOf[task] = node; });
 const nodeCount = graph.nodes.length;
@@ -12,6 +13,30 @@ for (let wire = 0; wire < graph.wires.length; wire += 2) {
   wiresFrom[graph.wires[wire]].push(wire);
   wiresTo[graph.wires[wire + 1]].push(wire);
 }
+
+/** Pairs of nodes that lie in different memories: what the one makes is copied for the other. */
+const copiedBetween = new Set();
+for (let task = 0; task < taskCount; task += 1) {
+  for (const register of tasks.inputs[task]) {
+    let source = register < 0 ? -1 : maker[register];
+    if (source < 0 || !isCopy(source) || nodeOf[task] < 0) continue;
+    while (source >= 0 && isCopy(source)) source = maker[tasks.inputs[source][0]];
+    if (source >= 0) copiedBetween.add(nodeOf[source] * nodeCount + nodeOf[task]);
+  }
+}
+const sourceOf = (point) => {
+  while (point >= nodeCount) point = graph.wires[wiresTo[point][0]];
+  return point;
+};
+const copiedWires = [];
+for (let wire = 0; copiedBetween.size && wire < graph.wires.length; wire += 2) {
+  const to = graph.wires[wire + 1];
+  if (to < nodeCount && copiedBetween.has(sourceOf(graph.wires[wire]) * nodeCount + to)) copiedWires.push(wire);
+}
+
+/** So many wires that run past everything between are drawn; more would hide it all. */
+const FAR_SHOWN = 300;
+const nearEnd = graph.wires.length - 2 * (graph.far > FAR_SHOWN ? graph.far : 0);
 
 /** Nodes by row: where a point is looked for. */
 const rowOf = new Map();
@@ -75,7 +100,7 @@ function drawOps(context) {
 function drawWires(context, low, high, scale) {
   const outside = (a, b, from, to) => Math.max(a, b) < from || Math.min(a, b) > to;
   context.beginPath();
-  for (let wire = 0; wire < graph.wires.length; wire += 2) {
+  for (let wire = 0; wire < nearEnd; wire += 2) {
     const from = graph.wires[wire];
     const to = graph.wires[wire + 1];
     if (outside(graph.x[from], graph.x[to], low.x, high.x) || outside(graph.y[from], graph.y[to], low.y, high.y)) continue;
@@ -83,6 +108,11 @@ function drawWires(context, low, high, scale) {
   }
   context.strokeStyle = fade(colours.wire, scale < 0.3 ? 0.5 : 0.9);
   context.lineWidth = Math.max(1.1, 0.8 / scale);
+  context.stroke();
+  context.beginPath();
+  for (const wire of copiedWires) trace(context, wire);
+  context.strokeStyle = colours.copy;
+  context.lineWidth = Math.max(1.8, 1 / scale);
   context.stroke();
 }
 
@@ -105,16 +135,16 @@ function drawNode(context, node, scale) {
   const [x, y] = box(context, node);
   context.fillStyle = colours.surface;
   context.fill();
-  context.fillStyle = fade(colour, scale < 0.42 ? 0.75 : colours.dark ? 0.24 : 0.15);
+  context.fillStyle = fade(colour, scale < READABLE ? 0.75 : colours.dark ? 0.3 : 0.22);
   context.fill();
-  context.strokeStyle = fade(colour, scale < 0.42 ? 0.9 : 0.55);
+  context.strokeStyle = fade(colour, scale < READABLE ? 0.9 : 0.55);
   context.lineWidth = 1;
   context.stroke();
-  if (scale < 0.42) return;
+  if (scale < READABLE) return;
   const room = BOX_WIDTH - 20;
   context.fillStyle = colours.ink;
   if (scale < 0.62) {
-    context.font = `600 17px ${colours.sans}`;
+    context.font = `600 ${Math.min(24, 10.5 / scale).toFixed(1)}px ${colours.sans}`;
     context.textAlign = "center";
     context.fillText(fit(context, isOp(task) ? text(tasks.op[task]) : tasks.name[task].split(" ").pop(), room), graph.x[node], y + 21);
     context.textAlign = "left";
@@ -181,7 +211,9 @@ function legend() {
   } }, ...[["op", "colour by op"], ["device", "colour by device"], ["how", "colour by how it runs"]]
     .map(([value, label]) => make("option", { value, textContent: label, selected: value === colouring.by })));
   return [choice, ...shown.map(([name], place) => key(name, name === "fallback" && colouring.by === "how" ? "var(--warn)" : `var(--c${place})`)),
-    ...(ranks.length > COLOURS ? [key("others", `var(--c${COLOURS})`)] : []), key("input or result", "var(--weights)")];
+    ...(ranks.length > COLOURS ? [key("others", `var(--c${COLOURS})`)] : []), key("input or result", "var(--weights)"),
+    ...(copiedWires.length ? [key("copied on the way", "var(--copy)")] : []),
+    ...(nearEnd < graph.wires.length ? [make("span", { className: "key", textContent: `${count(graph.far)} long wires are drawn where you point` })] : [])];
 }
 
 const opsBar = make("div", { className: "bar" });

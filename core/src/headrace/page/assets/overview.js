@@ -4,8 +4,8 @@ function figure(key, value, label, hint = "") {
     make("span", { textContent: label }));
 }
 
-function card(name, wide, ...content) {
-  return make("div", { className: wide ? "card wide" : "card" }, make("h3", { textContent: name }), ...content);
+function card(name, ...content) {
+  return make("div", { className: "card" }, make("h3", { textContent: name }), ...content);
 }
 
 function table(columns, rows) {
@@ -25,6 +25,24 @@ function bars(rows, unit) {
   ]));
 }
 
+/** Live bytes from the first task to the last, as a line. */
+function spark(chunk) {
+  const most = Math.max(1, chunk.peak);
+  let path = "M0 40";
+  for (let index = 0; index < chunk.live.length; index += 2) {
+    path += `H${chunk.live[index]}V${(40 - (38 * chunk.live[index + 1]) / most).toFixed(1)}`;
+  }
+  const name = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
+  const picture = document.createElementNS(name, "svg");
+  picture.setAttribute("viewBox", `0 0 ${taskCount} 40`);
+  picture.setAttribute("preserveAspectRatio", "none");
+  picture.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(name, "path");
+  line.setAttribute("d", `${path}H${taskCount}V40Z`);
+  picture.append(line);
+  return picture;
+}
+
 function chunkBar(chunk, number, most) {
   const rest = chunk.bytes - chunk.weightsEnd;
   const wide = (value) => `${(100 * value) / Math.max(1, most)}%`;
@@ -37,6 +55,7 @@ function chunkBar(chunk, number, most) {
         make("i", { style: `width:${wide(chunk.weightsEnd)};background:var(--weights)` }),
         make("i", { style: `width:${wide(rest)};background:var(--c0)` })),
       make("div", { className: "peak", style: `left:${wide(peakAt)}`, title: `largest live set: ${exact(chunk.peak)}` })),
+    spark(chunk),
     make("small", { textContent:
       `${plural(chunk.registers, "tensor")}; weights ${bytes(chunk.constants)}, the rest ${bytes(rest)}; ` +
       `largest live set ${bytes(chunk.peak)} at task ${count(chunk.peak_task)}` }));
@@ -81,16 +100,16 @@ function drawOverview() {
       figure("planned", bytes(planned), "planned", exact(planned)),
       figure("copied", bytes(copied), `in ${plural(copies, "copy", "copies")} each run`, exact(copied))),
     make("div", { className: "cards" },
-      card("Memory", false, ...chunks.map((chunk, number) => chunkBar(chunk, number, most)),
-        make("p", { textContent: "Grey are weights; the mark is the largest set of tensors alive at one task." })),
-      card(devices === 1 ? "Device" : "Devices", false,
+      card("Memory", ...chunks.map((chunk, number) => chunkBar(chunk, number, most)),
+        make("p", { textContent: "Grey are weights; the mark is the largest set of tensors alive at one task. Below each bar: live bytes from the first task to the last." })),
+      card(devices === 1 ? "Device" : "Devices",
         bars(deviceRanks.map(([name, value]) => [name, value, "var(--c0)"]), (value) => plural(value, "op")),
         ...(how.length ? [make("h3", { textContent: "How ops run", style: "margin-top:20px" }),
           bars(how.map(([name, value]) => [name, value, name === "fallback" ? "var(--warn)" : "var(--c1)"]), (value) => plural(value, "op"))] : []),
         ...(plan.copied.length ? [make("h3", { textContent: "Copied in each run", style: "margin-top:20px" }),
           table(["from", "to", "#copies", "#bytes"], plan.copied.map(([, from, to, many, size]) =>
-            ({ cells: [from, to, count(many), count(size)] })))] : [])),
-      card("Ops", false, bars(opRows, count)),
-      ...(plan.stages.length ? [card("Passes", false, table(["pass", "#ops", "#change"], stages))] : [])),
+            ({ cells: [from.replace(" memory of", ""), to.replace(" memory of", ""), count(many), count(size)] })))] : [])),
+      card("Ops", bars(opRows, count)),
+      ...(plan.stages.length ? [card("Passes", table(["pass", "#ops", "#change"], stages))] : [])),
   );
 }

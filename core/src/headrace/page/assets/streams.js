@@ -1,8 +1,8 @@
 // Actors on streams: one lane a stream, one bar an actor, its tasks inside. Steps show order and
 // room for overlap; a plan knows no durations.
-const LANE = 62;
-const LABELS = 130;
+const LABELS = 156;
 const AXIS = 30;
+let LANE = 62; // as high as there is room for, see layLanes
 const stepOf = new Int32Array(taskCount);
 lanes.tasks.forEach((chain, actor) => chain.forEach((task, index) => { stepOf[task] = lanes.start[actor] + index; }));
 const laneTop = (lane) => lane * LANE + 10;
@@ -13,9 +13,14 @@ const publisher = new Int32Array(registers.name.length).fill(-1);
 lanes.produced.forEach((made, actor) => made.forEach((register) => { publisher[register] = actor; }));
 let over = null;
 
+/** Few lanes may be higher than many. */
+function layLanes() {
+  const room = byId("streams").clientHeight - AXIS - 70;
+  LANE = Math.round(Math.min(80, Math.max(62, room / lanes.streams.length)));
+}
+
 function drawStreams(context) {
-  const view = views.streams;
-  const { sx, tx, ty, width, height } = view;
+  const { sx, tx, ty, width, height } = views.streams;
   const from = (LABELS - tx) / sx;
   const to = (width - tx) / sx;
   for (let lane = 0; lane < lanes.streams.length; lane += 1) {
@@ -169,7 +174,7 @@ function drawLaneLabels(context) {
 /** What a stream is for, told from what is launched on it. */
 function streamRole(lane) {
   const kinds = new Set(actorsOf[lane].flatMap((actor) => lanes.tasks[actor].slice(0, 50).map((task) => text(tasks.kind[task]))));
-  const names = { compute: "compute", copy_h2d: "to device", copy_d2h: "to host", foreign_input: "inputs", foreign_output: "results" };
+  const names = { compute: "compute", copy_h2d: "to device", copy_d2h: "to host", foreign_input: "inputs", foreign_output: "results", view: "views" };
   return [...kinds].map((kind) => names[kind] ?? kind).join(", ");
 }
 
@@ -177,7 +182,7 @@ function streamRole(lane) {
 function drawTicks(context, { from, width, scale, shift, y, last, name }) {
   context.font = `11px ${colours.sans}`;
   context.fillStyle = colours.dim;
-  context.fillText(name, from - 118, y);
+  context.fillText(name, 14, y);
   let step = 1;
   for (const next of [2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5, 1e6]) {
     if (step * scale >= 64) break;
