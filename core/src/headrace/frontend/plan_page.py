@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.compiler.decision import Decision, How
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
 from headrace.frontend.explain import kernel_text
 from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.stages import is_same_job
 from headrace.graph import JobGraph
 from headrace.page import OpNote, StageNote, render_page
 from headrace.registry.registry import BackendRegistry
 
 
-def plan_page(graph: JobGraph, registry: BackendRegistry, fallback: str | None = None) -> str:
+def plan_page(
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: str | None = None,
+    memory: MemoryOptions | None = None,
+) -> str:
     """Compile a job and draw its plan: one HTML document that needs nothing else.
 
     Opens no device. Equal jobs give equal texts.
@@ -33,7 +40,8 @@ def plan_page(graph: JobGraph, registry: BackendRegistry, fallback: str | None =
             stages.append(StageNote(name, len(structure.ops), changed))
         before = structure
 
-    compiled = compile_job(graph, registry, fallback_of(fallback), watch=note)
+    options = memory or memory_options_of()
+    compiled = compile_job(graph, registry, fallback_of(fallback), watch=note, memory=options)
     return render_page(compiled.plan, op_notes(compiled.decisions, registry), stages)
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.config import FunctionConfig
@@ -135,7 +136,8 @@ class Session:
             PlanError: the file cannot be written.
             SessionError: the session is closed.
         """
-        save_plan(path, *self._traced(name))
+        graph, registry, fallback, memory = self._traced(name)
+        save_plan(path, graph, registry, fallback, memory=memory)
 
     def plan_page(self, name: str) -> str:
         """The plan of a job as one HTML document: ops, streams, memory. Runs nothing.
@@ -167,13 +169,15 @@ class Session:
     ) -> None:
         self.close()
 
-    def _traced(self, name: str) -> tuple[JobGraph, BackendRegistry, str | None]:
+    def _traced(
+        self, name: str
+    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions | None]:
         """The graph of a job, and what it is compiled with."""
         check_not_tracing(name)
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
-        return graph, registry, job.config.fallback
+        return graph, registry, job.config.fallback, job.config.memory
 
     def _job(self, name: str) -> _Job:
         self._check_open()

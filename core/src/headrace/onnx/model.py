@@ -178,7 +178,7 @@ class Model:
         Example:
             ``Path("plan.html").write_text(model.plan_page({"x": array}), "utf-8")``
         """
-        return plan_page(self._graph(feeds), self._registry, self._fallback)
+        return plan_page(self._graph(feeds), self._registry, self._fallback, self._memory)
 
     def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
         specs, arrays = self._specs(feeds)

@@ -146,7 +146,7 @@ def _shared(task: TaskDesc) -> tuple[tuple[int, int], ...]:
 
 
 def _registers(plan: Plan, strings: _Strings) -> dict[str, list[Any]]:
-    lives = lifetimes(plan)
+    lives, variables = lifetimes(plan), plan.persistent()
     return {
         "name": [register.name for register in plan.registers],
         "spec": [strings(str(register.spec)) for register in plan.registers],
@@ -155,7 +155,10 @@ def _registers(plan: Plan, strings: _Strings) -> dict[str, list[Any]]:
         "stride": [register.stride for register in plan.registers],
         "chunk": [register.chunk for register in plan.registers],
         "offset": [register.offset for register in plan.registers],
-        "constant": [int(register.constant is not None) for register in plan.registers],
+        "lasting": [
+            "weight" if register.constant is not None else "variable" if i in variables else ""
+            for i, register in enumerate(plan.registers)
+        ],
         "first": [life[0] for life in lives],
         "last": [life[1] for life in lives],
     }

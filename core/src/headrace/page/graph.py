@@ -19,7 +19,13 @@ def op_graph(plan: Plan) -> dict[str, Any]:
     """
     nodes = [i for i, task in enumerate(plan.tasks) if task.kind not in COPIES]
     node_of = {position: number for number, position in enumerate(nodes)}
-    makers = {register: i for i, task in enumerate(plan.tasks) for register in task.outputs}
+    variables = plan.persistent()  # what they hold comes from the call before
+    makers = {
+        register: i
+        for i, task in enumerate(plan.tasks)
+        for register in task.outputs
+        if register not in variables
+    }
     edges = [
         (node_of[source], node_of[position])
         for position in nodes

@@ -34,7 +34,13 @@ def lanes(plan: Plan) -> dict[str, Any]:
 
 def _starts(plan: Plan) -> list[int]:
     """The first step of each actor: those that are ready earliest first."""
-    maker = {r: number for number, actor in enumerate(plan.actors) for r in actor.produced}
+    variables = plan.persistent()  # what they hold comes from the call before
+    maker = {
+        register: number
+        for number, actor in enumerate(plan.actors)
+        for register in actor.produced
+        if register not in variables
+    }
     waits = [
         {maker[r] for r in actor.consumed if r in maker} - {number}
         for number, actor in enumerate(plan.actors)

@@ -1,8 +1,8 @@
 """When each register is alive, and how many bytes are at once.
 
 Time is the order of the plan's tasks. A register lives from the task that writes it to the last
-that reads it; a constant lives always, scratch memory while its task runs. Bytes that two registers
-share, because one is written over the other, count once.
+that reads it; weights and variables live always, scratch memory while its task runs. Bytes
+that two registers share, because one is written over the other, count once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEVER = -1
 
 
 def lifetimes(plan: Plan) -> list[tuple[int, int]]:
-    """The first and the last task of each register; of a constant all tasks."""
+    """The first and the last task of each register; of weights and variables all tasks."""
     lives = [(NEVER, NEVER)] * len(plan.registers)
     for position, task in enumerate(plan.tasks):
         for register in (*task.inputs, *task.outputs, task.workspace):
@@ -26,10 +26,14 @@ def lifetimes(plan: Plan) -> list[tuple[int, int]]:
                 first = lives[register][0]
                 lives[register] = (position if first == NEVER else first, position)
     end = max(0, len(plan.tasks) - 1)
-    return [
-        (0, end) if register.constant is not None else life
-        for register, life in zip(plan.registers, lives, strict=True)
-    ]
+    always = lasting(plan)
+    return [(0, end) if register in always else life for register, life in enumerate(lives)]
+
+
+def lasting(plan: Plan) -> frozenset[int]:
+    """The registers that hold their value between calls: weights, and parts of variables."""
+    weights = {i for i, register in enumerate(plan.registers) if register.constant is not None}
+    return frozenset(weights.union(plan.persistent()))
 
 
 def extent(register: RegisterDesc) -> int:
@@ -38,25 +42,25 @@ def extent(register: RegisterDesc) -> int:
 
 
 def chunk_lives(plan: Plan) -> list[dict[str, Any]]:
-    """For each chunk what it is, and the live bytes that are no constants, from task to task.
+    """For each chunk what it is, and the live bytes that do not last, from task to task.
 
     ``live`` is flat: (task, bytes from there on) for each change. ``peak`` is its largest value,
     ``peak_task`` the first task at which it is reached.
     """
-    lives = lifetimes(plan)
+    lives, always = lifetimes(plan), lasting(plan)
     answers = []
     for number, chunk in enumerate(plan.chunks):
         mine = [i for i, register in enumerate(plan.registers) if register.chunk == number]
-        constants = [i for i in mine if plan.registers[i].constant is not None]
-        moving = [i for i in mine if plan.registers[i].constant is None and lives[i][0] != NEVER]
+        kept = [i for i in mine if i in always]
+        moving = [i for i in mine if i not in always and lives[i][0] != NEVER]
         curve = _live(plan, moving, lives)
         peak_task, peak = max(curve, key=lambda point: point[1], default=(0, 0))
         answers.append(
             {
                 "memory": str(chunk.memory),
                 "bytes": chunk.nbytes,
-                "constants": sum(extent(plan.registers[i]) for i in constants),
-                "weights": len(constants),
+                "lasting": len(kept),
+                "lasting_bytes": sum(extent(plan.registers[i]) for i in kept),
                 "registers": len(mine),
                 "peak": peak,
                 "peak_task": peak_task,

@@ -43,7 +43,7 @@ function registerRow(register) {
   if (register < 0) return make("li", {}, make("small", { textContent: "absent (optional)" }));
   return make("li", {}, link(registers.name[register], () => show("register", register)),
     make("small", { textContent: `${text(registers.spec[register])} · ${bytes(registers.bytes[register])}` +
-      (registers.constant[register] ? " · weight" : "") }));
+      (registers.lasting[register] ? ` · ${registers.lasting[register]}` : "") }));
 }
 
 function taskDetails(task) {

@@ -27,12 +27,12 @@ function range() {
 const hues = new Float32Array(registers.name.length);
 for (const inside of registersOf) {
   inside.sort((a, b) => registers.first[a] - registers.first[b] || a - b);
-  inside.filter((register) => !registers.constant[register]).forEach((register, place) => {
+  inside.filter((register) => !registers.lasting[register]).forEach((register, place) => {
     hues[register] = (205 + place * 137.508) % 360;
   });
 }
 function registerColour(register, focus) {
-  if (registers.constant[register]) return colours.weights;
+  if (registers.lasting[register]) return colours.weights;
   const tone = colours.dark ? (focus ? "46% 62%" : "30% 50%") : focus ? "48% 62%" : "40% 74%";
   return `hsl(${hues[register].toFixed(0)} ${tone})`;
 }
@@ -183,7 +183,7 @@ function hitMemory(x, _y, px, py) {
     if (x < registers.first[register] || x > Math.max(endOf[register], registers.first[register] + 1)) continue;
     const start = registers.offset[register];
     if (offset < start || offset > start + Math.max(extent(register), slack)) continue;
-    if (!found || !registers.constant[register]) found = { register };
+    if (!found || !registers.lasting[register]) found = { register };
   }
   return found;
 }
@@ -205,7 +205,7 @@ function showChunk(number) {
 }
 
 function focusRegister(register) {
-  if (registers.constant[register]) memory.weights = true;
+  if (registers.lasting[register]) memory.weights = true;
   showChunk(registers.chunk[register]);
   const life = registers.last[register] - registers.first[register] + 1;
   views.memory.centre(registers.first[register] + life / 2, 0, Math.min(60, 200 / Math.max(1, life)));
@@ -221,7 +221,7 @@ function memoryKeys() {
     views.memory.redraw();
   } });
   const weights = chunk && chunk.weightsEnd
-    ? make("label", { className: "key" }, box, `draw weights too (${plural(chunk.weights, "tensor")}, ${bytes(chunk.constants)})`) : null;
+    ? make("label", { className: "key" }, box, `draw weights too (${plural(chunk.lasting, "tensor")}, ${bytes(chunk.lasting_bytes)})`) : null;
   return [choice, weights, make("span", { className: "key", textContent: "a colour a tensor, from the task that writes it to the last that reads it" })]
     .filter(Boolean);
 }

@@ -57,7 +57,7 @@ function chunkBar(chunk, number, most) {
       make("div", { className: "peak", style: `left:${wide(peakAt)}`, title: `largest live set: ${exact(chunk.peak)}` })),
     spark(chunk),
     make("small", { textContent:
-      `${plural(chunk.registers, "tensor")}; weights ${bytes(chunk.constants)}, the rest ${bytes(rest)}; ` +
+      `${plural(chunk.registers, "tensor")}; weights ${bytes(chunk.lasting_bytes)}, the rest ${bytes(rest)}; ` +
       `largest live set ${bytes(chunk.peak)} at task ${count(chunk.peak_task)}` }));
 }
 
@@ -67,7 +67,7 @@ for (const [number, chunk] of chunks.entries()) {
   let weights = 0;
   for (let register = 0; register < registers.name.length; register += 1) {
     if (registers.chunk[register] !== number) continue;
-    if (registers.constant[register]) weights = Math.max(weights, registers.offset[register] + extent(register));
+    if (registers.lasting[register]) weights = Math.max(weights, registers.offset[register] + extent(register));
     else start = Math.min(start, registers.offset[register]);
   }
   chunk.weightsEnd = weights <= start && weights ? start : 0;

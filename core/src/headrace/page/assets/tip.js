@@ -32,7 +32,8 @@ function tipOfRegister(event, register) {
 }
 
 function lifeOf(register) {
-  if (registers.constant[register]) return "weight: loaded once, always there";
+  const lasting = registers.lasting[register];
+  if (lasting) return lasting === "weight" ? "weight: loaded once, always there" : "variable: keeps its value between calls";
   const { first, last } = registers;
   if (first[register] < 0) return "no task touches it";
   return first[register] === last[register]
