@@ -17,6 +17,7 @@ from headrace.device import (
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
+from headrace.registry.names import name_of_function
 
 
 class KernelTable:
@@ -43,14 +44,16 @@ class KernelTable:
         """The matching kernel of highest priority; None when none matches. Deterministic.
 
         Raises:
-            PluginError: two that match have the same priority.
+            PluginError: two that match have the same priority, or a match gave no True or False.
         """
         matching = [entry for entry in self.entries(call.op) if entry.match(call)]
         if not matching:
             return None
         best = [entry for entry in matching if entry.priority == matching[0].priority]
         if len(best) > 1:
-            names = " and ".join(f"{entry.create!r} for {entry.match}" for entry in best)
+            names = " and ".join(
+                f"{name_of_function(entry.create)} for {entry.match}" for entry in best
+            )
             raise PluginError(
                 f"{call}: device {best[0].tag!r} offers two kernels of priority "
                 f"{best[0].priority} for it: {names}; give one a higher priority"
