@@ -82,6 +82,7 @@ def test_messages_name_the_distribution() -> None:
         result = ablate("far", PLUGINS["far"], removal, installed)
         assert result.outcome == "refused"
         assert "headrace-far 1.2" in result.detail
+        assert "toy_backends.Far" in result.detail  # the author's class, not one of the suite
 
 
 def _answering(entry: object) -> Callable[[], list[object]]:

@@ -271,11 +271,11 @@ class _Removing:
         """A subclass of ``kind`` that has the base's ``name``, or none."""
         if self._removal.way == "absent":
             self.took = True
-            return type(kind)(kind.__name__, (kind,), {"__slots__": (), name: _Absent()})
+            return _subclass(kind, name, _Absent())
         if getattr(kind, name, None) is getattr(base, name, None):
             return kind  # it never had one of its own
         self.took = True
-        return type(kind)(kind.__name__, (kind,), {"__slots__": (), name: vars(base)[name]})
+        return _subclass(kind, name, vars(base)[name])
 
     def _with_buffers(self, create: Any) -> Any:
         def made(device: Device) -> Allocator:
@@ -304,6 +304,17 @@ class _Removing:
             return context  # type: ignore[no-any-return]
 
         return made
+
+
+def _subclass(kind: type, name: str, value: object) -> type:
+    """``kind`` with another ``name``; messages call it as they call ``kind``."""
+    body = {
+        "__slots__": (),
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        name: value,
+    }
+    return type(kind)(kind.__name__, (kind,), body)
 
 
 class _Absent:
