@@ -11,6 +11,13 @@ from toy_backends import far, near
 from headrace.registry.registry import BackendRegistry
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--rewrite-golden``, for ``compiler/test_golden.py``."""
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="write golden files instead of comparing"
+    )
+
+
 @pytest.fixture
 def registry() -> BackendRegistry:
     """A fresh registry in which ``near`` and ``far`` are installed."""

@@ -150,7 +150,7 @@ def far(ops: tuple[str, ...] = OPS, kernel: Callable[[OpCall], NumpyKernel] = Fa
         yield DeviceEntry("far", _two)
 
     def headrace_allocators() -> object:
-        yield AllocatorEntry("far", MemoryKind.DEVICE, 512, FarAllocator)
+        yield AllocatorEntry("far", MemoryKind.DEVICE, 16, FarAllocator)
 
     def headrace_kernels() -> object:
         return [KernelEntry("far", op, kernel) for op in ops]

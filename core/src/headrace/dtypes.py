@@ -42,6 +42,9 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
+    def __hash__(self) -> int:
+        return self.number  # part of every key of a call; the fields would be hashed one by one
+
     @property
     def is_float(self) -> bool:
         """True for every floating point type, also the storage-only ones."""

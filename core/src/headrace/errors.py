@@ -134,6 +134,17 @@ class JobError(HeadraceError, ValueError):
     """A job function is not usable: annotations, name, or what it returns."""
 
 
+class VariableError(HeadraceError, ValueError):
+    """A variable cannot be as it was asked for, or two jobs ask for it in two ways.
+
+    The message names the variable, who asked, and both sides.
+    """
+
+
+class CheckpointError(HeadraceError, ValueError):
+    """Stored values of variables cannot be used, or not be stored. Names the variable and file."""
+
+
 class InputError(HeadraceError, ValueError):
     """An array handed to a job or model has the wrong name, number, dtype, rank, or shape."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class TensorSpec:
     @staticmethod
     def of(array: Array) -> TensorSpec:
         """The spec of a numpy array."""
-        return TensorSpec(array.shape, array.dtype)
+        return _spec_of(array.shape, array.dtype)
 
     @property
     def rank(self) -> int:
@@ -76,3 +77,9 @@ class TensorSpec:
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@lru_cache(maxsize=1024)
+def _spec_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> TensorSpec:
+    """Remembered: every call asks it for the arrays that are fed, which rarely change shape."""
+    return TensorSpec(shape, dtype)

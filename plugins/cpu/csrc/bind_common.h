@@ -1,4 +1,4 @@
-// What every binding checks before it lets go of the GIL.
+// What every binding checks before it makes a launch.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "kernels/window.h"
+#include "launch.h"
 
 namespace headrace::cpu::bind {
-
-namespace py = pybind11;
 
 template <class T>
 using Array = py::array_t<T, py::array::c_style>;

@@ -22,35 +22,33 @@ Window ColumnWindow(const char* op, const char* image_name, const py::array& ima
 }
 
 template <class T>
-void BindIm2Col(const Array<T>& x, Array<T>& cols, const Dims& kernel, const Dims& strides,
-                const Dims& dilations, const Dims& pads_begin, const Dims& out) {
+Launch BindIm2Col(const Array<T>& x, Array<T>& cols, const Dims& kernel, const Dims& strides,
+                  const Dims& dilations, const Dims& pads_begin, const Dims& out) {
   const Window w =
       ColumnWindow("im2col", "x", x, cols, out, {kernel, strides, dilations, pads_begin});
-  if (cols.size() == 0) return;
+  if (cols.size() == 0) return {};
   const T* from = ReadPointer("im2col", "x", x);
   T* to = WritePointer("im2col", "cols", cols);
   const Size channels = x.shape(0);
-  py::gil_scoped_release no_python_below;
-  Im2Col(from, to, channels, w);
+  return {[=] { Im2Col(from, to, channels, w); }, py::make_tuple(x, cols)};
 }
 
 template <class T>
-void BindCol2Im(const Array<T>& cols, Array<T>& y, const Dims& kernel, const Dims& strides,
-                const Dims& dilations, const Dims& pads_begin, const Dims& out) {
+Launch BindCol2Im(const Array<T>& cols, Array<T>& y, const Dims& kernel, const Dims& strides,
+                  const Dims& dilations, const Dims& pads_begin, const Dims& out) {
   Window w = ColumnWindow("col2im", "y", y, cols, out, {kernel, strides, dilations, pads_begin});
-  if (y.size() == 0) return;
+  if (y.size() == 0) return {};
   if (cols.size() == 0) w.out = {0, 0, 0};  // nothing to add, but y must still be zeroed
   const T* from = ReadPointer("col2im", "cols", cols);
   T* to = WritePointer("col2im", "y", y);
   const Size channels = y.shape(0);
-  py::gil_scoped_release no_python_below;
-  Col2Im(from, to, channels, w);
+  return {[=] { Col2Im(from, to, channels, w); }, py::make_tuple(cols, y)};
 }
 
 template <class T>
-void BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<Array<T>>& bias,
-                   Array<T>& y, const Dims& strides, const Dims& dilations,
-                   const Dims& pads_begin) {
+Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<Array<T>>& bias,
+                     Array<T>& y, const Dims& strides, const Dims& dilations,
+                     const Dims& pads_begin) {
   constexpr const char* kOp = "depthwise_conv";
   RequireSpatialRank(kOp, "x", x, 2);
   const Dims x_shape = Shape(x);
@@ -73,14 +71,14 @@ void BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<Arr
   const Dims kernel = Tail(w_shape, 2);
   const Window window =
       MakeWindow(kOp, Tail(x_shape, 2), Tail(y_shape, 2), {kernel, strides, dilations, pads_begin});
-  if (y.size() == 0) return;
+  if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   const T* weight = ReadPointer(kOp, "w", w);
   const T* offset = bias ? ReadPointer(kOp, "bias", *bias) : nullptr;
   T* to = WritePointer(kOp, "y", y);
   const DepthwiseShape shape{x_shape[0], x_shape[1], w_shape[0] / x_shape[1]};
-  py::gil_scoped_release no_python_below;
-  DepthwiseConv(from, weight, offset, to, shape, window);
+  return {[=] { DepthwiseConv(from, weight, offset, to, shape, window); },
+          py::make_tuple(x, w, bias, y)};
 }
 
 template <class T>

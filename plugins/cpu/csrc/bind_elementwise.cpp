@@ -1,31 +1,125 @@
+#include <optional>
+
 #include "bind_common.h"
+#include "kernels/broadcast.h"
+#include "kernels/elementwise.h"
 #include "kernels/erf.h"
 
 namespace headrace::cpu::bind {
 namespace {
 
 template <class T>
-void BindErf(const Array<T>& x, Array<T>& y) {
+Launch BindErf(const Array<T>& x, Array<T>& y) {
   RequireShape("erf", "y", y, Shape(x));
   const T* from = ReadPointer("erf", "x", x);
   T* to = WritePointer("erf", "y", y);
-  const Size count = x.size();
-  py::gil_scoped_release no_python_below;
-  Erf(from, to, count);
+  return {[=, count = x.size()] { Erf(from, to, count); }, py::make_tuple(x, y)};
+}
+
+template <class Loop>
+Loop Known(Loop loop, const std::string& op) {
+  if (loop != nullptr) return loop;
+  throw py::value_error("there is no elementwise kernel of this dtype for op '" + op + "'");
 }
 
 template <class T>
-void RegisterErfFor(py::module_& m) {
+Launch BindUnary(const std::string& op, const Array<T>& x, Array<T>& y, double p, double q) {
+  const UnaryLoop<T> loop = Known(FindUnary<T>(op.c_str()), op);
+  RequireShape(op.c_str(), "y", y, Shape(x));
+  const T* from = ReadPointer(op.c_str(), "x", x);
+  T* to = WritePointer(op.c_str(), "y", y);
+  const Size count = x.size();
+  return {[=] { loop(from, to, count, static_cast<T>(p), static_cast<T>(q)); },
+          py::make_tuple(x, y)};
+}
+
+template <class T>
+Launch BindClip(const Array<T>& x, const std::optional<Array<T>>& low,
+                const std::optional<Array<T>>& high, Array<T>& y) {
+  constexpr const char* kOp = "clip";
+  const UnaryLoop<T> loop = FindUnary<T>(kOp);
+  if (low && low->size() != 1) RequireShape(kOp, "low", *low, {});
+  if (high && high->size() != 1) RequireShape(kOp, "high", *high, {});
+  RequireShape(kOp, "y", y, Shape(x));
+  const T* from = ReadPointer(kOp, "x", x);
+  const T* least = low ? ReadPointer(kOp, "low", *low) : nullptr;
+  const T* most = high ? ReadPointer(kOp, "high", *high) : nullptr;
+  T* to = WritePointer(kOp, "y", y);
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  // The limits are read when the work is done: an earlier op may compute them.
+  return {[=, count = x.size()] {
+            loop(from, to, count, least ? *least : -kInfinity, most ? *most : kInfinity);
+          },
+          py::make_tuple(x, low, high, y)};
+}
+
+// The shape of a and b together; an axis of length 1 repeats.
+Dims CommonShape(const std::string& op, const Dims& a, const Dims& b) {
+  Dims common(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 1; i <= common.size(); ++i) {
+    const std::int64_t left = i <= a.size() ? a[a.size() - i] : 1;
+    const std::int64_t right = i <= b.size() ? b[b.size() - i] : 1;
+    if (left != right && left != 1 && right != 1) {
+      throw py::value_error(op + ": shapes " + Text(a) + " and " + Text(b) + " do not fit");
+    }
+    common[common.size() - i] = left == 1 ? right : left;
+  }
+  return common;
+}
+
+template <class T>
+Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, Array<T>& y) {
+  const BinaryLoop<T> loop = Known(FindBinary<T>(op.c_str()), op);
+  RequireShape(op.c_str(), "y", y, CommonShape(op, Shape(a), Shape(b)));
+  if (y.size() == 0) return {};
+  const T* left = ReadPointer(op.c_str(), "a", a);
+  const T* right = ReadPointer(op.c_str(), "b", b);
+  T* to = WritePointer(op.c_str(), "y", y);
+  const Broadcast walk = MakeBroadcast(Shape(a), Shape(b), Shape(y));
+  const auto work = [=] {
+    walk.ForEach([&](Size i, Size j, Size k) {
+      loop(left + i, walk.a_step, right + j, walk.b_step, to + k, walk.count);
+    });
+  };
+  if (!walk.outer.empty()) return {work, py::make_tuple(a, b, y)};
+  const Size count = walk.count, a_step = walk.a_step, b_step = walk.b_step;
+  return {[=] { loop(left, a_step, right, b_step, to, count); }, py::make_tuple(a, b, y)};
+}
+
+template <class T>
+void RegisterFloats(py::module_& m) {
   m.def("erf", &BindErf<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
         "y[i] = erf(x[i]), within 2 units in the last place.\n\n"
         "x, y: T[...] of one shape; may be the same array. T is float32 or float64.");
+  m.def("unary", &BindUnary<T>, py::arg("op"), py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("p") = 0.0, py::arg("q") = 0.0,
+        "y[i] = f(x[i]) by the name of the op; p and q are its attributes.\n\n"
+        "x, y: T[...] of one shape; may be the same array. T is float32 or float64.");
+  m.def("clip", &BindClip<T>, py::arg("x").noconvert(), py::arg("low").noconvert(),
+        py::arg("high").noconvert(), py::arg("y").noconvert(),
+        "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
+        "x, y: T[...] of one shape; may be the same array. low, high: one element, or None. T is\n"
+        "float32 or float64.");
+}
+
+template <class T>
+void RegisterNumbers(py::module_& m) {
+  m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a").noconvert(), py::arg("b").noconvert(),
+        py::arg("y").noconvert(),
+        "y = f(a, b) with broadcasting, by the name of the op.\n\n"
+        "a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. T is\n"
+        "float32, float64, int32 or int64.");
 }
 
 }  // namespace
 
 void RegisterElementwise(py::module_& m) {
-  RegisterErfFor<float>(m);
-  RegisterErfFor<double>(m);
+  RegisterFloats<float>(m);
+  RegisterFloats<double>(m);
+  RegisterNumbers<float>(m);
+  RegisterNumbers<double>(m);
+  RegisterNumbers<std::int32_t>(m);
+  RegisterNumbers<std::int64_t>(m);
 }
 
 }  // namespace headrace::cpu::bind

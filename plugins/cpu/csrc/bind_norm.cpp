@@ -16,9 +16,9 @@ ChannelShape SeenFrom(const char* op, const py::array& x, py::ssize_t axis) {
 }
 
 template <class T>
-void BindNormalization(const Array<T>& x, const Array<T>& mean, const Array<T>& variance,
-                       const Array<T>& gamma, const Array<T>& beta, Array<T>& y, py::ssize_t axis,
-                       double epsilon) {
+Launch BindNormalization(const Array<T>& x, const Array<T>& mean, const Array<T>& variance,
+                         const Array<T>& gamma, const Array<T>& beta, Array<T>& y, py::ssize_t axis,
+                         double epsilon) {
   constexpr const char* kOp = "normalization";
   const ChannelShape shape = SeenFrom(kOp, x, axis);
   const Dims vector{shape.channels};
@@ -33,25 +33,25 @@ void BindNormalization(const Array<T>& x, const Array<T>& mean, const Array<T>& 
   const T* gammas = ReadPointer(kOp, "gamma", gamma);
   const T* betas = ReadPointer(kOp, "beta", beta);
   T* to = WritePointer(kOp, "y", y);
-  py::gil_scoped_release no_python_below;
-  Normalization(from, means, variances, gammas, betas, to, shape, epsilon);
+  return {[=] { Normalization(from, means, variances, gammas, betas, to, shape, epsilon); },
+          py::make_tuple(x, mean, variance, gamma, beta, y)};
 }
 
 template <class T>
-void BindInstanceNorm(const Array<T>& x, const Array<T>& gamma, const Array<T>& beta, Array<T>& y,
-                      double epsilon) {
+Launch BindInstanceNorm(const Array<T>& x, const Array<T>& gamma, const Array<T>& beta, Array<T>& y,
+                        double epsilon) {
   constexpr const char* kOp = "instance_norm";
   const ChannelShape shape = SeenFrom(kOp, x, 1);
   RequireShape(kOp, "gamma", gamma, {shape.channels});
   RequireShape(kOp, "beta", beta, {shape.channels});
   RequireShape(kOp, "y", y, Shape(x));
-  if (y.size() == 0) return;
+  if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   const T* gammas = ReadPointer(kOp, "gamma", gamma);
   const T* betas = ReadPointer(kOp, "beta", beta);
   T* to = WritePointer(kOp, "y", y);
-  py::gil_scoped_release no_python_below;
-  InstanceNorm(from, gammas, betas, to, shape, epsilon);
+  return {[=] { InstanceNorm(from, gammas, betas, to, shape, epsilon); },
+          py::make_tuple(x, gamma, beta, y)};
 }
 
 template <class T>

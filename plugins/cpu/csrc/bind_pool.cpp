@@ -19,36 +19,34 @@ Window PoolWindow(const char* op, const py::array& x, const py::array& y, const 
 }
 
 template <class T>
-void BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int64_t>>& indices,
-                 const Dims& kernel, const Dims& strides, const Dims& dilations,
-                 const Dims& pads_begin, bool column_major) {
+Launch BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int64_t>>& indices,
+                   const Dims& kernel, const Dims& strides, const Dims& dilations,
+                   const Dims& pads_begin, bool column_major) {
   constexpr const char* kOp = "max_pool";
   const Window w = PoolWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
   if (indices) RequireShape(kOp, "indices", *indices, Shape(y));
-  if (y.size() == 0) return;
+  if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   std::int64_t* where = indices ? WritePointer(kOp, "indices", *indices) : nullptr;
   const Size planes = x.shape(0) * x.shape(1);
   const IndexOrder order = column_major ? IndexOrder::kColumnMajor : IndexOrder::kRowMajor;
-  py::gil_scoped_release no_python_below;
-  MaxPool(from, to, where, order, planes, w);
+  return {[=] { MaxPool(from, to, where, order, planes, w); }, py::make_tuple(x, y, indices)};
 }
 
 template <class T>
-void BindAvgPool(const Array<T>& x, Array<T>& y, const Dims& kernel, const Dims& strides,
-                 const Dims& dilations, const Dims& pads_begin, const Dims& pads_end,
-                 bool count_include_pad) {
+Launch BindAvgPool(const Array<T>& x, Array<T>& y, const Dims& kernel, const Dims& strides,
+                   const Dims& dilations, const Dims& pads_begin, const Dims& pads_end,
+                   bool count_include_pad) {
   constexpr const char* kOp = "avg_pool";
   const Window w = PoolWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
   RequireDims(kOp, "pads_end", pads_end, kernel.size(), 0);
-  if (y.size() == 0) return;
+  if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   const Size planes = x.shape(0) * x.shape(1);
   const AvgDivisor divisor{count_include_pad, Align(pads_end, 0)};
-  py::gil_scoped_release no_python_below;
-  AvgPool(from, to, planes, w, divisor);
+  return {[=] { AvgPool(from, to, planes, w, divisor); }, py::make_tuple(x, y)};
 }
 
 template <class T>

@@ -1,12 +1,14 @@
-// The extension module. Bindings check arguments and release the GIL, and do no arithmetic; one
+// The extension module. Bindings check arguments and make launches, and do no arithmetic; one
 // bind_<family>.cpp for each family of kernels.
 #include "bind_common.h"
 
 PYBIND11_MODULE(_native, m) {
   m.doc() =
-      "CPU kernels. Arrays are C-contiguous and never converted; outputs are given, never made.\n"
-      "Sizes that do not fit raise ValueError; another dtype or layout raises TypeError. The GIL\n"
-      "is released while a kernel runs, and no kernel keeps state between calls.";
+      "CPU kernels. A function checks its arguments and returns the launch that does the work on\n"
+      "them. Arrays are C-contiguous and never converted; outputs are given, never made. Sizes\n"
+      "that do not fit raise ValueError; another dtype or layout raises TypeError. The GIL is\n"
+      "released while a launch runs, and no kernel keeps state between calls.";
+  headrace::cpu::bind::RegisterLaunch(m);
   headrace::cpu::bind::RegisterConv(m);
   headrace::cpu::bind::RegisterPool(m);
   headrace::cpu::bind::RegisterNorm(m);

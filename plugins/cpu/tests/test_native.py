@@ -75,7 +75,7 @@ def test_im2col_gathers_windows(kernel, strides, dilations, pads_begin, pads_end
         dilations=dilations,
         pads_begin=pads_begin,
         out=out,
-    )
+    )()
 
     np.testing.assert_array_equal(cols, slow_im2col(x, kernel, strides, dilations, pads_begin, out))
 
@@ -96,7 +96,7 @@ def test_col2im_is_the_adjoint(kernel, strides, dilations, pads_begin, pads_end,
         dilations=dilations,
         pads_begin=pads_begin,
         out=out,
-    )
+    )()
 
     grid = cols.reshape(2, *kernel, *out)
     expected = np.zeros_like(y)
@@ -122,7 +122,7 @@ def test_depthwise_conv(
 
     _native.depthwise_conv(
         x=x, w=w, bias=bias, y=y, strides=strides, dilations=dilations, pads_begin=pads_begin
-    )
+    )()
 
     expected = np.zeros_like(y)
     for n, j in np.ndindex(2, 6):
@@ -152,8 +152,8 @@ def test_max_pool(kernel, strides, dilations, pads_begin, pads_end, spatial, dty
         "pads_begin": pads_begin,
     }
 
-    _native.max_pool(x=x, y=y, indices=indices, **attributes, column_major=column_major)
-    _native.max_pool(x=x, y=y_alone, indices=None, **attributes, column_major=column_major)
+    _native.max_pool(x=x, y=y, indices=indices, **attributes, column_major=column_major)()
+    _native.max_pool(x=x, y=y_alone, indices=None, **attributes, column_major=column_major)()
 
     order = "F" if column_major else "C"
     for n, c, *position in np.ndindex(*y.shape):
@@ -188,7 +188,7 @@ def test_avg_pool(
         pads_begin=pads_begin,
         pads_end=pads_end,
         count_include_pad=count_include_pad,
-    )
+    )()
 
     padded = tuple(n + p for n, p in zip(spatial, pads_end, strict=True))
     expected = np.zeros_like(y)
@@ -209,7 +209,7 @@ def test_avg_pool_overhang_example():
     x, y = np.array([[[1, 3, 5]]], np.float32), np.zeros((1, 1, 2), np.float32)
     shape = {"kernel": [2], "strides": [2], "dilations": [1], "pads_begin": [0], "pads_end": [0]}
 
-    _native.avg_pool(x=x, y=y, **shape, count_include_pad=True)
+    _native.avg_pool(x=x, y=y, **shape, count_include_pad=True)()
 
     assert y.tolist() == [[[2, 5]]]
 
@@ -230,8 +230,8 @@ def test_max_pool_lets_nan_win(stride, dtype):
         "column_major": False,
     }
 
-    _native.max_pool(x=x, y=y, indices=indices, **shape)
-    _native.max_pool(x=x, y=y_alone, indices=None, **shape)
+    _native.max_pool(x=x, y=y, indices=indices, **shape)()
+    _native.max_pool(x=x, y=y_alone, indices=None, **shape)()
 
     for o in range(y.shape[2]):
         window = x[0, 0, o * stride : o * stride + 3]
@@ -249,7 +249,7 @@ def test_erf_is_within_two_units_in_the_last_place(dtype):
     x = x.astype(dtype)
     y = np.empty_like(x)
 
-    _native.erf(x=x, y=y)
+    _native.erf(x=x, y=y)()
 
     expected = np.array([math.erf(v) for v in x])
     assert (
@@ -265,14 +265,14 @@ def test_erf_of_special_values_in_place(dtype):
     """Infinities, NaN and signed zero behave as in C, also when x and y are one array."""
     x = np.array([np.inf, -np.inf, np.nan, -0.0], dtype)
 
-    _native.erf(x=x, y=x)
+    _native.erf(x=x, y=x)()
 
     np.testing.assert_equal(x, np.array([1, -1, np.nan, -0.0], dtype))
     assert np.signbit(x[3])
 
 
 def call(name, **changes):
-    """Call a function with arguments that are right except for the given ones."""
+    """Make a launch with arguments that are right except for the given ones, and run it."""
     image, grid = np.zeros((2, 4, 4), np.float32), np.zeros((18, 16), np.float32)
     batch = {"x": np.zeros((1, 2, 4, 4), np.float32), "y": np.zeros((1, 2, 4, 4), np.float32)}
     window = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1]}
@@ -295,7 +295,7 @@ def call(name, **changes):
         },
         "erf": {"x": image, "y": np.zeros_like(image)},
     }[name]
-    getattr(_native, name)(**{**arguments, **changes})
+    getattr(_native, name)(**{**arguments, **changes})()
 
 
 def zeros(*shape, dtype=np.float32):

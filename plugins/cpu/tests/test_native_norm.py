@@ -25,8 +25,8 @@ def test_normalization(shape, axis, dtype):
     x, (mean, variance, gamma, beta) = arrays(shape, shape[axis], dtype, 4)
     y = np.full_like(x, np.nan)
 
-    _native.normalization(x, mean, variance, gamma, beta, y, axis, 0.25)
-    _native.normalization(in_place := x.copy(), mean, variance, gamma, beta, in_place, axis, 0.25)
+    _native.normalization(x, mean, variance, gamma, beta, y, axis, 0.25)()
+    _native.normalization(in_place := x.copy(), mean, variance, gamma, beta, in_place, axis, 0.25)()
 
     along = [1] * x.ndim
     along[axis] = -1
@@ -43,7 +43,7 @@ def test_instance_norm(spatial, dtype):
     x, (gamma, beta) = arrays((2, 3, *spatial), 3, dtype, 2)
     y = np.full_like(x, np.nan)
 
-    _native.instance_norm(x, gamma, beta, y, 1e-3)
+    _native.instance_norm(x, gamma, beta, y, 1e-3)()
 
     rows = x.astype(np.float64).reshape(2, 3, -1)
     centred = rows - rows.mean(-1, keepdims=True)
@@ -57,7 +57,7 @@ def test_a_large_mean_takes_nothing_from_the_variance():
     x = (np.arange(4096) % 7 + 30000.5).astype(np.float32).reshape(1, 1, -1)
     y, one = np.empty_like(x), np.ones(1, np.float32)
 
-    _native.instance_norm(x, one, np.zeros(1, np.float32), y, 0.0)
+    _native.instance_norm(x, one, np.zeros(1, np.float32), y, 0.0)()
 
     wide = x.astype(np.float64)
     np.testing.assert_allclose(y, (wide - wide.mean()) / wide.std(), rtol=1e-5, atol=1e-5)
@@ -71,34 +71,34 @@ def ones(*shape, dtype=np.float32):
     ("call", "error", "message"),
     [
         (
-            lambda: _native.normalization(*[ones(3)] * 5, ones(3), 1, 0.0),
+            lambda: _native.normalization(*[ones(3)] * 5, ones(3), 1, 0.0)(),
             ValueError,
             r"axis is 1 but x is \[3\]",
         ),
         (
-            lambda: _native.normalization(ones(2, 3), *[ones(2)] * 4, ones(2, 3), 1, 0.0),
+            lambda: _native.normalization(ones(2, 3), *[ones(2)] * 4, ones(2, 3), 1, 0.0)(),
             ValueError,
             r"mean is \[2\] but must be \[3\]",
         ),
         (
-            lambda: _native.instance_norm(ones(2, 3, 4), ones(3), ones(2), ones(2, 3, 4), 0.0),
+            lambda: _native.instance_norm(ones(2, 3, 4), ones(3), ones(2), ones(2, 3, 4), 0.0)(),
             ValueError,
             r"beta is \[2\] but must be \[3\]",
         ),
         (
-            lambda: _native.instance_norm(ones(2, 3), ones(3), ones(3), ones(3, 2), 0.0),
+            lambda: _native.instance_norm(ones(2, 3), ones(3), ones(3), ones(3, 2), 0.0)(),
             ValueError,
             r"y is \[3, 2\] but must be \[2, 3\]",
         ),
         (
-            lambda: _native.instance_norm(ones(3), ones(3), ones(3), ones(3), 0.0),
+            lambda: _native.instance_norm(ones(3), ones(3), ones(3), ones(3), 0.0)(),
             ValueError,
             r"axis is 1 but x is \[3\]",
         ),
         (
             lambda: _native.instance_norm(
                 ones(2, 3, dtype=np.float16), ones(3), ones(3), ones(2, 3), 0.0
-            ),
+            )(),
             TypeError,
             "incompatible function arguments",
         ),

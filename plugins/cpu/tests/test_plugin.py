@@ -13,7 +13,7 @@ from headrace.tensor_spec import TensorSpec
 from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv, PointwiseConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
-from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Erf, Unary
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 
@@ -63,7 +63,14 @@ IMAGE, WINDOW = (2, 4, 5, 6), {"kernel": (2, 2)}
         (mixed_normalization(), NumpyKernel),
         (call_of("instance_norm", IMAGE, (4,), (4,)), InstanceNorm),
         (call_of("erf", IMAGE), Erf),
-        (call_of("relu", IMAGE), NumpyKernel),
+        (call_of("relu", IMAGE), Unary),
+        (call_of("relu", IMAGE, dtype="int32"), NumpyKernel),
+        (call_of("tanh", IMAGE), NumpyKernel),
+        (call_of("clip", IMAGE, ()), Clip),
+        (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
+        (call_of("divide", IMAGE, IMAGE, dtype="int64"), NumpyKernel),
+        (call_of("divide", IMAGE, IMAGE), Binary),
+        (call_of("bias_add", IMAGE, (4,), axis=1), BiasAdd),
     ],
     ids=str,
 )

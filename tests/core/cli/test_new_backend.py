@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -90,3 +91,22 @@ def test_the_command_says_what_it_wrote_and_what_is_next(
     assert all(Path(line).is_file() for line in files)
     assert f"{tmp_path}/headrace-flint/csrc/add.cpp" in files
     assert hint == f"next: pip install {tmp_path}/headrace-flint && headrace doctor flint"
+
+
+def test_what_is_next_installs_the_folder_and_asks_no_index(
+    tmp_path: Path, headrace: Headrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative folder begins with a dot, since pip takes a bare name for one of its index."""
+    monkeypatch.chdir(tmp_path)
+    hint = headrace("new-backend", "flint").stdout.splitlines()[-1]
+    assert hint == "next: pip install ./headrace-flint && headrace doctor flint"
+
+
+def test_what_is_next_can_be_typed_when_the_folder_has_blanks(
+    tmp_path: Path, headrace: Headrace
+) -> None:
+    """A shell takes the folder for one word."""
+    folder = tmp_path / "my devices"
+    hint = headrace("new-backend", "flint", "--dir", folder).stdout.splitlines()[-1]
+    install, _, _ = hint.removeprefix("next: ").partition(" && ")
+    assert shlex.split(install) == ["pip", "install", f"{folder}/headrace-flint"]

@@ -29,7 +29,8 @@ def plan(registry: BackendRegistry) -> Plan:
     x = builder.input("x", TensorSpec((1, 1, 3, 3), "float32"))
     (y,) = builder.op("pad", [x, None], pads=(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
     (z,) = builder.op("add", [y, builder.constant(np.ones(5, np.float32))])
-    builder.output("z", z)
+    (flat,) = builder.op("reshape", [z], shape=(-1,))
+    builder.output("z", flat)
     return compile_job(builder.finish(), registry).plan
 
 

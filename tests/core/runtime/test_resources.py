@@ -52,7 +52,7 @@ class Recorder:
                 if fail_free:
                     raise ZeroDivisionError("on purpose")
 
-        entry = AllocatorEntry("far", MemoryKind.DEVICE, 512, NotingAllocator)
+        entry = AllocatorEntry("far", MemoryKind.DEVICE, 16, NotingAllocator)
         hooks = dict(vars(far()))
         hooks["headrace_allocators"] = hookimpl(lambda: [entry])
         hooks["headrace_devices"] = hookimpl(lambda: [DeviceEntry("far", open=NotingDevice)])

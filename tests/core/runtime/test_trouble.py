@@ -58,22 +58,28 @@ def test_a_job_without_inputs_and_results_ends(registry: BackendRegistry, device
 
 @pytest.mark.parametrize("at", ["begin", "launch"])
 def test_ctrl_c_on_the_callers_thread_reaches_the_caller_and_harms_no_later_call(
-    registry: BackendRegistry, monkeypatch: pytest.MonkeyPatch, at: str
+    monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     """Wherever an inline call is interrupted, the next one neither hangs nor takes its inputs."""
+    pressed = False
+
+    def interrupt(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    class Kernel(NumpyKernel):
+        def enqueue(self, context: DeviceContext, work: Callable[[], None]) -> Launch:
+            return lambda: interrupt() if pressed else work()
+
+    registry = BackendRegistry.from_modules({"near": near(kernel=Kernel)})
     with CompiledJob(job("near"), registry) as compiled:
         check(compiled)
-
-        def interrupt(*given: object) -> None:
-            raise KeyboardInterrupt
-
         with monkeypatch.context() as patch:
             if at == "begin":
                 patch.setattr(InlineEngine, "begin", interrupt)
-            else:
-                patch.setattr(compiled._executor._engine, "_launch_actor", interrupt)
+            pressed = True
             with pytest.raises(KeyboardInterrupt):
                 compiled.run({"x": X + 1})
+            pressed = False
         check(compiled)
 
 

@@ -75,6 +75,18 @@ def test_records_about_graphs_are_covered(name: str, way: str, outcome: str) -> 
     assert ablate("hello", PLUGINS["hello"], Removal(name, way)).outcome == outcome
 
 
+def test_events_of_core_are_not_taken_away() -> None:
+    """A context that works at once keeps core's event; what it never had is the same without."""
+
+    class AtOnce(DeviceContext):
+        pass
+
+    hook = hookimpl(lambda: [DeviceContextEntry("near", AtOnce)])
+    plugin = SimpleNamespace(**vars(near()) | {"headrace_device_contexts": hook})
+    for way in ("left out", "absent"):
+        assert ablate("near", plugin, Removal("Event.synchronize", way)).outcome == "same"
+
+
 def test_messages_name_the_distribution() -> None:
     """With the metadata of its package an error names that, and not a module."""
     installed = InstalledBackend("far", "headrace_far.plugin", "headrace-far", "1.2")
@@ -119,7 +131,7 @@ class Telling(FarAllocator):
 
 def test_an_error_after_a_launch_is_late() -> None:
     """It names what is missing and is of the right type, but something was computed before."""
-    entry = AllocatorEntry("far", MemoryKind.DEVICE, 512, Telling)
+    entry = AllocatorEntry("far", MemoryKind.DEVICE, 16, Telling)
     result = ablate("far", far_with(headrace_allocators=entry), NOTHING)
     assert (result.outcome, result.is_sound) == ("late", False)
     assert result.detail == "after 6 launches: PluginError: there is no nothing here"

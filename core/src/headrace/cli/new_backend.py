@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 
 import click
@@ -29,4 +31,6 @@ def new_backend(name: str, folder: Path, native: bool) -> None:
     target = scaffold.new_backend(name, folder, native=native)
     for path in sorted(path for path in target.rglob("*") if path.is_file()):
         click.echo(escape(str(path)))
-    click.echo(f"next: pip install {escape(str(target))} && headrace doctor {name}")
+    # A bare name is one that pip looks up in its index; with a separator it is the folder.
+    place = str(target) if target.is_absolute() else os.path.join(os.curdir, target)
+    click.echo(f"next: pip install {escape(shlex.quote(place))} && headrace doctor {name}")

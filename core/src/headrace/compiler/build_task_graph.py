@@ -100,6 +100,7 @@ class _Builder:
         assert entry is not None, f"{call} was not lowered for {backend.tag}"
         index = op.placement.devices[0][1]
         stream = Stream(backend.tag, index, self._generator(backend.tag, index).compute())
+        schema, capabilities = self._registry.op(call.op).op, backend.device.capabilities
         self._tasks.append(
             TaskNode(
                 call.name,
@@ -111,6 +112,8 @@ class _Builder:
                 call,
                 node.output_sbp[0],
                 _workspace_bytes(entry.create(call), call, backend.tag),
+                in_place=schema.in_place(call) if "in-place" in capabilities else (),
+                view=schema.view(call),
             )
         )
 

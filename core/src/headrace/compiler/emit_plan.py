@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from headrace.compiler.memory.place import aligned
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph
+from headrace.dtypes import uint8
 from headrace.ids import ActorId, DeviceId, DeviceTypes, RegisterId, StreamId, TaskId
-from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc
+from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc, TaskKind
+from headrace.tensor_spec import TensorSpec
 
 RANK = 0
 
@@ -18,16 +20,20 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
     types = DeviceTypes.assign(
         [task.stream.tag for task in graph.tasks] + [chunk.memory.tag for chunk in memory.chunks]
     )
-    names = [*graph.tensors, *(tensor.name for tensor in memory.workspaces.values())]
-    register = {name: RegisterId(number) for number, name in enumerate(names)}
+    tensors = [*graph.tensors.values(), *memory.workspaces.values()]
+    register = {tensor.name: RegisterId(number) for number, tensor in enumerate(tensors)}
+    registers = [_register(tensor, memory) for tensor in tensors]
+    control = [RegisterId(len(registers) + number) for number in range(len(memory.control))]
+    registers += _control_registers(graph, memory, register)
     actor = {i: ActorId(number) for number, chain in enumerate(chains) for i in chain}
     stream_ids = {task.stream: _stream_id(task.stream, types) for task in graph.tasks}
     task_ids = _task_ids(graph, stream_ids)
+    waits, signals = _by_task(memory.control, control)
     tasks = tuple(
         TaskDesc(
             next(task_ids),
             task.name,
-            task.kind,
+            TaskKind.VIEW if position in memory.views else task.kind,
             task.job,
             actor[position],
             tuple(None if name is None else register[name] for name in task.inputs),
@@ -36,17 +42,19 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
             task.call,
             task.sbp,
             task.foreign_name,
+            memory.in_place.get(position, ()),
+            tuple(waits.get(position, ())),
+            tuple(signals.get(position, ())),
         )
         for position, task in enumerate(graph.tasks)
     )
-    tensors = [*graph.tensors.values(), *memory.workspaces.values()]
     return Plan(
         graph.name,
         types,
         graph.jobs,
         tasks,
-        tuple(_register(tensor, memory) for tensor in tensors),
-        tuple(_actors(graph, chains, stream_ids, register, tasks)),
+        tuple(registers),
+        tuple(_actors(chains, stream_ids, graph, tasks)),
         memory.chunks,
     )
 
@@ -70,26 +78,50 @@ def _register(tensor: PhysicalTensor, memory: MemoryPlan) -> RegisterDesc:
     return RegisterDesc(tensor.name, tensor.spec, 1, chunk, offset, stride, tensor.constant)
 
 
+def _control_registers(
+    graph: TaskGraph, memory: MemoryPlan, taken: Container[str]
+) -> Iterator[RegisterDesc]:
+    """Registers of control edges: they have no bytes, so any chunk will do."""
+    names: set[str] = set()
+    for source, target in memory.control:
+        name = f"{graph.tasks[source].name} waits for {graph.tasks[target].name}"
+        while name in taken or name in names:  # a user's tensor may be called like this
+            name += "'"
+        names.add(name)
+        yield RegisterDesc(name, TensorSpec((0,), uint8), 1, 0, 0, 0)
+
+
+def _by_task(
+    control: Sequence[tuple[int, int]], registers: Sequence[RegisterId]
+) -> tuple[dict[int, list[RegisterId]], dict[int, list[RegisterId]]]:
+    """For each task, the control registers that it waits for, and those that it publishes."""
+    waits: dict[int, list[RegisterId]] = {}
+    signals: dict[int, list[RegisterId]] = {}
+    for (source, target), register in zip(control, registers, strict=True):
+        signals.setdefault(source, []).append(register)
+        waits.setdefault(target, []).append(register)
+    return waits, signals
+
+
 def _actors(
-    graph: TaskGraph,
     chains: Sequence[Sequence[int]],
     stream_ids: dict[Stream, StreamId],
-    register: dict[str, RegisterId],
+    graph: TaskGraph,
     tasks: Sequence[TaskDesc],
 ) -> Iterator[ActorDesc]:
-    maker = {r: task.actor for task in tasks for r in task.outputs}
+    maker = {r: task.actor for task in tasks for r in task.makes}
     reads = [
         {
             register
             for position in chain
-            for register in tasks[position].inputs
-            if register is not None and maker.get(register, number) != number
+            for register in tasks[position].waits_for
+            if maker.get(register, number) != number
         }
         for number, chain in enumerate(chains)
     ]
     crossing = set().union(*reads)
     for number, chain in enumerate(chains):
-        produced = {r for i in chain for r in tasks[i].outputs if r in crossing}
+        produced = {r for i in chain for r in tasks[i].makes if r in crossing}
         yield ActorDesc(
             stream_ids[graph.tasks[chain[0]].stream],
             tuple(chain),

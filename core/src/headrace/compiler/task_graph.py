@@ -20,6 +20,9 @@ class Stream:
     device_index: int
     stream_index: int
 
+    def __str__(self) -> str:
+        return f"{self.tag}:{self.device_index}/s{self.stream_index}"
+
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTensor:
@@ -36,7 +39,9 @@ class TaskNode:
     """A task: reads and writes physical tensors by name, in launch order on its stream.
 
     ``job`` is a position in ``TaskGraph.jobs``; ``workspace_bytes`` is scratch memory next to the
-    outputs; ``foreign_name`` is the caller's name of an input or output.
+    outputs; ``foreign_name`` is the caller's name of an input or output. ``in_place`` has the pairs
+    of input and output that op and device let share their memory; ``view`` is where in the first
+    input the output lies, in bytes, if it is bytes of it as they are.
     """
 
     name: str
@@ -49,6 +54,8 @@ class TaskNode:
     sbp: NdSbp | None = None
     workspace_bytes: int = 0
     foreign_name: str = ""
+    in_place: tuple[tuple[int, int], ...] = ()
+    view: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

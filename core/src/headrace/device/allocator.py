@@ -62,6 +62,16 @@ class HostBuffer(Buffer):
         super().__init__(memory.ctypes.data, memory.nbytes, owner)
         self.memory = memory
 
+    @classmethod
+    def _at(cls, address: int, memory: Array, owner: object) -> HostBuffer:
+        """As the constructor, which asks numpy for the address: that takes longer than the rest."""
+        buffer = cls.__new__(cls)
+        buffer.address = address
+        buffer.nbytes = len(memory)
+        buffer.owner = owner
+        buffer.memory = memory
+        return buffer
+
     def view(self, offset: int, nbytes: int) -> HostBuffer:
         """The part from ``offset`` on; shares memory with this buffer.
 
@@ -69,11 +79,12 @@ class HostBuffer(Buffer):
             DeviceError: it reaches out of this buffer.
         """
         self.check_view(offset, nbytes)
-        return HostBuffer(self.memory[offset : offset + nbytes], self.owner)
+        part = self.memory[offset : offset + nbytes]
+        return HostBuffer._at(self.address + offset, part, self.owner)
 
     def array(self, spec: TensorSpec) -> Array:
         """The first ``spec.nbytes`` bytes as an array; shares memory with this buffer."""
-        return self.memory[: spec.nbytes].view(spec.dtype.numpy).reshape(spec.shape)
+        return np.ndarray(spec.shape, spec.dtype.numpy, self.memory)
 
 
 class Allocator:
@@ -91,8 +102,9 @@ class Allocator:
         """Return at least ``nbytes`` bytes aligned as the ``AllocatorEntry`` says.
 
         Core never asks for less than one byte: of empty tensors it views parts of length 0. It
-        looks at each buffer once, when it gets it: at its length, at two of its views and, in host
-        memory, at where they begin. One that cannot be used it frees, and raises ``PluginError``.
+        looks at each buffer once, when it gets it: at its length, its address, two of its views
+        and, in host memory, at where these begin. One that cannot be used it frees, and raises
+        ``PluginError``.
 
         Raises:
             OutOfMemoryError: there is not enough; says what was asked and what is in use.

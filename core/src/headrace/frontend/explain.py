@@ -12,7 +12,7 @@ from headrace.compiler.pipeline import compile_job, prepare
 from headrace.frontend.fallback import fallback_of
 from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
-from headrace.plan import Plan, TaskKind
+from headrace.plan import OP_KINDS, Plan, TaskKind
 from headrace.registry.registry import BackendRegistry
 
 _COPIES = {TaskKind.COPY_H2D: "h2d", TaskKind.COPY_D2H: "d2h"}
@@ -141,7 +141,7 @@ def _copied_bytes(plan: Plan) -> tuple[dict[str, Counter[str]], int]:
     producer = {register: task for task in plan.tasks for register in task.outputs}
     readers: dict[int, str] = {}
     for task in plan.tasks:
-        if task.kind in (TaskKind.COMPUTE, TaskKind.FOREIGN_OUTPUT):
+        if task.kind in OP_KINDS or task.kind is TaskKind.FOREIGN_OUTPUT:
             for register in task.inputs:
                 if register is not None:
                     readers.setdefault(register, _reader(task.name, task.kind))
@@ -166,7 +166,7 @@ def _copied_bytes(plan: Plan) -> tuple[dict[str, Counter[str]], int]:
 
 def _reader(name: str, kind: TaskKind) -> str:
     """The op that reads; nobody, for what the caller gets."""
-    return name if kind is TaskKind.COMPUTE else ""
+    return name if kind in OP_KINDS else ""
 
 
 def _constant_bytes(plan: Plan) -> int:

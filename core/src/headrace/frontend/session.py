@@ -17,6 +17,7 @@ from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
+from headrace.frontend.stages import Stage, stages_of
 from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.registry.registry import BackendRegistry, default_registry
@@ -115,6 +116,18 @@ class Session:
         registry = self._registry or default_registry()
         graph, _ = _trace(job, registry)
         return explain_graph(graph, registry, job.config.fallback)
+
+    def stages(self, name: str) -> tuple[Stage, ...]:
+        """What each stage of compiling a job makes, in order. Traces the job; runs nothing.
+
+        Raises:
+            JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
+        """
+        check_not_tracing(name)
+        job = self._job(name)
+        registry = self._registry or default_registry()
+        graph, _ = _trace(job, registry)
+        return stages_of(graph, registry, job.config.fallback)
 
     def close(self) -> None:
         """Give back everything on the devices. Idempotent; the session cannot run any more.

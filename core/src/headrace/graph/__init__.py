@@ -8,8 +8,9 @@ from headrace.graph.editor import GraphEditor
 from headrace.graph.entries import OpEntry, PassEntry
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
     "CORE_OPS", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry", "OpSource",
-    "PassEntry",
+    "PassEntry", "Variable", "VariablePart",
 ]  # fmt: skip

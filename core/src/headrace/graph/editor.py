@@ -28,8 +28,9 @@ class GraphEditor:
         self._graph = graph
         self._tag = tag
         self._ops = {op.call.name: op for op in graph.ops}
-        self._results = {tensor.name for _, tensor in graph.outputs}
+        self._results = {tensor.name for _, tensor in graph.results}
         self._inputs = {tensor.name: tensor.spec for tensor in graph.inputs}
+        self._inputs |= {part.tensor.name: part.tensor.spec for part in graph.variables}
         # Passes ask about every op of graphs of any size: names are looked up, never searched for.
         self._place = {name: place for place, name in enumerate(self._ops)}
         self._makers: dict[str, str] = {}

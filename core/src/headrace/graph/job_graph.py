@@ -1,9 +1,11 @@
 """The job graph: what a job computes, logically; and the builder that makes one.
 
 A ``JobGraph`` is immutable. Ops are in topological order; every tensor has one producer: an op, a
-job input, or a constant. Tracing, the ONNX importer and decompositions all build with
-``JobGraphBuilder``, which checks and infers each op as it is added and folds those whose inputs
-are all constant: a tensor whose value is known while building is never computed at run time.
+job input, a constant or a variable. Ops have no side effects: a variable is read as it is when the
+call begins, and takes its new value, if the job has one for it, when the call ends. Tracing, the
+ONNX importer and decompositions all build with ``JobGraphBuilder``, which checks and infers each op
+as it is added and folds those whose inputs are all constant: a tensor whose value is known while
+building is never computed at run time.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from types import MappingProxyType
 import numpy as np
 
 from headrace import numpy_ops
-from headrace.errors import GraphError
+from headrace.errors import GraphError, VariableError
 from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.graph.variable import Variable, VariablePart
 from headrace.op_call import OpCall
 from headrace.ops import Tensor, make_call
 from headrace.placement import Placement
@@ -49,6 +52,8 @@ class JobGraph:
             constant's, and may be named by several results.
         ops: in topological order.
         constants: values of constant tensors, by tensor name; arrays that numpy lets nobody write.
+        variables: the tensors that are variables, or parts of some.
+        updates: (tensor that is a variable, its value after the call), in order.
     """
 
     name: str
@@ -57,6 +62,23 @@ class JobGraph:
     outputs: tuple[tuple[str, Tensor], ...]
     ops: tuple[JobOp, ...]
     constants: Mapping[str, Array]
+    variables: tuple[VariablePart, ...] = ()
+    updates: tuple[tuple[str, Tensor], ...] = ()
+
+    @property
+    def results(self) -> tuple[tuple[str, Tensor], ...]:
+        """All that the job is run for: what the caller gets, and what variables become."""
+        return self.outputs + self.updates
+
+    def rewired(self, ops: Iterable[JobOp], same: Mapping[str, str]) -> JobGraph:
+        """The job with other ops, its results read from ``same[tensor]`` where that has it."""
+
+        def wired(results: tuple[tuple[str, Tensor], ...]) -> tuple[tuple[str, Tensor], ...]:
+            return tuple((n, Tensor(same.get(t.name, t.name), t.spec)) for n, t in results)
+
+        return replace(
+            self, ops=tuple(ops), outputs=wired(self.outputs), updates=wired(self.updates)
+        )
 
 
 class JobGraphBuilder:
@@ -87,6 +109,8 @@ class JobGraphBuilder:
         self._outputs: dict[str, Tensor] = {}
         self._ops: list[JobOp] = []
         self._constants: dict[str, Array] = {}
+        self._variables: dict[str, VariablePart] = {}  # by tensor name
+        self._updates: dict[str, Tensor] = {}
         self._tensors: dict[str, TensorSpec] = {}
         self._op_names: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -127,6 +151,59 @@ class JobGraphBuilder:
         tensor = self._define(name or self._fresh("constant"), TensorSpec.of(array))
         self._constants[tensor.name] = _read_only(array)
         return tensor
+
+    def variable(self, variable: Variable) -> Tensor:
+        """The tensor that is ``variable``; the same one each time.
+
+        Raises:
+            VariableError: the job has a variable of this name that is another.
+        """
+        for known in self._variables.values():
+            if known.variable.name == variable.name:
+                for what, here, there in known.variable.differences(variable):
+                    raise VariableError(
+                        f"job {self.name!r}: variable {variable.name!r} was created with {what} "
+                        f"{here} and is now asked for with {there}; it is one variable, so ask for "
+                        "it alike, or give the other one another name"
+                    )
+                return known.tensor
+        taken = variable.name in self._tensors
+        name = self._fresh(variable.name) if taken else variable.name
+        return self.variable_part(
+            VariablePart(Tensor(name, variable.spec), variable, 0, variable.placement)
+        )
+
+    def variable_part(self, part: VariablePart) -> Tensor:
+        """Add a tensor that is a variable or a part of one, under its own name."""
+        tensor = self._define(part.tensor.name, part.tensor.spec)
+        self._variables[tensor.name] = part
+        return tensor
+
+    def update(self, variable: Tensor, value: Tensor) -> None:
+        """Let a variable, or the part of one, be ``value`` when the call has ended.
+
+        Raises:
+            VariableError: it is no variable, ``value`` has another spec, or there is an update.
+            GraphError: ``value`` is no tensor of this graph.
+        """
+        part = self._variables.get(variable.name)
+        if part is None:
+            raise VariableError(
+                f"job {self.name!r}: {variable.name!r} is no variable, so nothing can be assigned "
+                "to it; make one with get_variable"
+            )
+        who = f"job {self.name!r}: variable {part.variable.name!r}"
+        if variable.name in self._updates:
+            raise VariableError(
+                f"{who} is assigned twice; a call gives it one value, so compute that first"
+            )
+        if self._tensors.get(value.name) != value.spec:
+            raise GraphError(f"{who} is assigned {value.name!r}, which is no tensor of the job")
+        if variable.spec != value.spec:
+            raise VariableError(
+                f"{who} is {variable.spec} and is assigned {value.spec}; cast or reshape the value"
+            )
+        self._updates[variable.name] = value
 
     def value(self, tensor: Tensor) -> Array | None:
         """The value of ``tensor`` when it is known while building, else None."""
@@ -180,6 +257,20 @@ class JobGraphBuilder:
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
 
+    def begin_like(self, graph: JobGraph) -> dict[str, Tensor]:
+        """Declare what the ops of ``graph`` begin with: its inputs, variables and constants."""
+        known = {tensor.name: self.input(tensor.name, tensor.spec) for tensor in graph.inputs}
+        known.update((part.tensor.name, self.variable_part(part)) for part in graph.variables)
+        known.update((name, self.constant(value, name)) for name, value in graph.constants.items())
+        return known
+
+    def end_like(self, graph: JobGraph, known: Mapping[str, Tensor]) -> None:
+        """Return and update what ``graph`` does, as the tensors that ``known`` has for its own."""
+        for result, tensor in graph.outputs:
+            self.output(result, known[tensor.name])
+        for variable, tensor in graph.updates:
+            self.update(known[variable], known[tensor.name])
+
     def reserve(self, names: Iterable[str]) -> None:
         """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
         self._op_names.update(names)
@@ -217,6 +308,8 @@ class JobGraphBuilder:
             tuple(self._outputs.items()),
             tuple(self._ops),
             MappingProxyType(dict(self._constants)),
+            tuple(self._variables.values()),
+            tuple(self._updates.items()),
         )
 
     def folds(self, call: OpCall, names: Sequence[str | None]) -> bool:

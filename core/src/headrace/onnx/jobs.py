@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from headrace.errors import SessionError
 from headrace.frontend.collector import collector_rests
@@ -25,11 +24,18 @@ class LeasedJob:
         fixed: inputs of the model that are part of the job and are not fed to it.
     """
 
-    def __init__(self, job: CompiledJob, fixed: tuple[str, ...]) -> None:
+    def __init__(self, job: CompiledJob, fixed: tuple[str, ...], cache: JobCache) -> None:
         self.job = job
         self.fixed = fixed
         self.users = 0
         self.dropped = False
+        self._cache = cache
+
+    def __enter__(self) -> LeasedJob:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._cache.give_back(self)
 
 
 class JobCache:
@@ -60,11 +66,8 @@ class JobCache:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    @contextmanager
-    def lease(
-        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
-    ) -> Iterator[LeasedJob]:
-        """The job for what is fed, compiled if need be; it is open inside the ``with`` block.
+    def lease(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
+        """The job for what is fed, compiled if need be; use it in a ``with`` statement.
 
         Args:
             specs: of every input that is fed.
@@ -77,12 +80,13 @@ class JobCache:
         with self._lock:
             leased = self._find(specs, arrays)
             leased.users += 1
-        try:
-            yield leased
-        finally:
-            with self._lock:
-                leased.users -= 1
-                self._close_if_over(leased)
+        return leased
+
+    def give_back(self, leased: LeasedJob) -> None:
+        """One user less; the last one of a job that was dropped closes it."""
+        with self._lock:
+            leased.users -= 1
+            self._close_if_over(leased)
 
     def close(self) -> None:
         """Close every job, those that run as soon as they are done. Idempotent."""
@@ -108,7 +112,7 @@ class JobCache:
         self._drop_down_to(self._size - 1)
         job = CompiledJob(made.graph, self._registry, self._fallback)
         key = job_key(specs, arrays, self._fixed)
-        self._jobs[key] = LeasedJob(job, made.fixed)
+        self._jobs[key] = LeasedJob(job, made.fixed, self)
         return key
 
     def _drop_down_to(self, size: int) -> None:

@@ -12,6 +12,8 @@ from headrace.compiler.decision import PassRun
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import explain_graph
+from headrace.frontend.stages import Stage, stages_of
+from headrace.graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.explain import ExplainedModel, explain_nodes
 from headrace.onnx.jobs import JobCache
@@ -119,10 +121,23 @@ class Model:
         Raises:
             InputError, ModelError: as ``run``. What the device cannot run is in the answer.
         """
-        specs, arrays = self._specs(feeds)
-        graph = specialise(self._file, self._placement, specs, arrays, ops=self._registry).graph
-        job = explain_graph(graph, self._registry, self._fallback)
+        job = explain_graph(self._graph(feeds), self._registry, self._fallback)
         return explain_nodes(self._file, self.device, job)
+
+    def stages_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[Stage, ...]:
+        """What each stage of compiling the model for these inputs makes. No device is opened.
+
+        Args:
+            feeds: as for ``plan_for``.
+
+        Raises:
+            InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
+        """
+        return stages_of(self._graph(feeds), self._registry, self._fallback)
+
+    def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
+        specs, arrays = self._specs(feeds)
+        return specialise(self._file, self._placement, specs, arrays, ops=self._registry).graph
 
     def _specs(
         self, feeds: Mapping[str, TensorSpec | Array]

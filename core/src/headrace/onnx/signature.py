@@ -87,6 +87,8 @@ def check_names(
             f"not as {type(feeds).__name__}"
         )
     known = {info.name: info for info in inputs}
+    if feeds.keys() == known.keys():
+        return known
     missing = [info.name for info in inputs if not info.optional and info.name not in feeds]
     extra = [name for name in feeds if name not in known]
     if missing or extra:
@@ -105,11 +107,10 @@ def check_spec(spec: TensorSpec, info: TensorInfo, model: str) -> None:
     Raises:
         InputError: the model declares another dtype, rank or dimension.
     """
-    where = f"{model}: input {quote(info.name)}"
     if spec.dtype != info.dtype:
         raise InputError(
-            f"{where}: is {spec} and the model takes {info}; if no value is lost by it, give "
-            f"array.astype({str(info.dtype)!r})"
+            f"{_where(info, model)}: is {spec} and the model takes {info}; if no value is lost by "
+            f"it, give array.astype({str(info.dtype)!r})"
         )
     if info.shape is not None:
         fits = len(info.shape) == spec.rank and all(
@@ -117,7 +118,7 @@ def check_spec(spec: TensorSpec, info: TensorInfo, model: str) -> None:
             for wanted, dim in zip(info.shape, spec.shape, strict=True)
         )
         if not fits:
-            raise InputError(f"{where}: is {spec} and the model takes {info}")
+            raise InputError(f"{_where(info, model)}: is {spec} and the model takes {info}")
 
 
 def check_array(value: object, info: TensorInfo, model: str) -> Array:
@@ -127,20 +128,25 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
         InputError: it is no array, or does not fit. Nothing is converted that could change a
             value: a list has no dtype, and a masked array would lose its mask.
     """
-    where = f"{model}: input {quote(info.name)}"
     if isinstance(value, np.ma.MaskedArray) or not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
-            f"{where}: is a {type(value).__name__}; give a numpy array, for example "
+            f"{_where(info, model)}: is a {type(value).__name__}; give a numpy array, for example "
             f"np.asarray(value, {str(info.dtype)!r})"
         )
     array = np.asarray(value)
     try:
         spec = TensorSpec.of(array)
     except DTypeError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{_where(info, model)}: {error}") from None
     check_spec(spec, info, model)
+    if array.flags.c_contiguous and array.dtype.isnative:
+        return array
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.ascontiguousarray(native).reshape(spec.shape)
+
+
+def _where(info: TensorInfo, model: str) -> str:
+    return f"{model}: input {quote(info.name)}"
 
 
 def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:

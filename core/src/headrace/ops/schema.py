@@ -121,8 +121,19 @@ class Op:
 
     @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
-        """(input, output) index pairs that may be the same memory while the op runs."""
+        """(input, output) index pairs that may be the same memory while the op runs.
+
+        One pair at a time, and the memory is that of no other input.
+        """
         return ()
+
+    @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        """Where in the first input the only output begins, if it is bytes of it as they lie there.
+
+        Then nothing need run. None when something must: when elements are computed, or moved.
+        """
+        return None
 
     @classmethod
     def decompose(

@@ -28,6 +28,10 @@ class Identity(Op):
         return ((0, 0),)
 
     @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        return 0
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return (*split_everywhere(call), *_any_partial())
 
@@ -63,6 +67,10 @@ class Reshape(Op):
         return ((0, 0),)
 
     @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        return 0
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         """Along axes with equally many elements before them, one of which divides the other.
 
@@ -96,6 +104,12 @@ class Transpose(Op):
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x = call.input(0)
         return (x.with_shape(tuple(x.shape[axis] for axis in permutation(call))),)
+
+    @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        shape = call.input(0).shape
+        long = [axis for axis in permutation(call) if shape[axis] != 1]
+        return 0 if long == sorted(long) else None
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
@@ -138,6 +152,10 @@ class Expand(Op):
         if not fits or any(dim < 0 for dim in shape):
             fail(call, f"{x} does not broadcast to the shape {shape}")
         return (addressable(call, x.with_shape(shape)),)
+
+    @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        return 0 if call.input(0).elements == call.outputs[0].elements else None
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:

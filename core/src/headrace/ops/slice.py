@@ -32,6 +32,22 @@ class Slice(Op):
         return (call.input(0).with_shape(tuple(map(len, slice_ranges(call)))),)
 
     @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        """One run of bytes: single indices, then a range, then whole axes."""
+        x, ranges = call.input(0), slice_ranges(call)
+        if not call.outputs[0].elements:
+            return None
+        position, is_whole = 0, False  # the first axis that keeps more than one index has been met
+        for dim, kept in zip(x.shape, ranges, strict=True):
+            if is_whole and kept != range(dim):
+                return None
+            position = position * dim + kept[0]
+            is_whole = is_whole or len(kept) > 1
+            if len(kept) > 1 and kept.step != 1:
+                return None
+        return position * x.dtype.itemsize
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         shape = call.input(0).shape
         whole = (n for n, kept in enumerate(slice_ranges(call)) if kept == range(shape[n]))

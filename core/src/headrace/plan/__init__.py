@@ -8,6 +8,7 @@ from headrace.plan.check import check
 from headrace.plan.codec import decode, encode
 from headrace.plan.dump import dump
 from headrace.plan.model import (
+    OP_KINDS,
     ActorDesc,
     ChunkDesc,
     JobDesc,
@@ -19,6 +20,7 @@ from headrace.plan.model import (
 )
 
 __all__ = [
+    "OP_KINDS",
     "ActorDesc",
     "ChunkDesc",
     "JobDesc",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.errors import PlanError
-from headrace.plan.model import Plan, TaskKind
+from headrace.plan.model import OP_KINDS, Plan, TaskDesc, TaskKind
 
 
 def check(plan: Plan) -> None:
@@ -34,32 +34,57 @@ def _problems(plan: Plan) -> Iterator[str]:
     actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
     written: dict[int, str] = {}
     for position, task in enumerate(plan.tasks):
-        used = [r for r in (*task.inputs, *task.outputs, task.workspace) if r is not None]
+        used = [*task.waits_for, *task.makes]
+        if task.workspace is not None:
+            used.append(task.workspace)
         if any(register >= registers for register in used):
             yield f"task {task.name!r} names register {max(used)}; there are {registers}"
             continue
         if actor_of.get(position) != task.actor:
             yield f"task {task.name!r} is not in the task list of its actor {task.actor}"
-        if (task.kind is TaskKind.COMPUTE) != (task.call is not None):
+        if (task.kind in OP_KINDS) != (task.call is not None):
             has = "no op" if task.call is None else "an op"
             yield f"task {task.name!r} of kind {task.kind.value} has {has}"
+        yield from _shared_problems(plan, task)
         if task.job >= len(plan.jobs):
             yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
-        for index in task.inputs:
-            if index is None or plan.registers[index].constant is not None:
+        for index in task.waits_for:
+            if plan.registers[index].constant is not None:
                 continue
             if index not in written:
                 yield (
                     f"task {task.name!r} reads register {plan.registers[index].name!r} before "
                     "any task writes it"
                 )
-        for index in task.outputs:
+        for index in task.makes:
             if index in written:
                 yield f"tasks {written[index]!r} and {task.name!r} write one register"
             if plan.registers[index].constant is not None:
                 yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
             written[index] = task.name
     yield from _actor_problems(plan)
+
+
+def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:
+    """What is written over an input, or is part of one, lies there; control has no bytes."""
+    pairs = (*task.in_place, (0, 0)) if task.kind is TaskKind.VIEW else task.in_place
+    for i, o in pairs:
+        source = task.inputs[i] if i < len(task.inputs) else None
+        if source is None or o >= len(task.outputs):
+            yield f"task {task.name!r} has no input {i} or output {o} that could share bytes"
+            continue
+        read, made = plan.registers[source], plan.registers[task.outputs[o]]
+        over = made.offset - read.offset
+        whole = over == 0 and read.spec.nbytes == made.spec.nbytes
+        part = 0 <= over <= read.spec.nbytes - made.spec.nbytes
+        if (read.chunk, read.slots) != (made.chunk, made.slots) or not (
+            part if task.kind is TaskKind.VIEW else whole
+        ):
+            yield f"task {task.name!r}: {made.name!r} should lie on {read.name!r} and does not"
+    for index in (*task.control_inputs, *task.control_outputs):
+        if plan.registers[index].spec.nbytes:
+            named = plan.registers[index].name
+            yield f"task {task.name!r} is controlled by register {named!r}, which has bytes"
 
 
 def _actor_problems(plan: Plan) -> Iterator[str]:
@@ -80,19 +105,19 @@ def _actor_problems(plan: Plan) -> Iterator[str]:
             actor_of[position] = number
             if task.task_id.stream_id != actor.stream_id:
                 yield f"task {task.name!r} is not on the stream of its actor, {actor.stream_id}"
-    maker = {index: task.actor for task in plan.tasks for index in task.outputs}
+    maker = {index: task.actor for task in plan.tasks for index in task.makes}
     crossing = [
         {
             index
             for position in actor.tasks
-            for index in plan.tasks[position].inputs
-            if index is not None and maker.get(index, number) != number
+            for index in plan.tasks[position].waits_for
+            if maker.get(index, number) != number
         }
         for number, actor in enumerate(plan.actors)
     ]
     read_elsewhere = set().union(*crossing)
     for number, actor in enumerate(plan.actors):
-        made = {index for position in actor.tasks for index in plan.tasks[position].outputs}
+        made = {index for position in actor.tasks for index in plan.tasks[position].makes}
         for what, said, true in (
             ("consumes", actor.consumed, crossing[number]),
             ("produces", actor.produced, made & read_elsewhere),

@@ -1,30 +1,24 @@
 """Plan to bytes and back. With ``codec_values.py`` alone in seeing protobuf types.
 
 The bytes are ``MAGIC``, the CRC-32 of the message (4 bytes, little endian), and the message
-``headrace.proto.Plan``: a protobuf message alone does not show that its end is missing.
+``headrace.proto.Plan``: a protobuf message alone does not show that its end is missing. Equal plans
+give equal bytes.
 
-A session hands the runtime a decoded plan even inside one process, so that a field which the codec
-forgets fails the first test and not the first remote run. Equal plans give equal bytes.
+Reading a plan is part of every start from a file, so it is kept short: what tasks have in common is
+decoded once and shared.
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import TypeVar
+from typing import cast
 
 from google.protobuf.message import DecodeError
 
 from headrace.errors import HeadraceError, PlanError
-from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
-from headrace.op_call import Attrs, OpCall
-from headrace.plan.codec_values import (
-    attr_message,
-    memory_message,
-    read_attr,
-    read_memory,
-    read_spec,
-    spec_message,
-)
+from headrace.ids import TASK_INDEX_BITS, ActorId, DeviceTypes, RegisterId, StreamId, TaskId
+from headrace.op_call import OpCall
+from headrace.plan.codec_values import ValueReader, ValueWriter, memory_message, read_memory
 from headrace.plan.model import (
     FORMAT_VERSION,
     ActorDesc,
@@ -39,11 +33,12 @@ from headrace.plan.model import (
 from headrace.proto import plan_pb2 as pb
 from headrace.sbp import NdSbp
 
-_Kind = TypeVar("_Kind", JobKind, TaskKind)
-
-
 MAGIC = b"HRPL"
 _HEADER_BYTES = len(MAGIC) + 4
+_JOB_KINDS = {kind: getattr(pb, f"JOB_KIND_{kind.name}") for kind in JobKind}
+_TASK_KINDS = {kind: getattr(pb, f"TASK_KIND_{kind.name}") for kind in TaskKind}
+_JOB_KIND_OF = {number: kind for kind, number in _JOB_KINDS.items()}
+_TASK_KIND_OF = {number: kind for kind, number in _TASK_KINDS.items()}
 
 
 def seal(message: bytes) -> bytes:
@@ -53,28 +48,7 @@ def seal(message: bytes) -> bytes:
 
 def encode(plan: Plan) -> bytes:
     """The plan as bytes; equal plans give equal bytes."""
-    message = pb.Plan(
-        format_version=FORMAT_VERSION,
-        name=plan.name,
-        device_types=[pb.DeviceType(tag=t, number=n) for t, n in plan.device_types.items()],
-        jobs=[pb.Job(name=j.name, kind=_job_kind(j.kind)) for j in plan.jobs],
-        tasks=[_task_message(task) for task in plan.tasks],
-        registers=[_register_message(register) for register in plan.registers],
-        actors=[
-            pb.Actor(
-                stream_id=actor.stream_id.packed(),
-                tasks=actor.tasks,
-                consumed=actor.consumed,
-                produced=actor.produced,
-            )
-            for actor in plan.actors
-        ],
-        chunks=[
-            pb.Chunk(memory=memory_message(chunk.memory), nbytes=chunk.nbytes)
-            for chunk in plan.chunks
-        ],
-    )
-    return seal(message.SerializeToString(deterministic=True))
+    return seal(plan_message(plan).SerializeToString(deterministic=True))
 
 
 def decode(data: bytes) -> Plan:
@@ -93,134 +67,185 @@ def decode(data: bytes) -> Plan:
         message.ParseFromString(body)
     except DecodeError as error:
         raise PlanError(f"these {len(data)} bytes are not a plan: {error}") from None
+    return read_plan(message)
+
+
+def plan_message(plan: Plan) -> pb.Plan:
+    """The message of a plan."""
+    values = ValueWriter()
+    message = pb.Plan(
+        format_version=FORMAT_VERSION,
+        name=plan.name,
+        device_types=[pb.DeviceType(tag=t, number=n) for t, n in plan.device_types.items()],
+        jobs=[pb.Job(name=j.name, kind=_JOB_KINDS[j.kind]) for j in plan.jobs],
+        tasks=[_task_message(task, values) for task in plan.tasks],
+        registers=[_register_message(register, values) for register in plan.registers],
+        actors=[
+            pb.Actor(
+                stream_id=actor.stream_id.packed(),
+                tasks=actor.tasks,
+                consumed=actor.consumed,
+                produced=actor.produced,
+            )
+            for actor in plan.actors
+        ],
+        chunks=[
+            pb.Chunk(memory=memory_message(chunk.memory), nbytes=chunk.nbytes)
+            for chunk in plan.chunks
+        ],
+    )
+    message.specs.extend(values.specs)
+    message.attrs.extend(values.attrs)
+    return message
+
+
+def read_plan(message: pb.Plan) -> Plan:
+    """The inverse of ``plan_message``.
+
+    Raises:
+        PlanError: it is of another format version, or contradicts itself.
+    """
     if message.format_version != FORMAT_VERSION:
         raise PlanError(
             f"the plan has format version {message.format_version} and this headrace reads "
             f"{FORMAT_VERSION}; compile the job again"
         )
     try:
+        reader = _TaskReader(ValueReader(message.specs, message.attrs))
+        specs = reader.values.specs
         return Plan(
             message.name,
             DeviceTypes({item.tag: item.number for item in message.device_types}),
+            tuple(JobDesc(job.name, _JOB_KIND_OF[job.kind]) for job in message.jobs),
+            tuple(map(reader.read, message.tasks)),
             tuple(
-                JobDesc(j.name, _read_kind(JobKind, pb.JobKind.Name(j.kind), "JOB_KIND_"))
-                for j in message.jobs
+                RegisterDesc(
+                    register.name,
+                    specs[register.spec],
+                    register.slots,
+                    register.chunk,
+                    register.offset,
+                    register.stride,
+                    register.constant if register.HasField("constant") else None,
+                )
+                for register in message.registers
             ),
-            tuple(_task(task) for task in message.tasks),
-            tuple(_register(register) for register in message.registers),
             tuple(
                 ActorDesc(
                     StreamId.unpack(actor.stream_id),
                     tuple(actor.tasks),
-                    tuple(map(RegisterId, actor.consumed)),
-                    tuple(map(RegisterId, actor.produced)),
+                    _registers(tuple(actor.consumed)),
+                    _registers(tuple(actor.produced)),
                 )
                 for actor in message.actors
             ),
             tuple(ChunkDesc(read_memory(c.memory), c.nbytes) for c in message.chunks),
         )
+    except KeyError as error:
+        raise PlanError(f"plan {message.name!r} is corrupt: kind {error} has no meaning") from None
+    except IndexError:
+        raise PlanError(f"plan {message.name!r} is corrupt: it names values it lacks") from None
     except (HeadraceError, ValueError) as error:
         raise PlanError(f"plan {message.name!r} is corrupt: {error}") from error
 
 
-def _job_kind(kind: JobKind) -> pb.JobKind:
-    number: pb.JobKind = getattr(pb, f"JOB_KIND_{kind.name}")
-    return number
+def _registers(numbers: tuple[int, ...]) -> tuple[RegisterId, ...]:
+    return cast("tuple[RegisterId, ...]", numbers)
 
 
-def _task_kind(kind: TaskKind) -> pb.TaskKind:
-    number: pb.TaskKind = getattr(pb, f"TASK_KIND_{kind.name}")
-    return number
-
-
-def _read_kind(kind: type[_Kind], name: str, prefix: str) -> _Kind:
-    try:
-        return kind[name.removeprefix(prefix)]
-    except KeyError:
-        raise PlanError(f"{kind.__name__} {name} has no meaning") from None
-
-
-def _task_message(task: TaskDesc) -> pb.Task:
+def _task_message(task: TaskDesc, values: ValueWriter) -> pb.Task:
     message = pb.Task(
         task_id=task.task_id.packed(),
         name=task.name,
-        kind=_task_kind(task.kind),
+        kind=_TASK_KINDS[task.kind],
         job=task.job,
         actor=task.actor,
         inputs=[-1 if register is None else register for register in task.inputs],
         outputs=task.outputs,
         foreign_name=task.foreign_name,
+        in_place=[pb.InPlace(input=i, output=o) for i, o in task.in_place],
+        control_inputs=task.control_inputs,
+        control_outputs=task.control_outputs,
     )
     if task.workspace is not None:
         message.workspace = task.workspace
     if task.call is not None:
-        call = task.call
-        message.op.CopyFrom(
-            pb.Op(
-                op=call.op,
-                name=call.name,
-                inputs=[
-                    pb.OptionalTensorSpec(spec=None if spec is None else spec_message(spec))
-                    for spec in call.inputs
-                ],
-                outputs=[spec_message(spec) for spec in call.outputs],
-                attrs=[attr_message(name, value) for name, value in call.attrs.items()],
-                location=call.location,
-                sbp="" if task.sbp is None else str(task.sbp),
-            )
-        )
+        call, op = task.call, message.op
+        op.op = call.op
+        op.name = call.name
+        op.inputs.extend([0 if spec is None else 1 + values.spec(spec) for spec in call.inputs])
+        op.outputs.extend([values.spec(spec) for spec in call.outputs])
+        op.attrs = values.attributes(call.attrs)
+        op.location = call.location
+        if task.sbp is not None:
+            op.sbp = str(task.sbp)
     return message
 
 
-def _task(message: pb.Task) -> TaskDesc:
-    call = sbp = None
-    if message.HasField("op"):
-        op = message.op
-        outputs = tuple(read_spec(spec) for spec in op.outputs)
-        call = OpCall(
+class _TaskReader:
+    """Reads tasks; streams and layouts, of which there are few, once each."""
+
+    def __init__(self, values: ValueReader) -> None:
+        self.values = values
+        self._streams: dict[int, StreamId] = {}
+        self._sbps: dict[str, NdSbp | None] = {"": None}
+
+    def read(self, message: pb.Task) -> TaskDesc:
+        call = sbp = None
+        if message.HasField("op"):
+            op = message.op
+            call = self._call(op)
+            text = op.sbp
+            if text not in self._sbps:
+                self._sbps[text] = NdSbp.parse(text)
+            sbp = self._sbps[text]
+        inputs: tuple[int | None, ...] = tuple(message.inputs)
+        if -1 in inputs:
+            inputs = tuple(None if register == -1 else register for register in inputs)
+        return TaskDesc(
+            self._task_id(message.task_id),
+            message.name,
+            _TASK_KIND_OF[message.kind],
+            message.job,
+            cast("ActorId", message.actor),
+            cast("tuple[RegisterId | None, ...]", inputs),
+            _registers(tuple(message.outputs)),
+            cast("RegisterId", message.workspace) if message.HasField("workspace") else None,
+            call,
+            sbp,
+            message.foreign_name,
+            tuple([(pair.input, pair.output) for pair in message.in_place]),
+            _registers(tuple(message.control_inputs)),
+            _registers(tuple(message.control_outputs)),
+        )
+
+    def _call(self, op: pb.Op) -> OpCall:
+        specs = self.values.specs
+        outputs = tuple([specs[i] for i in op.outputs])
+        return OpCall(
             op.op,
             op.name,
-            tuple(read_spec(i.spec) if i.HasField("spec") else None for i in op.inputs),
+            tuple([specs[i - 1] if i else None for i in op.inputs]),
             outputs,
-            Attrs({attr.name: read_attr(attr) for attr in op.attrs}),
+            self.values.attrs[op.attrs],
             len(outputs),
             op.location,
         )
-        sbp = NdSbp.parse(op.sbp) if op.sbp else None
-    return TaskDesc(
-        TaskId.unpack(message.task_id),
-        message.name,
-        _read_kind(TaskKind, pb.TaskKind.Name(message.kind), "TASK_KIND_"),
-        message.job,
-        ActorId(message.actor),
-        tuple(None if register < 0 else RegisterId(register) for register in message.inputs),
-        tuple(map(RegisterId, message.outputs)),
-        RegisterId(message.workspace) if message.HasField("workspace") else None,
-        call,
-        sbp,
-        message.foreign_name,
-    )
+
+    def _task_id(self, packed: int) -> TaskId:
+        stream = packed >> TASK_INDEX_BITS
+        if stream not in self._streams:
+            self._streams[stream] = StreamId.unpack(stream)
+        return TaskId(self._streams[stream], packed & (1 << TASK_INDEX_BITS) - 1)
 
 
-def _register_message(register: RegisterDesc) -> pb.Register:
+def _register_message(register: RegisterDesc, values: ValueWriter) -> pb.Register:
     return pb.Register(
         name=register.name,
-        spec=spec_message(register.spec),
+        spec=values.spec(register.spec),
         slots=register.slots,
         chunk=register.chunk,
         offset=register.offset,
         stride=register.stride,
         constant=register.constant,
-    )
-
-
-def _register(message: pb.Register) -> RegisterDesc:
-    return RegisterDesc(
-        message.name,
-        read_spec(message.spec),
-        message.slots,
-        message.chunk,
-        message.offset,
-        message.stride,
-        message.constant if message.HasField("constant") else None,
     )

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from headrace.dtypes import DType, from_number
 from headrace.errors import PlanError
 from headrace.memory_case import MemoryCase
-from headrace.op_call import AttrValue
+from headrace.op_call import Attrs, AttrValue
 from headrace.proto import plan_pb2 as pb
 from headrace.tensor_spec import TensorSpec
 
 
-def spec_message(spec: TensorSpec) -> pb.TensorSpec:
-    """The message of a spec."""
-    return pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number)
+class ValueWriter:
+    """Collects the specs and attributes of one plan, each value once.
+
+    Attributes:
+        specs, attrs: their messages, in the order of first use.
+    """
+
+    def __init__(self) -> None:
+        self.specs: list[pb.TensorSpec] = []
+        self.attrs: list[pb.Attrs] = []
+        self._specs: dict[TensorSpec, int] = {}
+        self._attrs: dict[bytes, int] = {}
+
+    def spec(self, spec: TensorSpec) -> int:
+        """The position of a spec."""
+        position = self._specs.get(spec)
+        if position is None:
+            position = self._specs[spec] = len(self.specs)
+            self.specs.append(pb.TensorSpec(shape=spec.shape, dtype=spec.dtype.number))
+        return position
+
+    def attributes(self, attrs: Attrs) -> int:
+        """The position of attributes.
+
+        They are told apart by their bytes: to Python, True, 1 and 1.0 are one value.
+        """
+        message, key = None, b""
+        if attrs:
+            message = pb.Attrs(items=[attr_message(name, value) for name, value in attrs.items()])
+            key = message.SerializeToString(deterministic=True)
+        position = self._attrs.get(key)
+        if position is None:
+            position = self._attrs[key] = len(self.attrs)
+            self.attrs.append(message or pb.Attrs())
+        return position
 
 
-def read_spec(message: pb.TensorSpec) -> TensorSpec:
-    """The inverse of ``spec_message``."""
-    return TensorSpec(tuple(message.shape), from_number(message.dtype))
+class ValueReader:
+    """The specs and attributes of one plan, by position."""
+
+    def __init__(self, specs: Iterable[pb.TensorSpec], attrs: Iterable[pb.Attrs]) -> None:
+        self.specs = [TensorSpec(tuple(m.shape), from_number(m.dtype)) for m in specs]
+        self.attrs = [Attrs({attr.name: read_attr(attr) for attr in m.items}) for m in attrs]
 
 
 def memory_message(memory: MemoryCase) -> pb.MemoryCase:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.graph.dump import call_text
 from headrace.ids import StreamId
-from headrace.plan.model import Plan, RegisterDesc, TaskDesc
+from headrace.plan.model import Plan, RegisterDesc, TaskDesc, TaskKind
 
 
 def dump(plan: Plan) -> str:
@@ -34,14 +35,14 @@ def stream_name(plan: Plan, stream_id: StreamId) -> str:
 
 
 def _task_line(plan: Plan, task: TaskDesc) -> str:
-    inputs = ", ".join("-" if r is None else plan.registers[r].name for r in task.inputs)
-    outputs = ", ".join(plan.registers[r].name for r in task.outputs)
-    what = task.kind.value if task.call is None else task.call.op
-    attrs = ""
-    if task.call is not None and task.call.attrs:
-        attrs = " {" + ", ".join(f"{k}={v}" for k, v in task.call.attrs.items()) + "}"
+    inputs = [None if r is None else plan.registers[r].name for r in task.inputs]
+    outputs = [plan.registers[r].name for r in task.outputs]
+    what, attrs = (task.kind.value, None) if task.call is None else (task.call.op, task.call.attrs)
+    if task.kind is TaskKind.VIEW:
+        what = f"view {what}"
+    over = "".join(f", over {inputs[i]}" for i, _ in task.in_place)
     workspace = "" if task.workspace is None else f" using {plan.registers[task.workspace].name}"
-    return f"{what}({inputs}){attrs} -> {outputs or 'caller'}{workspace}"
+    return call_text(what, inputs, attrs, outputs or ["caller"]) + over + workspace
 
 
 def _register_line(register: RegisterDesc) -> str:

@@ -38,13 +38,21 @@ class JobDesc:
 
 
 class TaskKind(Enum):
-    """What a task does; ``COMPUTE`` runs a kernel, the rest is done by core."""
+    """What a task does; ``COMPUTE`` runs a kernel, the rest is done by core.
+
+    A ``VIEW`` is an op whose output is bytes of its first input as they lie: nothing is launched.
+    """
 
     COMPUTE = "compute"
     COPY_H2D = "copy_h2d"
     COPY_D2H = "copy_d2h"
     FOREIGN_INPUT = "foreign_input"
     FOREIGN_OUTPUT = "foreign_output"
+    VIEW = "view"
+
+
+OP_KINDS = frozenset({TaskKind.COMPUTE, TaskKind.VIEW})
+"""Kinds of tasks that are ops of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +68,12 @@ class TaskDesc:
         inputs: registers read; None for an absent optional input.
         outputs: registers written.
         workspace: scratch register, when the kernel needs one.
-        call: the op, for ``COMPUTE``.
-        sbp: how the first output lies over the placement, for ``COMPUTE``.
+        call: the op, for ``OP_KINDS``.
+        sbp: how the first output lies over the placement, for ``OP_KINDS``.
         foreign_name: the caller's name of the input or output, for the foreign kinds.
+        in_place: (input, output) positions that are the same bytes: the one is written over.
+        control_inputs: registers without bytes that are waited for and not read.
+        control_outputs: registers without bytes that are published and not written.
     """
 
     task_id: TaskId
@@ -76,6 +87,19 @@ class TaskDesc:
     call: OpCall | None = None
     sbp: NdSbp | None = None
     foreign_name: str = ""
+    in_place: tuple[tuple[int, int], ...] = ()
+    control_inputs: tuple[RegisterId, ...] = ()
+    control_outputs: tuple[RegisterId, ...] = ()
+
+    @property
+    def waits_for(self) -> tuple[RegisterId, ...]:
+        """Registers that must be there before it runs, in order."""
+        return (*(r for r in self.inputs if r is not None), *self.control_inputs)
+
+    @property
+    def makes(self) -> tuple[RegisterId, ...]:
+        """Registers that are there after it ran, in order."""
+        return (*self.outputs, *self.control_outputs)
 
 
 @dataclass(frozen=True, slots=True)

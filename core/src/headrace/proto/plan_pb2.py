@@ -24,45 +24,47 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19headrace/proto/plan.proto\x12\x0eheadrace.proto\"\xa1\x02\n\x04Plan\x12\x16\n\x0e\x66ormat_version\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x0c\x64\x65vice_types\x18\x03 \x03(\x0b\x32\x1a.headrace.proto.DeviceType\x12!\n\x04jobs\x18\x04 \x03(\x0b\x32\x13.headrace.proto.Job\x12#\n\x05tasks\x18\x05 \x03(\x0b\x32\x14.headrace.proto.Task\x12+\n\tregisters\x18\x06 \x03(\x0b\x32\x18.headrace.proto.Register\x12%\n\x06\x61\x63tors\x18\x07 \x03(\x0b\x32\x15.headrace.proto.Actor\x12%\n\x06\x63hunks\x18\x08 \x03(\x0b\x32\x15.headrace.proto.Chunk\")\n\nDeviceType\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\":\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04kind\x18\x02 \x01(\x0e\x32\x17.headrace.proto.JobKind\"\xe6\x01\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x04kind\x18\x03 \x01(\x0e\x32\x18.headrace.proto.TaskKind\x12\x0b\n\x03job\x18\x04 \x01(\r\x12\r\n\x05\x61\x63tor\x18\x05 \x01(\r\x12\x0e\n\x06inputs\x18\x06 \x03(\x03\x12\x0f\n\x07outputs\x18\x07 \x03(\r\x12\x16\n\tworkspace\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x02op\x18\t \x01(\x0b\x32\x12.headrace.proto.Op\x12\x14\n\x0c\x66oreign_name\x18\n \x01(\tB\x0c\n\n_workspace\"\xc3\x01\n\x02Op\x12\n\n\x02op\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x32\n\x06inputs\x18\x03 \x03(\x0b\x32\".headrace.proto.OptionalTensorSpec\x12+\n\x07outputs\x18\x04 \x03(\x0b\x32\x1a.headrace.proto.TensorSpec\x12#\n\x05\x61ttrs\x18\x05 \x03(\x0b\x32\x14.headrace.proto.Attr\x12\x10\n\x08location\x18\x06 \x01(\t\x12\x0b\n\x03sbp\x18\x07 \x01(\t\"*\n\nTensorSpec\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\r\n\x05\x64type\x18\x02 \x01(\r\"L\n\x12OptionalTensorSpec\x12-\n\x04spec\x18\x01 \x01(\x0b\x32\x1a.headrace.proto.TensorSpecH\x00\x88\x01\x01\x42\x07\n\x05_spec\"\x93\x02\n\x04\x41ttr\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x15\n\x0b\x66loat_value\x18\x04 \x01(\x01H\x00\x12\x13\n\tstr_value\x18\x05 \x01(\tH\x00\x12\x15\n\x0b\x64type_value\x18\x06 \x01(\rH\x00\x12*\n\nints_value\x18\x07 \x01(\x0b\x32\x14.headrace.proto.IntsH\x00\x12.\n\x0c\x66loats_value\x18\x08 \x01(\x0b\x32\x16.headrace.proto.FloatsH\x00\x12*\n\nstrs_value\x18\t \x01(\x0b\x32\x14.headrace.proto.StrsH\x00\x42\x07\n\x05value\"\x15\n\x04Ints\x12\r\n\x05items\x18\x01 \x03(\x03\"\x17\n\x06\x46loats\x12\r\n\x05items\x18\x01 \x03(\x01\"\x15\n\x04Strs\x12\r\n\x05items\x18\x01 \x03(\t\"j\n\nMemoryCase\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x14\n\x0c\x64\x65vice_index\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\npinned_for\x18\x04 \x01(\t\x12\x17\n\x0fused_by_network\x18\x05 \x01(\x08\"\xa4\x01\n\x08Register\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.headrace.proto.TensorSpec\x12\r\n\x05slots\x18\x03 \x01(\r\x12\r\n\x05\x63hunk\x18\x04 \x01(\r\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0e\n\x06stride\x18\x06 \x01(\x04\x12\x15\n\x08\x63onstant\x18\x07 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_constant\"M\n\x05\x41\x63tor\x12\x11\n\tstream_id\x18\x01 \x01(\x04\x12\r\n\x05tasks\x18\x02 \x03(\r\x12\x10\n\x08\x63onsumed\x18\x03 \x03(\r\x12\x10\n\x08produced\x18\x04 \x03(\r\"C\n\x05\x43hunk\x12*\n\x06memory\x18\x01 \x01(\x0b\x32\x1a.headrace.proto.MemoryCase\x12\x0e\n\x06nbytes\x18\x02 \x01(\x04*\\\n\x07JobKind\x12\x18\n\x14JOB_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rJOB_KIND_USER\x10\x01\x12\x11\n\rJOB_KIND_PUSH\x10\x02\x12\x11\n\rJOB_KIND_PULL\x10\x03*\xa7\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_KIND_COMPUTE\x10\x01\x12\x16\n\x12TASK_KIND_COPY_H2D\x10\x02\x12\x16\n\x12TASK_KIND_COPY_D2H\x10\x03\x12\x1b\n\x17TASK_KIND_FOREIGN_INPUT\x10\x04\x12\x1c\n\x18TASK_KIND_FOREIGN_OUTPUT\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19headrace/proto/plan.proto\x12\x0eheadrace.proto\"\xf2\x02\n\x04Plan\x12\x16\n\x0e\x66ormat_version\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x0c\x64\x65vice_types\x18\x03 \x03(\x0b\x32\x1a.headrace.proto.DeviceType\x12!\n\x04jobs\x18\x04 \x03(\x0b\x32\x13.headrace.proto.Job\x12#\n\x05tasks\x18\x05 \x03(\x0b\x32\x14.headrace.proto.Task\x12+\n\tregisters\x18\x06 \x03(\x0b\x32\x18.headrace.proto.Register\x12%\n\x06\x61\x63tors\x18\x07 \x03(\x0b\x32\x15.headrace.proto.Actor\x12%\n\x06\x63hunks\x18\x08 \x03(\x0b\x32\x15.headrace.proto.Chunk\x12)\n\x05specs\x18\t \x03(\x0b\x32\x1a.headrace.proto.TensorSpec\x12$\n\x05\x61ttrs\x18\n \x03(\x0b\x32\x15.headrace.proto.Attrs\")\n\nDeviceType\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\":\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04kind\x18\x02 \x01(\x0e\x32\x17.headrace.proto.JobKind\"\xc2\x02\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x04kind\x18\x03 \x01(\x0e\x32\x18.headrace.proto.TaskKind\x12\x0b\n\x03job\x18\x04 \x01(\r\x12\r\n\x05\x61\x63tor\x18\x05 \x01(\r\x12\x0e\n\x06inputs\x18\x06 \x03(\x03\x12\x0f\n\x07outputs\x18\x07 \x03(\r\x12\x16\n\tworkspace\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x02op\x18\t \x01(\x0b\x32\x12.headrace.proto.Op\x12\x14\n\x0c\x66oreign_name\x18\n \x01(\t\x12)\n\x08in_place\x18\x0b \x03(\x0b\x32\x17.headrace.proto.InPlace\x12\x16\n\x0e\x63ontrol_inputs\x18\x0c \x03(\r\x12\x17\n\x0f\x63ontrol_outputs\x18\r \x03(\rB\x0c\n\n_workspace\"(\n\x07InPlace\x12\r\n\x05input\x18\x01 \x01(\r\x12\x0e\n\x06output\x18\x02 \x01(\r\"m\n\x02Op\x12\n\n\x02op\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06inputs\x18\x03 \x03(\r\x12\x0f\n\x07outputs\x18\x04 \x03(\r\x12\r\n\x05\x61ttrs\x18\x05 \x01(\r\x12\x10\n\x08location\x18\x06 \x01(\t\x12\x0b\n\x03sbp\x18\x07 \x01(\t\"*\n\nTensorSpec\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\r\n\x05\x64type\x18\x02 \x01(\r\",\n\x05\x41ttrs\x12#\n\x05items\x18\x01 \x03(\x0b\x32\x14.headrace.proto.Attr\"\x93\x02\n\x04\x41ttr\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x15\n\x0b\x66loat_value\x18\x04 \x01(\x01H\x00\x12\x13\n\tstr_value\x18\x05 \x01(\tH\x00\x12\x15\n\x0b\x64type_value\x18\x06 \x01(\rH\x00\x12*\n\nints_value\x18\x07 \x01(\x0b\x32\x14.headrace.proto.IntsH\x00\x12.\n\x0c\x66loats_value\x18\x08 \x01(\x0b\x32\x16.headrace.proto.FloatsH\x00\x12*\n\nstrs_value\x18\t \x01(\x0b\x32\x14.headrace.proto.StrsH\x00\x42\x07\n\x05value\"\x15\n\x04Ints\x12\r\n\x05items\x18\x01 \x03(\x03\"\x17\n\x06\x46loats\x12\r\n\x05items\x18\x01 \x03(\x01\"\x15\n\x04Strs\x12\r\n\x05items\x18\x01 \x03(\t\"j\n\nMemoryCase\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x14\n\x0c\x64\x65vice_index\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\npinned_for\x18\x04 \x01(\t\x12\x17\n\x0fused_by_network\x18\x05 \x01(\x08\"\x88\x01\n\x08Register\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04spec\x18\x02 \x01(\r\x12\r\n\x05slots\x18\x03 \x01(\r\x12\r\n\x05\x63hunk\x18\x04 \x01(\r\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0e\n\x06stride\x18\x06 \x01(\x04\x12\x15\n\x08\x63onstant\x18\x07 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_constant\"M\n\x05\x41\x63tor\x12\x11\n\tstream_id\x18\x01 \x01(\x04\x12\r\n\x05tasks\x18\x02 \x03(\r\x12\x10\n\x08\x63onsumed\x18\x03 \x03(\r\x12\x10\n\x08produced\x18\x04 \x03(\r\"C\n\x05\x43hunk\x12*\n\x06memory\x18\x01 \x01(\x0b\x32\x1a.headrace.proto.MemoryCase\x12\x0e\n\x06nbytes\x18\x02 \x01(\x04*\\\n\x07JobKind\x12\x18\n\x14JOB_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rJOB_KIND_USER\x10\x01\x12\x11\n\rJOB_KIND_PUSH\x10\x02\x12\x11\n\rJOB_KIND_PULL\x10\x03*\xbb\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11TASK_KIND_COMPUTE\x10\x01\x12\x16\n\x12TASK_KIND_COPY_H2D\x10\x02\x12\x16\n\x12TASK_KIND_COPY_D2H\x10\x03\x12\x1b\n\x17TASK_KIND_FOREIGN_INPUT\x10\x04\x12\x1c\n\x18TASK_KIND_FOREIGN_OUTPUT\x10\x05\x12\x12\n\x0eTASK_KIND_VIEW\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'headrace.proto.plan_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOBKIND']._serialized_start=1765
-  _globals['_JOBKIND']._serialized_end=1857
-  _globals['_TASKKIND']._serialized_start=1860
-  _globals['_TASKKIND']._serialized_end=2027
+  _globals['_JOBKIND']._serialized_start=1833
+  _globals['_JOBKIND']._serialized_end=1925
+  _globals['_TASKKIND']._serialized_start=1928
+  _globals['_TASKKIND']._serialized_end=2115
   _globals['_PLAN']._serialized_start=46
-  _globals['_PLAN']._serialized_end=335
-  _globals['_DEVICETYPE']._serialized_start=337
-  _globals['_DEVICETYPE']._serialized_end=378
-  _globals['_JOB']._serialized_start=380
-  _globals['_JOB']._serialized_end=438
-  _globals['_TASK']._serialized_start=441
-  _globals['_TASK']._serialized_end=671
-  _globals['_OP']._serialized_start=674
-  _globals['_OP']._serialized_end=869
-  _globals['_TENSORSPEC']._serialized_start=871
-  _globals['_TENSORSPEC']._serialized_end=913
-  _globals['_OPTIONALTENSORSPEC']._serialized_start=915
-  _globals['_OPTIONALTENSORSPEC']._serialized_end=991
-  _globals['_ATTR']._serialized_start=994
-  _globals['_ATTR']._serialized_end=1269
-  _globals['_INTS']._serialized_start=1271
-  _globals['_INTS']._serialized_end=1292
-  _globals['_FLOATS']._serialized_start=1294
-  _globals['_FLOATS']._serialized_end=1317
-  _globals['_STRS']._serialized_start=1319
-  _globals['_STRS']._serialized_end=1340
-  _globals['_MEMORYCASE']._serialized_start=1342
-  _globals['_MEMORYCASE']._serialized_end=1448
-  _globals['_REGISTER']._serialized_start=1451
-  _globals['_REGISTER']._serialized_end=1615
-  _globals['_ACTOR']._serialized_start=1617
-  _globals['_ACTOR']._serialized_end=1694
-  _globals['_CHUNK']._serialized_start=1696
-  _globals['_CHUNK']._serialized_end=1763
+  _globals['_PLAN']._serialized_end=416
+  _globals['_DEVICETYPE']._serialized_start=418
+  _globals['_DEVICETYPE']._serialized_end=459
+  _globals['_JOB']._serialized_start=461
+  _globals['_JOB']._serialized_end=519
+  _globals['_TASK']._serialized_start=522
+  _globals['_TASK']._serialized_end=844
+  _globals['_INPLACE']._serialized_start=846
+  _globals['_INPLACE']._serialized_end=886
+  _globals['_OP']._serialized_start=888
+  _globals['_OP']._serialized_end=997
+  _globals['_TENSORSPEC']._serialized_start=999
+  _globals['_TENSORSPEC']._serialized_end=1041
+  _globals['_ATTRS']._serialized_start=1043
+  _globals['_ATTRS']._serialized_end=1087
+  _globals['_ATTR']._serialized_start=1090
+  _globals['_ATTR']._serialized_end=1365
+  _globals['_INTS']._serialized_start=1367
+  _globals['_INTS']._serialized_end=1388
+  _globals['_FLOATS']._serialized_start=1390
+  _globals['_FLOATS']._serialized_end=1413
+  _globals['_STRS']._serialized_start=1415
+  _globals['_STRS']._serialized_end=1436
+  _globals['_MEMORYCASE']._serialized_start=1438
+  _globals['_MEMORYCASE']._serialized_end=1544
+  _globals['_REGISTER']._serialized_start=1547
+  _globals['_REGISTER']._serialized_end=1683
+  _globals['_ACTOR']._serialized_start=1685
+  _globals['_ACTOR']._serialized_end=1762
+  _globals['_CHUNK']._serialized_start=1764
+  _globals['_CHUNK']._serialized_end=1831
 # @@protoc_insertion_point(module_scope)

@@ -22,6 +22,7 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_COPY_D2H: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_INPUT: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_OUTPUT: _ClassVar[TaskKind]
+    TASK_KIND_VIEW: _ClassVar[TaskKind]
 JOB_KIND_UNSPECIFIED: JobKind
 JOB_KIND_USER: JobKind
 JOB_KIND_PUSH: JobKind
@@ -32,9 +33,10 @@ TASK_KIND_COPY_H2D: TaskKind
 TASK_KIND_COPY_D2H: TaskKind
 TASK_KIND_FOREIGN_INPUT: TaskKind
 TASK_KIND_FOREIGN_OUTPUT: TaskKind
+TASK_KIND_VIEW: TaskKind
 
 class Plan(_message.Message):
-    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks")
+    __slots__ = ("format_version", "name", "device_types", "jobs", "tasks", "registers", "actors", "chunks", "specs", "attrs")
     FORMAT_VERSION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEVICE_TYPES_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +45,8 @@ class Plan(_message.Message):
     REGISTERS_FIELD_NUMBER: _ClassVar[int]
     ACTORS_FIELD_NUMBER: _ClassVar[int]
     CHUNKS_FIELD_NUMBER: _ClassVar[int]
+    SPECS_FIELD_NUMBER: _ClassVar[int]
+    ATTRS_FIELD_NUMBER: _ClassVar[int]
     format_version: int
     name: str
     device_types: _containers.RepeatedCompositeFieldContainer[DeviceType]
@@ -51,7 +55,9 @@ class Plan(_message.Message):
     registers: _containers.RepeatedCompositeFieldContainer[Register]
     actors: _containers.RepeatedCompositeFieldContainer[Actor]
     chunks: _containers.RepeatedCompositeFieldContainer[Chunk]
-    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ...) -> None: ...
+    specs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
+    attrs: _containers.RepeatedCompositeFieldContainer[Attrs]
+    def __init__(self, format_version: _Optional[int] = ..., name: _Optional[str] = ..., device_types: _Optional[_Iterable[_Union[DeviceType, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ..., registers: _Optional[_Iterable[_Union[Register, _Mapping]]] = ..., actors: _Optional[_Iterable[_Union[Actor, _Mapping]]] = ..., chunks: _Optional[_Iterable[_Union[Chunk, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attrs, _Mapping]]] = ...) -> None: ...
 
 class DeviceType(_message.Message):
     __slots__ = ("tag", "number")
@@ -70,7 +76,7 @@ class Job(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ...) -> None: ...
 
 class Task(_message.Message):
-    __slots__ = ("task_id", "name", "kind", "job", "actor", "inputs", "outputs", "workspace", "op", "foreign_name")
+    __slots__ = ("task_id", "name", "kind", "job", "actor", "inputs", "outputs", "workspace", "op", "foreign_name", "in_place", "control_inputs", "control_outputs")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +87,9 @@ class Task(_message.Message):
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     OP_FIELD_NUMBER: _ClassVar[int]
     FOREIGN_NAME_FIELD_NUMBER: _ClassVar[int]
+    IN_PLACE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_INPUTS_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     task_id: int
     name: str
     kind: TaskKind
@@ -91,7 +100,18 @@ class Task(_message.Message):
     workspace: int
     op: Op
     foreign_name: str
-    def __init__(self, task_id: _Optional[int] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., job: _Optional[int] = ..., actor: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., workspace: _Optional[int] = ..., op: _Optional[_Union[Op, _Mapping]] = ..., foreign_name: _Optional[str] = ...) -> None: ...
+    in_place: _containers.RepeatedCompositeFieldContainer[InPlace]
+    control_inputs: _containers.RepeatedScalarFieldContainer[int]
+    control_outputs: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, task_id: _Optional[int] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., job: _Optional[int] = ..., actor: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., workspace: _Optional[int] = ..., op: _Optional[_Union[Op, _Mapping]] = ..., foreign_name: _Optional[str] = ..., in_place: _Optional[_Iterable[_Union[InPlace, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., control_outputs: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class InPlace(_message.Message):
+    __slots__ = ("input", "output")
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    input: int
+    output: int
+    def __init__(self, input: _Optional[int] = ..., output: _Optional[int] = ...) -> None: ...
 
 class Op(_message.Message):
     __slots__ = ("op", "name", "inputs", "outputs", "attrs", "location", "sbp")
@@ -104,12 +124,12 @@ class Op(_message.Message):
     SBP_FIELD_NUMBER: _ClassVar[int]
     op: str
     name: str
-    inputs: _containers.RepeatedCompositeFieldContainer[OptionalTensorSpec]
-    outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
-    attrs: _containers.RepeatedCompositeFieldContainer[Attr]
+    inputs: _containers.RepeatedScalarFieldContainer[int]
+    outputs: _containers.RepeatedScalarFieldContainer[int]
+    attrs: int
     location: str
     sbp: str
-    def __init__(self, op: _Optional[str] = ..., name: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[OptionalTensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., attrs: _Optional[_Iterable[_Union[Attr, _Mapping]]] = ..., location: _Optional[str] = ..., sbp: _Optional[str] = ...) -> None: ...
+    def __init__(self, op: _Optional[str] = ..., name: _Optional[str] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., attrs: _Optional[int] = ..., location: _Optional[str] = ..., sbp: _Optional[str] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("shape", "dtype")
@@ -119,11 +139,11 @@ class TensorSpec(_message.Message):
     dtype: int
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[int] = ...) -> None: ...
 
-class OptionalTensorSpec(_message.Message):
-    __slots__ = ("spec",)
-    SPEC_FIELD_NUMBER: _ClassVar[int]
-    spec: TensorSpec
-    def __init__(self, spec: _Optional[_Union[TensorSpec, _Mapping]] = ...) -> None: ...
+class Attrs(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Attr]
+    def __init__(self, items: _Optional[_Iterable[_Union[Attr, _Mapping]]] = ...) -> None: ...
 
 class Attr(_message.Message):
     __slots__ = ("name", "bool_value", "int_value", "float_value", "str_value", "dtype_value", "ints_value", "floats_value", "strs_value")
@@ -189,13 +209,13 @@ class Register(_message.Message):
     STRIDE_FIELD_NUMBER: _ClassVar[int]
     CONSTANT_FIELD_NUMBER: _ClassVar[int]
     name: str
-    spec: TensorSpec
+    spec: int
     slots: int
     chunk: int
     offset: int
     stride: int
     constant: str
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[TensorSpec, _Mapping]] = ..., slots: _Optional[int] = ..., chunk: _Optional[int] = ..., offset: _Optional[int] = ..., stride: _Optional[int] = ..., constant: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[int] = ..., slots: _Optional[int] = ..., chunk: _Optional[int] = ..., offset: _Optional[int] = ..., stride: _Optional[int] = ..., constant: _Optional[str] = ...) -> None: ...
 
 class Actor(_message.Message):
     __slots__ = ("stream_id", "tasks", "consumed", "produced")

@@ -72,26 +72,28 @@ def fault_of_buffer(buffer: object, memory: MemoryKind) -> str:
     return ""
 
 
-def fault_of_extent(buffer: Buffer, nbytes: int, alignment_bytes: int) -> str:
-    """Why ``buffer`` is not what was asked for; empty when it is.
+def fault_of_range(buffer: Buffer, nbytes: int, alignment_bytes: int) -> str:
+    """Why ``buffer`` is not what was asked of an allocator; empty when it is.
 
-    Where device memory lies only the plugin knows: addresses are looked at in host memory alone.
+    Args:
+        buffer: what it returned.
+        nbytes: what it was asked for.
+        alignment_bytes: what its record promises. Of no bytes no address is asked.
     """
     length: object = buffer.nbytes
     if not isinstance(length, Integral):
         return f"returned a buffer whose nbytes is {length!r}; it must be a number of bytes"
     if isinstance(buffer, HostBuffer):
         length = min(buffer.nbytes, buffer.memory.nbytes)
-        beyond = buffer.memory.ctypes.data % alignment_bytes
-        if beyond:
-            return (
-                f"returned memory that begins {beyond} bytes behind a multiple of "
-                f"{alignment_bytes}; its AllocatorEntry says alignment_bytes {alignment_bytes}"
-            )
         if buffer.address != buffer.memory.ctypes.data:
             return "returned a HostBuffer whose address is not that of its memory"
     if length < nbytes:
-        return f"returned {length} bytes; it must return at least as many as are asked for"
+        return f"returned {length} bytes; it was asked for {nbytes}"
+    if nbytes and buffer.address % alignment_bytes:
+        return (
+            f"returned memory at {buffer.address:#x}, which is no multiple of {alignment_bytes}, "
+            "the alignment_bytes of its AllocatorEntry"
+        )
     return ""
 
 

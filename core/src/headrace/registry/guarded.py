@@ -58,11 +58,11 @@ class GuardedAllocator(Allocator):
         self._allocator.free(buffer)
 
     def _check(self, buffer: Buffer, nbytes: int) -> None:
-        fault = rules.fault_of_buffer(buffer, self._memory) or rules.fault_of_extent(
+        fault = rules.fault_of_buffer(buffer, self._memory) or rules.fault_of_range(
             buffer, nbytes, self._alignment_bytes
         )
         if fault:
-            self._refuse(f"allocate({nbytes}) of {describe(type(self._allocator))} {fault}")
+            self._refuse(f"allocate of {describe(type(self._allocator))} {fault}")
         for offset in sorted({0, nbytes // 2}):
             self._check_view(buffer, offset, nbytes - offset)
 
@@ -107,22 +107,14 @@ class GuardedStreams(StreamIndexGenerator):
         return number
 
 
-class GuardedMatch:
-    """A match of the plugin, whose answer is True or False; prints what an author looks for."""
+class NamedMatch:
+    """A match of the plugin; prints what an author looks for. Its answer is looked at by tables."""
 
-    def __init__(self, match: Match, kernel: str, refuse: Refuse) -> None:
+    def __init__(self, match: Match) -> None:
         self._match = match
-        self._kernel = kernel
-        self._refuse = refuse
 
     def __call__(self, call: OpCall) -> bool:
-        answer: object = self._match(call)
-        if not isinstance(answer, bool):
-            self._refuse(
-                f"match of its {self._kernel} ({self}) returned {answer!r} for {call}; it must "
-                "return True or False"
-            )
-        return answer
+        return self._match(call)
 
     def __str__(self) -> str:
         return name_of_match(self._match)

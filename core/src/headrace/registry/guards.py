@@ -28,7 +28,7 @@ from headrace.device import (
 )
 from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
-from headrace.registry.guarded import GuardedAllocator, GuardedMatch, GuardedStreams
+from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
 from headrace.registry.names import describe
 
 
@@ -103,10 +103,9 @@ class Guards:
         return replace(entry, create=create)
 
     def kernel(self, entry: KernelEntry) -> KernelEntry:
-        """``create`` returns a kernel, and ``match`` True or False."""
+        """``create`` returns a kernel, and ``match`` prints as a name."""
         if entry.match is not any_call:
-            match = GuardedMatch(entry.match, f"kernel for {entry.op}", self._refuse)
-            entry = replace(entry, match=match)
+            entry = replace(entry, match=NamedMatch(entry.match))
         if isinstance(entry.create, type):
             return entry
         return replace(entry, create=partial(self._create_kernel, entry))

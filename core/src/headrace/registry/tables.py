@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from headrace.device import (
     AllocatorEntry,
     ConformanceProfile,
@@ -44,9 +46,10 @@ class KernelTable:
         """The matching kernel of highest priority; None when none matches. Deterministic.
 
         Raises:
-            PluginError: two that match have the same priority, or a match gave no True or False.
+            PluginError: two that match have the same priority; or a match raised, or answered
+                neither yes nor no.
         """
-        matching = [entry for entry in self.entries(call.op) if entry.match(call)]
+        matching = [entry for entry in self.entries(call.op) if _matches(entry, call)]
         if not matching:
             return None
         best = [entry for entry in matching if entry.priority == matching[0].priority]
@@ -59,6 +62,23 @@ class KernelTable:
                 f"{best[0].priority} for it: {names}; give one a higher priority"
             )
         return best[0]
+
+
+def _matches(entry: KernelEntry, call: OpCall) -> bool:
+    """Ask ``entry``; its answer may come from numpy, whose booleans are no ``bool``."""
+    try:
+        answer: object = entry.match(call)
+    except Exception as error:
+        raise PluginError(
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{entry.op!r} raised {error!r}"
+        ) from error
+    if not isinstance(answer, bool | np.bool_):
+        raise PluginError(
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{entry.op!r} returned {answer!r}; it must return True or False"
+        )
+    return bool(answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Start with ``actor.py``, the pure state machine, with ``events.py`` and ``commands.py``; then
 ``executor.py``, which owns a plan's resources and picks an engine: ``inline.py`` on the caller's
-thread, ``threaded.py`` with a ``worker.py`` thread for each stream. Threads, queues and locks are
-in ``worker.py`` and ``bus.py`` alone. The runtime opens devices and launches kernels; it never
-imports the compiler, with which it shares only ``headrace.plan``.
+thread, in the order that ``order.py`` finds, ``threaded.py`` with a ``worker.py`` thread for each
+stream. Threads, queues and locks are in ``worker.py`` and ``bus.py`` alone. The runtime opens
+devices and launches kernels; it never imports the compiler, with which it shares only
+``headrace.plan``.
 """

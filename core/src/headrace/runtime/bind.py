@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
+from typing import cast
 
-from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
+from headrace.device import Buffer, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
+from headrace.ids import StreamId
 from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
+from headrace.registry.tables import KernelTable
 from headrace.runtime.bus import Call
 from headrace.runtime.resources import FOREIGN, Resources
 
@@ -39,13 +42,15 @@ def bind_actor(
     phases = math.lcm(*(plan.registers[r].slots for r in used))
     bound = []
     for phase in range(phases):
-        binding = _Binding(plan, resources, registry, context, phase)
+        binding = _Binding(plan, resources, registry, actor.stream_id, phase)
         if tasks[0].kind in FOREIGN:
             bound.append([binding.foreign(task, call_of) for task in tasks])
         else:
-            captured = context.capture([binding.launch(task) for task in tasks])
-            _callable(captured, f"capture of {type(context).__name__}")
-            bound.append([partial(_without_number, captured)])
+            launched = [task for task in tasks if task.kind is not TaskKind.VIEW]
+            captured: object = context.capture([binding.launch(task) for task in launched])
+            if not callable(captured):
+                raise _no_launch(captured, f"capture of {type(context).__name__}")
+            bound.append([partial(_without_number, cast("Launch", captured))])
     return _by_phase(bound)
 
 
@@ -53,10 +58,8 @@ def _without_number(launch: Launch, number: int) -> None:
     launch()
 
 
-def _callable(launch: Launch, what: str) -> Launch:
-    if not callable(launch):
-        raise PluginError(f"{what} returned {launch!r}; it must return a launch, to be called")
-    return launch
+def _no_launch(found: object, what: str) -> PluginError:
+    return PluginError(f"{what} returned {found!r}; it must return a launch, to be called")
 
 
 def _by_phase(bound: Sequence[Sequence[LaunchAct]]) -> LaunchAct:
@@ -78,14 +81,16 @@ class _Binding:
         plan: Plan,
         resources: Resources,
         registry: BackendRegistry,
-        context: DeviceContext,
+        stream_id: StreamId,
         phase: int,
     ) -> None:
         self._plan = plan
         self._resources = resources
         self._registry = registry
-        self._context = context
+        self._context = resources.contexts[stream_id]
         self._phase = phase
+        self._buffers: dict[int, Buffer] = {}
+        self._tag = plan.device_types.tag(stream_id.device_id.device_type)
 
     def launch(self, task: TaskDesc) -> Launch:
         """The launch of a compute or copy task."""
@@ -115,16 +120,28 @@ class _Binding:
 
     def _compute(self, task: TaskDesc) -> Launch:
         assert task.call is not None
-        tag = self._plan.device_types.tag(task.task_id.stream_id.device_id.device_type)
-        entry = self._registry.backend(tag).kernels.select(task.call)
+        entry = self._kernels.select(task.call)
         if entry is None:
-            raise PlanError(f"{task.call}: device {tag!r} has no kernel for it; compile again")
+            raise PlanError(
+                f"{task.call}: device {self._tag!r} has no kernel for it; compile again"
+            )
         inputs = [None if r is None else self._buffer(r) for r in task.inputs]
         outputs = [self._buffer(r) for r in task.outputs]
         workspace = None if task.workspace is None else self._buffer(task.workspace)
-        launch = entry.create(task.call).bind(self._context, inputs, outputs, workspace)
-        return _callable(launch, f"bind of the kernel for {task.call} on device {tag!r}")
+        launch: object = entry.create(task.call).bind(self._context, inputs, outputs, workspace)
+        if not callable(launch):
+            what = f"bind of the kernel for {task.call} on device {self._tag!r}"
+            raise _no_launch(launch, what)
+        return cast("Launch", launch)
+
+    @cached_property
+    def _kernels(self) -> KernelTable:
+        return self._registry.backend(self._tag).kernels
 
     def _buffer(self, register: int) -> Buffer:
-        desc = self._plan.registers[register]
-        return self._resources.buffer(desc, self._phase % desc.slots)
+        buffer = self._buffers.get(register)
+        if buffer is None:  # once for its producer and all its readers
+            desc = self._plan.registers[register]
+            buffer = self._resources.buffer(desc, self._phase % desc.slots)
+            self._buffers[register] = buffer
+        return buffer

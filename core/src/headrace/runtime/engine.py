@@ -13,6 +13,9 @@ LaunchActor = Callable[[ActorId, int], None]
 SinkDone = Callable[[int], None]
 """Told when a sink has finished act ``number``."""
 
+CallDone = Callable[[int], None]
+"""Told when a call is over, by its number."""
+
 Failed = Callable[[BaseException, ActorId | None], None]
 """Told what stopped the engine, and at which actor."""
 

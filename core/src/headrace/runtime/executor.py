@@ -1,8 +1,8 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-When every stream of the plan is host-synchronous, a call runs inline on the caller's thread;
-otherwise each stream has a worker thread. Both engines step the same actors. An error drops the
-engine; the next call makes a new one, over the same buffers and weights.
+When every stream of the plan is host-synchronous, a call runs inline on the caller's thread, in the
+order in which the actors act; otherwise each stream has a worker thread that steps its actors. An
+error drops the engine; the next call makes a new one, over the same buffers and weights.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from headrace.runtime.engine import Engine
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.network import Network
+from headrace.runtime.order import acting_order
 from headrace.runtime.resources import Resources, default_memory_limit
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
@@ -64,11 +65,12 @@ class Executor:
                 bind_actor(plan, actor, self._resources, registry, self._call)
                 for actor in plan.actors
             ]
+            contexts = self._resources.contexts.values()
+            self._inline = all(context.host_synchronous for context in contexts)
+            self._order = acting_order(self._network) if self._inline else ()
         except BaseException:
             self._resources.close()
             raise
-        contexts = self._resources.contexts
-        self._inline = all(context.host_synchronous for context in contexts.values())
         self._engine: Engine | None = None
         close_at_exit(self)
 
@@ -136,13 +138,15 @@ class Executor:
         self._stop()
         self._resources.settle()
         self._calls = CallTable(len(self._network.sinks))
-        done, failed = self._calls.sink_done, self._fail
+        calls, failed = self._calls, self._fail
         if self._inline:
-            self._engine = InlineEngine(self._network, self._launch, done, failed)
+            self._engine = InlineEngine(self._order, self._launches, calls.done, failed)
             return
         contexts = self._resources.contexts
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
-        self._engine = ThreadedEngine(self._network, contexts, names, self._launch, done, failed)
+        self._engine = ThreadedEngine(
+            self._network, contexts, names, self._launch, calls.sink_done, failed
+        )
 
     def _stop(self) -> None:
         if self._engine is not None:
@@ -165,6 +169,7 @@ class Executor:
             return error
         actor = self._plan.actors[actor_id]
         tasks = [self._plan.tasks[position] for position in actor.tasks]
+        tasks = [task for task in tasks if task.kind is not TaskKind.VIEW] or tasks
         device = stream_name(self._plan, actor.stream_id)
         cause: BaseException = error
         if isinstance(error, LaunchError) and 0 <= error.index < len(tasks):

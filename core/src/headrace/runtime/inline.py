@@ -2,51 +2,46 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 
 from headrace.ids import ActorId
-from headrace.runtime.engine import Failed, LaunchActor, SinkDone
-from headrace.runtime.events import ActDone, CallArrived, Event
-from headrace.runtime.network import Network
-from headrace.runtime.runner import Runner
+from headrace.runtime.bind import LaunchAct
+from headrace.runtime.engine import CallDone, Failed
 
 
 class InlineEngine:
-    """A queue of events, drained by whoever begins a call. Used by one thread at a time."""
+    """Launches the acts of a call one after another. Used by one thread at a time.
+
+    The order was found by stepping the actors once (``order.py``). Stepping them again in every
+    call would find the same and cost more than the work of a small model.
+    """
 
     def __init__(
-        self, network: Network, launch: LaunchActor, sink_done: SinkDone, failed: Failed
+        self,
+        order: Sequence[ActorId],
+        launches: Sequence[LaunchAct],
+        call_done: CallDone,
+        failed: Failed,
     ) -> None:
-        self._network = network
-        self._launch_actor = launch
-        self._sink_done = sink_done
+        self._steps = tuple((actor_id, launches[actor_id]) for actor_id in order)
+        self._call_done = call_done
         self._failed = failed
-        self._queue: deque[tuple[ActorId, Event]] = deque()
-        self._runner = Runner(network.wirings, network.producers, self._launch, self._post)
-        self._current: ActorId | None = None
+        self._number = 0
 
     def begin(self) -> None:
         """Run a call to its end."""
-        arrived = CallArrived()
-        self._queue.extend((source, arrived) for source in self._network.sources)
-        queue, deliver = self._queue, self._runner.deliver
+        number = self._number
+        self._number += 1
+        actor_id = None
         try:
-            while queue:
-                deliver(*queue.popleft())
+            for actor_id, launch in self._steps:  # noqa: B007 - `except` reads it
+                launch(number)
         except BaseException as error:
-            self._failed(error, self._current)
+            self._failed(error, actor_id)
             if not isinstance(error, Exception):
                 raise  # Ctrl-C and the like also stop the caller
+        else:
+            self._call_done(number)
 
     def stop(self) -> None:
         """Nothing to stop: no thread is kept."""
-
-    def _launch(self, actor_id: ActorId, number: int) -> None:
-        self._current = actor_id
-        self._launch_actor(actor_id, number)
-        self._queue.append((actor_id, ActDone(number)))
-        if actor_id in self._network.sinks:
-            self._sink_done(number)
-
-    def _post(self, actor_id: ActorId, event: Event) -> None:
-        self._queue.append((actor_id, event))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 
 import numpy as np
 
 from headrace.device import Buffer, Device, DeviceContext, HostAllocator, HostBuffer, Launch
 from headrace.errors import UnsupportedError
+from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry, default_registry
@@ -107,28 +109,48 @@ class OpenedDevice:
         """
         specs = [spec for spec, _ in inputs]
         call = make_call(get_op(op), op, specs, attrs, outputs=len(outputs))
+        return self.bind_call(context, call, [buffer for _, buffer in inputs], outputs)
+
+    def bind_call(
+        self,
+        context: DeviceContext,
+        call: OpCall,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+    ) -> Launch:
+        """The device's own kernel for a checked call, bound to buffers; None for absent inputs.
+
+        Raises:
+            UnsupportedError: it has none.
+        """
         entry = self.backend.kernels.select(call)
         if entry is None:
-            given = ", ".join(map(str, specs))
-            raise UnsupportedError(f"device {self.backend.tag!r} has no kernel for {op} of {given}")
+            given = ", ".join(str(spec) for spec in call.inputs if spec is not None)
+            raise UnsupportedError(
+                f"device {self.backend.tag!r} has no kernel for {call.op} of {given}"
+            )
         kernel = entry.create(call)
         nbytes = kernel.workspace_bytes()
         workspace = self.allocate(nbytes) if nbytes else None
-        return kernel.bind(context, [buffer for _, buffer in inputs], outputs, workspace)
+        return kernel.bind(context, inputs, outputs, workspace)
 
     def close(self) -> None:
-        """Give everything back. Idempotent."""
+        """Give everything back. Idempotent.
+
+        What the plugin raises meanwhile stops nothing: all is given back, then it is raised.
+        """
         contexts, self._contexts = self._contexts, []
         buffers, self._buffers = self._buffers, []
-        for context in contexts:
-            context.synchronize()
-        for context in contexts:
-            context.close()
-        for buffer in buffers:
-            self.allocator.free(buffer)
         key, self._key = self._key, ("", 0)
-        if key[0]:
-            self._pool.release(*key)
+        with ExitStack() as last_first:
+            if key[0]:
+                last_first.callback(self._pool.release, *key)
+            for buffer in reversed(buffers):
+                last_first.callback(self.allocator.free, buffer)
+            for context in reversed(contexts):
+                last_first.callback(context.close)
+            for context in reversed(contexts):
+                last_first.callback(context.synchronize)
 
     def __enter__(self) -> OpenedDevice:
         return self

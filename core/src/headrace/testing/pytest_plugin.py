@@ -23,9 +23,9 @@ from headrace.errors import DeviceUnavailableError, Reason
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry, default_registry
 from headrace.registry import registry as registries
-from headrace.testing.run import UncoveredError
+from headrace.testing.run import UncoveredError, computes_nothing
 from headrace.testing.suite import report
-from headrace.testing.suite.items import is_whole, outcome_of, runs_a_case, tags_of
+from headrace.testing.suite.items import case_run_by, is_whole, outcome_of, tags_of
 from headrace.testing.suite.options import add_options, asked_device, asked_tags, check_options
 from headrace.testing.suite.rules import judge, stale_patterns
 from headrace.testing.suite.tags import TAGS, is_chosen
@@ -221,8 +221,11 @@ class _Suite:
             if item.config.getoption("--complete"):
                 raise
             pytest.skip(str(error))
-        if self._place is not None and runs_a_case(item):
-            wanted, seen = {_text(self._place)}, self._evidence.computed
+        case = case_run_by(item)
+        if self._place is None or case is None:
+            return
+        wanted, seen = {_text(self._place)}, self._evidence.computed
+        if seen or not computes_nothing(_text(self._place), case):
             assert seen == wanted, (
                 f"the work was done by {', '.join(sorted(seen)) or 'no device at all'}, "
                 f"not by {_text(self._place)}"

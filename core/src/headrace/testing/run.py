@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from headrace.compiler.pipeline import compile_job
 from headrace.dtypes import DType
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.op_call import OpCall
 from headrace.ops import make_call
 from headrace.placement import Placement
+from headrace.plan import TaskKind
 from headrace.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
@@ -38,30 +40,46 @@ def run_op(device: str, case: Case, registry: BackendRegistry | None = None) -> 
         HeadraceError: the case is not legal, or running it failed.
     """
     registry = registry or default_registry()
-    builder = JobGraphBuilder(str(case), Placement.of_device(device), fold=False, ops=registry)
-    feeds = {
-        f"input_{index}": array for index, array in enumerate(case.inputs) if array is not None
-    }
-    tensors = [
-        None if array is None else builder.input(f"input_{index}", TensorSpec.of(array))
-        for index, array in enumerate(case.inputs)
-    ]
-    attrs: dict[str, Any] = dict(case.attrs)
-    made = builder.op(case.op, tensors, outputs=case.outputs, location=str(case), **attrs)
-    names = [f"output_{index}" for index in range(len(made))]
-    for name, tensor in zip(names, made, strict=True):
-        builder.output(name, tensor)
+    graph = graph_of(device, case, registry)
     try:
-        job = CompiledJob(builder.finish(), registry)
+        job = CompiledJob(graph, registry)
     except UnsupportedError as error:
         # A kernel that matches a call has claimed it: what it then refuses is a failure, no gap.
         kernels = registry.backend(Placement.of_device(device).tag).kernels
         if kernels.select(call_of(case, registry)) is not None:
             raise
         raise UncoveredError(str(error)) from error
+    feeds = {
+        f"input_{index}": array for index, array in enumerate(case.inputs) if array is not None
+    }
     with job:
         results = job.run(feeds)
-    return tuple(results[name] for name in names)
+    return tuple(results[name] for name, _ in graph.outputs)
+
+
+def graph_of(device: str, case: Case, registry: BackendRegistry) -> JobGraph:
+    """The job of ``run_op``.
+
+    Raises:
+        HeadraceError: the case is not legal.
+    """
+    builder = JobGraphBuilder(str(case), Placement.of_device(device), fold=False, ops=registry)
+    tensors = [
+        None if array is None else builder.input(f"input_{index}", TensorSpec.of(array))
+        for index, array in enumerate(case.inputs)
+    ]
+    attrs: dict[str, Any] = dict(case.attrs)
+    made = builder.op(case.op, tensors, outputs=case.outputs, location=str(case), **attrs)
+    for index, tensor in enumerate(made):
+        builder.output(f"output_{index}", tensor)
+    return builder.finish()
+
+
+def computes_nothing(device: str, case: Case, registry: BackendRegistry | None = None) -> bool:
+    """True when the op, decomposed, folds to constants: a recurrence of no steps, for example."""
+    registry = registry or default_registry()
+    plan = compile_job(graph_of(device, case, registry), registry).plan
+    return all(task.kind is not TaskKind.COMPUTE for task in plan.tasks)
 
 
 def check_case(device: str, case: Case, registry: BackendRegistry | None = None) -> None:

@@ -1,15 +1,15 @@
 """CPU kernels in C++.
 
-Arrays are C-contiguous and never converted; outputs are given, never made, and may not overlap
-inputs unless that is said. Sizes that do not fit raise ``ValueError``; another dtype or layout
-raises ``TypeError``. The GIL is released while a kernel runs, and no kernel keeps state between
-calls.
+A function checks its arguments and returns the launch that does the work on them, any number of
+times. Arrays are C-contiguous and never converted; outputs are given, never made, and may not
+overlap inputs unless that is said. Sizes that do not fit raise ``ValueError``; another dtype or
+layout raises ``TypeError``. The GIL is released while a launch runs, and no kernel keeps state
+between calls.
 
 Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. Tap ``k`` of
 output position ``o`` reads input position ``o * stride + k * dilation - pad_begin``.
 """
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -17,16 +17,31 @@ from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
+_Arithmetic = TypeVar("_Arithmetic", np.float32, np.float64, np.int32, np.int64)
+_Dims = tuple[int, ...] | list[int]
+
+class Launch:
+    """Work whose arguments are fixed; it keeps the arrays alive. Made by the functions below."""
+
+    def __call__(self) -> None:
+        """Do it."""
+
+class Sequence:
+    """Launches, done one after another in one call."""
+
+    def __init__(self, launches: list[Launch]) -> None: ...
+    def __call__(self) -> None:
+        """Do them all."""
 
 def im2col(
     x: NDArray[_Float],
     cols: NDArray[_Float],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads_begin: Sequence[int],
-    out: Sequence[int],
-) -> None:
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    out: _Dims,
+) -> Launch:
     """Gather the windows of one image into columns; padding reads as 0.
 
     x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written; out: the spatial
@@ -37,12 +52,12 @@ def im2col(
 def col2im(
     cols: NDArray[_Float],
     y: NDArray[_Float],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads_begin: Sequence[int],
-    out: Sequence[int],
-) -> None:
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    out: _Dims,
+) -> Launch:
     """Add columns back onto the image that ``im2col`` would have read: its adjoint.
 
     cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. ``out`` and the other
@@ -55,10 +70,10 @@ def depthwise_conv(
     w: NDArray[_Float],
     bias: NDArray[_Float] | None,
     y: NDArray[_Float],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads_begin: Sequence[int],
-) -> None:
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+) -> Launch:
     """Convolve each channel by itself (groups == c); output channel j reads input channel j // m.
 
     x: T[n, c, *spatial]; w: T[c * m, 1, *kernel]; bias: T[c * m] or None; y: T[n, c * m, *out],
@@ -69,12 +84,12 @@ def max_pool(
     x: NDArray[_Number],
     y: NDArray[_Number],
     indices: NDArray[np.int64] | None,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads_begin: Sequence[int],
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
     column_major: bool,
-) -> None:
+) -> Launch:
     """Take the largest element of each window; padding never wins, NaN always does.
 
     x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are; the
@@ -86,13 +101,13 @@ def max_pool(
 def avg_pool(
     x: NDArray[_Float],
     y: NDArray[_Float],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads_begin: Sequence[int],
-    pads_end: Sequence[int],
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    pads_end: _Dims,
     count_include_pad: bool,
-) -> None:
+) -> Launch:
     """Take the mean of each window.
 
     x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are. The
@@ -110,7 +125,7 @@ def normalization(
     y: NDArray[_Float],
     axis: int,
     epsilon: float,
-) -> None:
+) -> Launch:
     """``y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`` along an axis.
 
     x, y: T[...] of one shape; may be the same array. The others: T[length of axis].
@@ -122,14 +137,42 @@ def instance_norm(
     beta: NDArray[_Float],
     y: NDArray[_Float],
     epsilon: float,
-) -> None:
+) -> Launch:
     """Bring each channel of each image to mean beta and deviation gamma.
 
     x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double.
     """
 
-def erf(x: NDArray[_Float], y: NDArray[_Float]) -> None:
+def erf(x: NDArray[_Float], y: NDArray[_Float]) -> Launch:
     """Write the error function of x into y, within 2 units in the last place.
 
     x, y: T[...] of one shape; may be the same array.
+    """
+
+def unary(
+    op: str, x: NDArray[_Float], y: NDArray[_Float], p: float = 0.0, q: float = 0.0
+) -> Launch:
+    """``y[i] = f(x[i])`` by the name of the op; p and q are its attributes, where it has any.
+
+    x, y: T[...] of one shape; may be the same array.
+    """
+
+def clip(
+    x: NDArray[_Float],
+    low: NDArray[_Float] | None,
+    high: NDArray[_Float] | None,
+    y: NDArray[_Float],
+) -> Launch:
+    """``y[i] = min(max(x[i], low), high)``; NaN wins. The limits are read on every launch.
+
+    x, y: T[...] of one shape; may be the same array. low, high: one element, or None.
+    """
+
+def binary(
+    op: str, a: NDArray[_Arithmetic], b: NDArray[_Arithmetic], y: NDArray[_Arithmetic]
+) -> Launch:
+    """``y = f(a, b)`` with broadcasting, by the name of the op; integers wrap around.
+
+    a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Floats alone
+    divide.
     """

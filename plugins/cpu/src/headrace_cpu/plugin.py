@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from headrace.device import (
     AllocatorEntry,
     Device,
+    DeviceContextEntry,
     DeviceEntry,
     HostAllocator,
     KernelEntry,
@@ -15,6 +16,7 @@ from headrace.device import (
 )
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import kernel_entries
+from headrace_cpu.context import CpuContext
 from headrace_cpu.kernels.conv import (
     DepthwiseConv,
     Im2colConv,
@@ -23,7 +25,7 @@ from headrace_cpu.kernels.conv import (
     pointwise,
 )
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
-from headrace_cpu.kernels.elementwise import Erf
+from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization, one_dtype
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
@@ -44,7 +46,7 @@ def _open(index: int) -> Device:
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type: the cores of this machine are one device."""
-    yield DeviceEntry(TAG, open=_open)
+    yield DeviceEntry(TAG, open=_open, capabilities=frozenset({"in-place"}))
 
 
 @hookimpl
@@ -65,4 +67,10 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "avg_pool", AvgPool, FLOATS)
     yield KernelEntry(TAG, "normalization", Normalization, one_dtype)
     yield KernelEntry(TAG, "instance_norm", InstanceNorm, FLOATS)
-    yield KernelEntry(TAG, "erf", Erf, FLOATS)
+    yield from elementwise_entries(TAG)
+
+
+@hookimpl
+def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
+    """Make streams that hand neighbouring native launches to the extension in one call."""
+    yield DeviceContextEntry(TAG, CpuContext)

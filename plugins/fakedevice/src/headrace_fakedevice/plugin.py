@@ -27,7 +27,7 @@ TAG = "fakedevice"
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type; how many there are is asked later."""
-    yield DeviceEntry(TAG, device_count, FakeDevice)
+    yield DeviceEntry(TAG, device_count, FakeDevice, frozenset({"in-place"}))
 
 
 @hookimpl

@@ -1,24 +1,33 @@
 """Packing: intervals of time with sizes get offsets, so that no two alive at once overlap.
 
-Two algorithms, neither always best; the smaller result is taken:
+No algorithm is always best, so several are tried and the smallest result is taken. As soon as one
+reaches what is alive at once, which none can go below, the rest is spared:
 
-- *timeline*: walk through time with a free list, best fit; good for chains. Each step looks at all
-  free ranges, of which a chain has few.
-- *largest first*: place in descending size at the lowest offset that is free for the whole life;
-  quadratic, so only for problems of up to ``LARGEST_FIRST_LIMIT`` intervals.
+- *timeline*: walk through time with a free list, best fit, forwards and backwards. Cheap at any
+  size, and good for chains.
+- *first fit*: place one interval after another at the lowest offset that is free for its whole
+  life, by descending size, by descending size times life, and by ascending number of others alive
+  with it. Quadratic, so only for problems of up to ``FIRST_FIT_LIMIT`` intervals.
+- *search*: first fit again and again, each time with the interval that lay on top placed first.
+  A fixed number of rounds: equal input must give equal plans, so no clock ends it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+
+import numpy as np
+
+from headrace.compiler.memory.free_list import FreeList
 
 ALIGNMENT_BYTES = 512
 """Offsets are multiples of this: as the documented system aligns, and enough for any device."""
 
-LARGEST_FIRST_LIMIT = 1000
+FIRST_FIT_LIMIT = 1000
+SEARCH_STEPS = 20_000
+"""Intervals that all rounds of the search may place together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,6 @@ class Interval:
     last: int
     nbytes: int
     between: bool = False
-
-    def meets(self, other: Interval) -> bool:
-        """True when both are needed at some moment."""
-        overlap = self.first <= other.last and other.first <= self.last
-        return overlap or (self.between and other.between)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,79 +59,117 @@ def aligned(nbytes: int) -> int:
 
 def place(intervals: Sequence[Interval]) -> Placed:
     """Offsets for ``intervals``, multiples of ``ALIGNMENT_BYTES``. Deterministic."""
-    results = [_timeline(intervals)]
-    if len(intervals) <= LARGEST_FIRST_LIMIT:
-        results.append(_largest_first(intervals))
-    return min(results, key=lambda placed: placed.nbytes)
+    bound = largest_live_set(intervals)
+    best: Placed | None = None
+    for placed in _attempts(intervals):
+        if best is None or placed.nbytes < best.nbytes:
+            best = placed
+        if best.nbytes == bound:
+            break
+    assert best is not None
+    return best
 
 
-def _largest_first(intervals: Sequence[Interval]) -> Placed:
-    order = sorted(range(len(intervals)), key=lambda i: (-intervals[i].nbytes, i))
+def largest_live_set(intervals: Sequence[Interval]) -> int:
+    """The most bytes, aligned, that are needed at one moment: no placement takes less."""
+    changes: dict[int, int] = {}
+    for interval in intervals:
+        size = aligned(interval.nbytes)
+        changes[interval.first] = changes.get(interval.first, 0) + size
+        changes[interval.last + 1] = changes.get(interval.last + 1, 0) - size
+    alive = 0
+    most = sum(aligned(interval.nbytes) for interval in intervals if interval.between)
+    for time in sorted(changes):
+        alive += changes[time]
+        most = max(most, alive)
+    return most
+
+
+def _attempts(intervals: Sequence[Interval]) -> Iterator[Placed]:
+    """What each algorithm gives, cheap ones first."""
+    yield timeline(intervals)
+    yield timeline([Interval(-i.last, -i.first, i.nbytes, i.between) for i in intervals])
+    if 1 < len(intervals) <= FIRST_FIT_LIMIT:
+        yield from FirstFit(intervals).attempts()
+
+
+def timeline(intervals: Sequence[Interval]) -> Placed:
+    """Walk through time with a free list. What is needed between runs is kept to the end."""
     offsets = [0] * len(intervals)
-    placed: list[int] = []
-    total = 0
-    for index in order:
-        me = intervals[index]
-        others = sorted(
-            (offsets[i], aligned(intervals[i].nbytes)) for i in placed if intervals[i].meets(me)
-        )
-        offset = 0
-        for start, size in others:
-            if start - offset >= aligned(me.nbytes):
-                break
-            offset = max(offset, start + size)
-        offsets[index] = offset
-        placed.append(index)
-        total = max(total, offset + aligned(me.nbytes))
-    return Placed(tuple(offsets), total)
-
-
-def _timeline(intervals: Sequence[Interval]) -> Placed:
-    offsets = [0] * len(intervals)
-    horizon = max((interval.last for interval in intervals), default=0)
-    free = _FreeList()
+    end = max((interval.last for interval in intervals), default=0)
+    # More than it must be, and simple: so no two of those that are needed between runs share.
+    lives = [(i.first, end if i.between else i.last) for i in intervals]
+    free = FreeList()
     by_end: list[tuple[int, int]] = []  # heap of (last, index) of what is alive
-    for index in sorted(range(len(intervals)), key=lambda i: (intervals[i].first, i)):
-        me = intervals[index]
-        while by_end and by_end[0][0] < me.first:
+    for index in sorted(range(len(intervals)), key=lambda i: (lives[i][0], i)):
+        while by_end and by_end[0][0] < lives[index][0]:
             gone = heappop(by_end)[1]
             free.give(offsets[gone], aligned(intervals[gone].nbytes))
-        offsets[index] = free.take(aligned(me.nbytes))
-        # What is needed between runs is kept to the end: more than it must be, and simple.
-        heappush(by_end, (horizon if me.between else me.last, index))
+        offsets[index] = free.take(aligned(intervals[index].nbytes))
+        heappush(by_end, (lives[index][1], index))
     return Placed(tuple(offsets), free.end)
 
 
-class _FreeList:
-    """Free ranges below ``end``, kept apart by at least one used byte; grows at the end."""
+class FirstFit:
+    """Places one interval after another at the lowest offset that is free for its whole life."""
 
-    def __init__(self) -> None:
-        self.end = 0
-        self._ranges: list[tuple[int, int]] = []  # (offset, size), sorted by offset
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self._intervals = intervals
+        self._sizes = [aligned(interval.nbytes) for interval in intervals]
+        self._meets = _meetings(intervals)
 
-    def take(self, nbytes: int) -> int:
-        """The smallest range that fits; else at the end, which may use a free range there."""
-        fitting = [(size, offset) for offset, size in self._ranges if size >= nbytes]
-        if fitting:
-            size, offset = min(fitting)
-            self._ranges.remove((offset, size))
-            if size > nbytes:
-                insort(self._ranges, (offset + nbytes, size - nbytes))
-            return offset
-        offset = self.end
-        if self._ranges and sum(self._ranges[-1]) == self.end:
-            offset = self._ranges.pop()[0]
-        self.end = offset + nbytes
-        return offset
+    def attempts(self) -> Iterator[Placed]:
+        """By each order, then by a search from the best of them."""
+        keys: tuple[Callable[[int], tuple[int, ...]], ...] = (
+            lambda i: (-self._sizes[i], i),
+            lambda i: (-self._sizes[i] * self._life(i), i),
+            lambda i: (len(self._meets[i]), -self._sizes[i], i),
+        )
+        tried = []
+        for key in keys:
+            order = sorted(range(len(self._intervals)), key=key)
+            placed = self.place(order)
+            yield placed
+            tried.append((placed.nbytes, order))
+        yield from self._search(min(tried)[1])
 
-    def give(self, offset: int, nbytes: int) -> None:
-        """Free a range, joining it with its free neighbours."""
-        if nbytes == 0:
-            return
-        at = bisect_left(self._ranges, (offset, 0))
-        if at < len(self._ranges) and self._ranges[at][0] == offset + nbytes:
-            nbytes += self._ranges.pop(at)[1]
-        if at and sum(self._ranges[at - 1]) == offset:
-            before = self._ranges.pop(at - 1)
-            offset, nbytes = before[0], before[1] + nbytes
-        insort(self._ranges, (offset, nbytes))
+    def place(self, order: Sequence[int]) -> Placed:
+        """Place the intervals in ``order``, all of them."""
+        offsets = [-1] * len(order)
+        total = 0
+        for index in order:
+            size = self._sizes[index]
+            taken = sorted((offsets[j], self._sizes[j]) for j in self._meets[index])
+            offset = 0
+            for begin, other in taken:
+                if begin < 0:
+                    continue  # not placed yet
+                if begin - offset >= size:
+                    break
+                offset = max(offset, begin + other)
+            offsets[index] = offset
+            total = max(total, offset + size)
+        return Placed(tuple(offsets), total)
+
+    def _search(self, order: list[int]) -> Iterator[Placed]:
+        """Move what lies on top to the front, and place all again."""
+        placed = self.place(order)
+        for _ in range(SEARCH_STEPS // len(order)):
+            top = max(order, key=lambda i: (placed.offsets[i] + self._sizes[i], i))
+            order = [top, *(i for i in order if i != top)]
+            placed = self.place(order)
+            yield placed
+
+    def _life(self, index: int) -> int:
+        return self._intervals[index].last - self._intervals[index].first + 1
+
+
+def _meetings(intervals: Sequence[Interval]) -> list[list[int]]:
+    """For each interval, the others that it meets."""
+    first, last, between = (
+        np.array([getattr(i, name) for i in intervals])[:, None]
+        for name in ("first", "last", "between")
+    )
+    meets = ((first <= last.T) & (last >= first.T)) | (between & between.T)
+    np.fill_diagonal(meets, False)
+    return [np.flatnonzero(row).tolist() for row in meets]

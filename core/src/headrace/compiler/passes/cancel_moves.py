@@ -8,7 +8,7 @@ from dataclasses import replace
 from headrace.dtypes import DType
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.op_call import Attrs, AttrValue, OpCall
-from headrace.ops import Tensor, get_op, make_call
+from headrace.ops import get_op, make_call
 from headrace.ops.shape import permutation
 
 MOVES = ("transpose", "reshape", "cast")
@@ -39,11 +39,7 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
         if op.call.op in MOVES:
             makers[op.outputs[0]] = op
         kept.append(op)
-    outputs = tuple(
-        (name, Tensor(same.get(tensor.name, tensor.name), tensor.spec))
-        for name, tensor in graph.outputs
-    )
-    return replace(graph, ops=tuple(kept), outputs=outputs)
+    return graph.rewired(kept, same)
 
 
 def _joined(first: OpCall, second: OpCall) -> OpCall | None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
-from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
 FOLDED = (float32, float64)
@@ -27,9 +26,7 @@ def fold_normalization(graph: JobGraph) -> JobGraph:
     if not pairs:
         return graph
     builder = JobGraphBuilder(graph.name, graph.placement)
-    known: dict[str, Tensor] = {t.name: builder.input(t.name, t.spec) for t in graph.inputs}
-    for name, value in graph.constants.items():
-        known[name] = builder.constant(value, name)
+    known = builder.begin_like(graph)
     folded = {conv.call.name for conv in pairs.values()}
     builder.reserve(op.call.name for op in graph.ops if op.call.name not in pairs)
     for op in graph.ops:
@@ -51,15 +48,14 @@ def fold_normalization(graph: JobGraph) -> JobGraph:
                     attrs=conv.call.attrs,
                 )
         known.update(zip(op.outputs, made, strict=True))
-    for result, tensor in graph.outputs:
-        builder.output(result, known[tensor.name])
+    builder.end_like(graph, known)
     return builder.finish()
 
 
 def _pairs(graph: JobGraph) -> dict[str, JobOp]:
     """The convolution to fold, by the name of the normalization that reads it."""
     readers = Counter(name for op in graph.ops for name in op.inputs)
-    readers.update(tensor.name for _, tensor in graph.outputs)
+    readers.update(tensor.name for _, tensor in graph.results)
     makers = {name: op for op in graph.ops for name in op.outputs if op.call.op == "conv"}
     pairs = {}
     for op in graph.ops:

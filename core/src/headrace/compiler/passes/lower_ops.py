@@ -84,15 +84,11 @@ class _Lowering:
 
     def run(self) -> Lowered:
         graph, builder = self._graph, self._builder
-        for tensor in graph.inputs:
-            self._known[tensor.name] = builder.input(tensor.name, tensor.spec)
-        for name, value in graph.constants.items():
-            self._known[name] = builder.constant(value, name)
+        self._known.update(builder.begin_like(graph))
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:
             self._lower(op)
-        for result, tensor in graph.outputs:
-            builder.output(result, self._known[tensor.name])
+        builder.end_like(graph, self._known)
         return Lowered(builder.finish(), tuple(self._decisions))
 
     def _lower(self, op: JobOp) -> None:
@@ -197,7 +193,7 @@ class _Decomposition:
 
     def _refuse(self, call: OpCall) -> NoReturn:
         origin = self._origin
-        within = "" if call.op == origin.op else f" (needed by {origin})"
+        within = "" if call.op == origin.op else f" (needed by {origin} of {_given(origin)})"
         raise _CannotRunError(
             origin,
             f"device {self._backend.tag!r} cannot run {_form(call)}{within}; "
@@ -208,8 +204,11 @@ class _Decomposition:
 def _form(call: OpCall) -> str:
     if not call.inputs:
         return f"{call.op} giving {', '.join(map(str, call.outputs))}"
-    given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
-    return f"{call.op} of {given}"
+    return f"{call.op} of {_given(call)}"
+
+
+def _given(call: OpCall) -> str:
+    return ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
 
 
 def _lacks(backend: Backend, call: OpCall, known: OpSource) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.graph.job_graph import JobGraph, JobOp
-from headrace.ops import Tensor
 
 
 def merge_equal_ops(graph: JobGraph) -> JobGraph:
@@ -28,8 +27,4 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
             same.update(zip(op.outputs, first.outputs, strict=True))
     if not same:
         return graph
-    outputs = tuple(
-        (name, Tensor(same.get(tensor.name, tensor.name), tensor.spec))
-        for name, tensor in graph.outputs
-    )
-    return replace(graph, ops=tuple(kept), outputs=outputs)
+    return graph.rewired(kept, same)

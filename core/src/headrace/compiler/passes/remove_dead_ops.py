@@ -12,9 +12,9 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     """Remove ops and constants that no result of the job is computed from.
 
     Before: ops may have no reader. After: every op and constant has one, or is a result. Inputs
-    stay, read or not: the caller feeds them all the same.
+    and variables stay, read or not: the caller feeds the ones and finds the others all the same.
     """
-    needed = {tensor.name for _, tensor in graph.outputs}
+    needed = {tensor.name for _, tensor in graph.results}
     kept: list[JobOp] = []
     for op in reversed(graph.ops):
         if not needed.isdisjoint(op.outputs):

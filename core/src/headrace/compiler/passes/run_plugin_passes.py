@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.compiler.stage import Watch, nobody
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
 from headrace.graph import JobGraph, PassEntry
@@ -15,12 +16,14 @@ from headrace.tensor_spec import Array
 
 
 def run_plugin_passes(
-    graph: JobGraph, registry: BackendRegistry
+    graph: JobGraph, registry: BackendRegistry, watch: Watch = nobody
 ) -> tuple[JobGraph, tuple[PassRun, ...]]:
     """Run the passes of the devices that the job uses: by tag, then in the order given.
 
     Before: any ops. After: the ops of a device are what its own passes made of them; all others,
     and the job's inputs and results, are as before. What a pass left without a reader is gone.
+
+    ``watch`` is told each as stage ``TAG.PASS``. What a pass did is verified always.
 
     Returns:
         The graph, and what ran.
@@ -35,10 +38,11 @@ def run_plugin_passes(
         for entry in backend.passes:
             who = f"pass {entry.name!r} of {backend.origin} (device {tag!r})"
             made = remove_dead_ops(_run(entry, graph, registry, who))
-            changed = made.ops != graph.ops or made.outputs != graph.outputs
+            changed = made.ops != graph.ops or made.results != graph.results
             counts = len(graph.ops), len(made.ops)
             ran.append(PassRun(tag, entry.name, backend.origin, changed, *counts))
             graph = made
+            watch(f"{tag}.{entry.name}", graph)
     return graph, tuple(ran)
 
 
@@ -71,11 +75,11 @@ def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str)
 
 def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Array]) -> str:
     """What a pass did that is not its business; empty when there is nothing."""
-    for what in ("name", "placement", "inputs"):
+    for what in ("name", "placement", "inputs", "variables"):
         before, after = getattr(graph, what), getattr(made, what)
         if before != after:
             return f"changed the {what} of the job from {before!r} to {after!r}"
-    results = [[(name, tensor.spec) for name, tensor in g.outputs] for g in (graph, made)]
+    results = [[(name, tensor.spec) for name, tensor in g.results] for g in (graph, made)]
     if results[0] != results[1]:
         return f"changed the results of the job from {results[0]} to {results[1]}"
     foreign = [[op for op in g.ops if op.placement.tag != tag] for g in (graph, made)]
@@ -89,7 +93,7 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Ar
             return f"changed the value of {name!r}; give a constant of another value a new name"
     own = {tensor for op in made.ops if op.placement.tag == tag for tensor in op.outputs}
     for name, (_, before), (_, after) in zip(
-        [name for name, _ in graph.outputs], graph.outputs, made.outputs, strict=True
+        [name for name, _ in graph.results], graph.results, made.results, strict=True
     ):
         if before != after and after.name not in own and after.name not in made.constants:
             return f"made result {name!r} of {after.name!r}, which it did not compute"

@@ -9,7 +9,7 @@ from headrace.compiler.sharding.boxing import ShardedTensor, box
 from headrace.compiler.sharding.layout import lay_out
 from headrace.compiler.sharding.signature import choose_signature
 from headrace.errors import UnsupportedError
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpSource
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import Broadcast, NdSbp, Split
@@ -34,6 +34,7 @@ def shard_ops(graph: JobGraph, ops: OpSource, hints: Mapping[str, NdSbp] = NO_HI
         UnsupportedError: an op is placed on another machine, or cannot run as a hint wants it.
     """
     placements = {graph.placement, *(op.placement for op in graph.ops)}
+    placements |= {part.placement for part in graph.variables}
     for placement in placements:
         _check_machine(graph, placement)
     if all(placement.parallel_num == 1 for placement in placements):
@@ -53,6 +54,7 @@ class _Sharding:
         # Users may name an op or an input as we would name a part of another op.
         self._taken = {op.call.name for op in graph.ops}
         self._taken |= {name.rpartition("/")[0] for name in (*self._inputs, *graph.constants)}
+        self._taken |= {*self._inputs, *graph.constants}
 
     def run(self) -> JobGraph:
         graph, builder = self._graph, self._builder
@@ -61,6 +63,8 @@ class _Sharding:
             for name in op.inputs:
                 if name is not None:
                     homes.setdefault(name, op.placement.device(0))
+        for part in graph.variables:
+            self._variable(part)
         nowhere = graph.placement.device(0)
         for tensor in graph.inputs:
             home = homes.get(tensor.name, nowhere)
@@ -74,7 +78,26 @@ class _Sharding:
             source = self._tensors[tensor.name]
             one = source.placement.device(0)
             builder.output(name, box(source, NdSbp.broadcast(1), one, builder).parts[0])
+        for name, tensor in graph.updates:
+            held = self._tensors[name]
+            new = box(self._tensors[tensor.name], held.sbp, held.placement, builder)
+            for variable, after in zip(held.parts, new.parts, strict=True):
+                builder.update(variable, after)
         return builder.finish()
+
+    def _variable(self, whole: VariablePart) -> None:
+        """A variable as the parts that its devices hold, whatever the job does with it."""
+        name, variable, placement = whole.tensor.name, whole.variable, whole.placement
+        parts = []
+        for index, piece in enumerate(
+            lay_out(variable.sbp, placement.hierarchy, variable.spec.shape)
+        ):
+            part = self._part_name(name, index) if placement.parallel_num > 1 else name
+            tensor = Tensor(part, variable.spec.with_shape(piece.shape))
+            place = placement.device(index)
+            parts.append(self._builder.variable_part(VariablePart(tensor, variable, index, place)))
+        sharded = ShardedTensor(variable.spec, variable.sbp, placement, tuple(parts))
+        self._tensors[name] = sharded
 
     def _whole(self, tensor: Tensor, home: Placement) -> None:
         whole = ShardedTensor(tensor.spec, NdSbp.broadcast(1), home, (tensor,))

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.device import Buffer
 from headrace.dtypes import ALL, DType
-from headrace.errors import OutOfMemoryError
+from headrace.errors import DeviceError, OutOfMemoryError
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.opened import OpenedDevice
 
@@ -91,15 +91,55 @@ def test_a_view_knows_where_it_is(opened: OpenedDevice) -> None:
 
 
 def test_buffers_are_independent(opened: OpenedDevice) -> None:
-    """Many at once, of many sizes: no two share a byte, also after some were freed."""
-    sizes = SIZES[:10]
-    kept = [opened.upload(noise(size, size)) for size in sizes]
-    for size in sizes:
+    """Many at once, of many SIZES: no two share a byte, also after some were freed."""
+    kept = [opened.upload(noise(size, size)) for size in SIZES]
+    for size in SIZES:
         opened.allocator.free(opened.allocator.allocate(size))
-    more = [opened.upload(noise(size, size + 1)) for size in sizes]
-    for size, old, new in zip(sizes, kept, more, strict=True):
+    more = [opened.upload(noise(size, size + 1)) for size in SIZES]
+    for size, old, new in zip(SIZES, kept, more, strict=True):
         assert np.array_equal(content(opened, old, size), noise(size, size))
         assert np.array_equal(content(opened, new, size), noise(size, size + 1))
+
+
+@pytest.mark.parametrize("order", [(2, 0, 4, 1, 3), (4, 3, 2, 1, 0)], ids=str)
+def test_memory_is_given_back_in_any_order(opened: OpenedDevice, order: tuple[int, ...]) -> None:
+    """What is left keeps its bytes after each one that goes, and what is new does not lie on it."""
+    context = opened.h2d()
+    live = {}
+    for index in range(5):
+        live[index] = opened.allocator.allocate(1000 + index)
+        context.copy_h2d(live[index].view(0, 1000), opened.host_copy(noise(1000, index)))
+    context.synchronize()
+    for index in order:
+        opened.allocator.free(live.pop(index))
+        opened.upload(noise(1000 + index, 99))
+        for other, buffer in live.items():
+            assert np.array_equal(content(opened, buffer.view(0, 1000), 1000), noise(1000, other))
+
+
+def test_two_allocators_of_a_device_agree(opened: OpenedDevice) -> None:
+    """Each session makes one of its own: none gives what another has given."""
+    other = opened.backend.allocator.create(opened.device)
+    context, given = opened.h2d(), []
+    for index in range(6):
+        allocator = (opened.allocator, other)[index % 2]
+        given.append((allocator, allocator.allocate(777)))
+        context.copy_h2d(given[-1][1].view(0, 777), opened.host_copy(noise(777, index)))
+    context.synchronize()
+    for index, (_, buffer) in enumerate(given):
+        assert np.array_equal(content(opened, buffer.view(0, 777), 777), noise(777, index))
+    for allocator, buffer in given:
+        allocator.free(buffer)
+
+
+def test_a_view_that_reaches_out_is_an_error(opened: OpenedDevice) -> None:
+    """Before the beginning, behind the end, of a negative length: never somebody else's memory."""
+    buffer = opened.allocate(100)
+    for offset, nbytes in ((-1, 10), (0, 101), (100, 1), (60, 41), (10, -1)):
+        with pytest.raises(DeviceError):
+            buffer.view(offset, nbytes)
+    with pytest.raises(DeviceError):
+        buffer.view(10, 20).view(0, 21)
 
 
 def test_copies_within_the_device(opened: OpenedDevice) -> None:

@@ -183,6 +183,27 @@ def test_a_launch_that_fails_reaches_the_caller(device: str, backend: Backend) -
             assert result["y"].tolist() == (X * factor + X).tolist()
 
 
+def test_a_job_fails_and_runs_by_turns(device: str, backend: Backend) -> None:
+    """Work that fails on its stream ends that run with its op and device, and no other run.
+
+    Neither of the same job nor of one beside it, which is compiled before and after.
+    """
+    indices = [TensorSpec.of(X), TensorSpec((2,), "int64")]
+    builder = JobGraphBuilder("job", Placement.of_device(device))
+    x, at = (builder.input(name, spec) for name, spec in zip("xi", indices, strict=True))
+    builder.output("y", *builder.op("gather", [x, at], name="node"))
+    if not backend.kernels.entries("gather"):
+        pytest.skip(f"device {backend.tag!r} has no kernel for gather")
+    beside = job(device, "add", (X, X))
+    with CompiledJob(builder.finish()) as compiled, CompiledJob(beside) as other:
+        for _ in range(3):
+            with pytest.raises(RunError, match="'node'") as caught:
+                compiled.run({"x": X, "i": np.array([0, 99])})
+            assert (caught.value.op, backend.tag in caught.value.device) == ("gather", True)
+            assert other.run({"x0": X, "x1": X})["y"].tolist() == (X + X).tolist()
+            assert compiled.run({"x": X, "i": np.array([2, 0])})["y"].tolist() == [3, 1]
+
+
 def test_a_kernel_that_cannot_be_bound_leaves_nothing(device: str, backend: Backend) -> None:
     """What was acquired for the job is given back: the device opens and adds afterwards."""
 

@@ -61,6 +61,46 @@ def test_the_last_of_two_writes_stays(opened: OpenedDevice) -> None:
     assert np.array_equal(value(opened, buffer), ONE)
 
 
+def test_a_copy_in_waits_for_what_reads_its_destination(opened: OpenedDevice, one: Buffer) -> None:
+    """What is copied over an input is there for later launches, not for one before it."""
+    context, x, y = opened.compute(), opened.upload(X), opened.allocate(SPEC.nbytes)
+    launch = add(opened, context, x, one, y)
+    launch()
+    context.copy_h2d(x, opened.host_copy(X * 5))
+    context.synchronize()
+    assert np.array_equal(value(opened, y), X + 1)
+    assert np.array_equal(value(opened, x), X * 5)
+
+
+def test_a_copy_out_is_done_before_what_is_behind_it(opened: OpenedDevice, one: Buffer) -> None:
+    """To the host and within the device: a launch that overwrites the source comes too late."""
+    context, y = opened.compute(), opened.upload(X * 5)
+    result, kept = opened.host(SPEC.nbytes), opened.allocate(SPEC.nbytes)
+    launch = add(opened, context, one, one, y)
+    context.copy_d2h(result, y)
+    context.copy_d2d(kept, y)
+    launch()
+    context.synchronize()
+    assert np.array_equal(result.array(SPEC), X * 5)
+    assert np.array_equal(value(opened, kept), X * 5)
+    assert np.array_equal(value(opened, y), ONE * 2)
+
+
+def test_every_kind_of_work_takes_its_turn(opened: OpenedDevice, one: Buffer) -> None:
+    """In, within, add, within, out: each reads what the one before it wrote."""
+    context, result = opened.compute(), opened.host(SPEC.nbytes)
+    a, b, c, d = (opened.allocate(SPEC.nbytes) for _ in range(4))
+    launch = add(opened, context, b, one, c)
+    for factor in (1, 2):  # the second time, all buffers hold what the first left
+        context.copy_h2d(a, opened.host_copy(X * factor))
+        context.copy_d2d(b, a)
+        launch()
+        context.copy_d2d(d, c)
+        context.copy_d2h(result, d)
+        context.synchronize()
+        assert np.array_equal(result.array(SPEC), X * factor + 1)
+
+
 @pytest.mark.conformance("events")
 def test_streams_wait_for_events_of_each_other(opened: OpenedDevice, one: Buffer) -> None:
     """In, compute, out on three streams; the host waits for the last one only."""
@@ -198,6 +238,77 @@ def test_what_says_that_it_is_done_on_return_is(opened: OpenedDevice, one: Buffe
     if not context.host_synchronous:
         context.synchronize()
     assert np.array_equal(result.array(SPEC), X + 20)
+
+
+@pytest.mark.conformance("events")
+def test_events_are_not_used_twice(opened: OpenedDevice) -> None:
+    """A hundred later ones, of another stream, do not change what the first twenty stand for."""
+    early, late, consumer = opened.compute(), opened.h2d(), opened.d2h()
+    buffers = [opened.allocate(SPEC.nbytes) for _ in range(120)]
+    events = []
+    for index, buffer in enumerate(buffers):
+        producer = early if index < 20 else late
+        producer.copy_h2d(buffer, opened.host_copy(X + index))
+        events.append(producer.record_event())
+    for index in (0, 7, 19, 20, 119):
+        result = opened.host(SPEC.nbytes)
+        consumer.wait_event(events[index])
+        consumer.copy_d2h(result, buffers[index])
+        consumer.synchronize()
+        assert np.array_equal(result.array(SPEC), X + index)
+    early.synchronize()
+    late.synchronize()
+
+
+@pytest.mark.conformance("events")
+def test_an_event_is_for_everybody(opened: OpenedDevice) -> None:
+    """Four streams wait for one event, one of them twice, and the host after them."""
+    producer, buffer = opened.h2d(), opened.allocate(SPEC.nbytes)
+    producer.copy_h2d(buffer, opened.host_copy(X))
+    event = producer.record_event()
+    waiting = [opened.d2h() for _ in range(4)]
+    results = [opened.host(SPEC.nbytes) for _ in waiting]
+    for context, result in zip(waiting, results, strict=True):
+        context.wait_event(event)
+        context.copy_d2h(result, buffer)
+    waiting[0].wait_event(event)
+    for context in waiting:
+        context.synchronize()
+    event.synchronize()
+    assert all(np.array_equal(result.array(SPEC), X) for result in results)
+
+
+@pytest.mark.conformance("events")
+def test_an_event_outlives_the_work_behind_it(opened: OpenedDevice) -> None:
+    """Waited for after its stream went on and was synchronised, it is still one that was reached.
+
+    Its copy was done, and what its stream did since does not hold the waiting one.
+    """
+    producer, consumer = opened.h2d(), opened.d2h()
+    buffer, result = opened.allocate(SPEC.nbytes), opened.host(SPEC.nbytes)
+    producer.copy_h2d(buffer, opened.host_copy(X))
+    event = producer.record_event()
+    producer.synchronize()
+    for _ in range(3):
+        producer.record_event().synchronize()
+    consumer.wait_event(event)
+    consumer.copy_d2h(result, buffer)
+    consumer.synchronize()
+    assert np.array_equal(result.array(SPEC), X)
+
+
+def test_a_stream_that_closes_leaves_the_others_at_work(opened: OpenedDevice, one: Buffer) -> None:
+    """What is queued on another stream, also one of the same index, is done all the same."""
+    entry, device = opened.backend.context, opened.device
+    kept, y = opened.compute(), opened.allocate(SPEC.nbytes)
+    closing = entry.create(device, kept.stream_index)
+    buffer = opened.allocate(SPEC.nbytes)
+    closing.copy_h2d(buffer, opened.host_copy(X))
+    closing.synchronize()
+    add(opened, kept, buffer, one, y)()
+    closing.close()
+    kept.synchronize()
+    assert np.array_equal(value(opened, y), X + 1)
 
 
 @pytest.mark.conformance("events")

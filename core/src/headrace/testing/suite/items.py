@@ -24,9 +24,9 @@ def tags_of(item: pytest.Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(marks))
 
 
-def runs_a_case(item: pytest.Item) -> bool:
-    """True for a test that runs a ``Case`` on the device under test."""
-    return _case(item) is not None and "device" in getattr(item, "fixturenames", ())
+def case_run_by(item: pytest.Item) -> Case | None:
+    """The case that a test runs on the device under test, if it does."""
+    return _case(item) if "device" in getattr(item, "fixturenames", ()) else None
 
 
 def is_whole(items: Sequence[pytest.Item]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ class Im2colConv(Kernel):
             )
             place = slice(strip.position, strip.position + length)
             for image, result in zip(x, results, strict=True):
-                gather = partial(_native.im2col, image, columns, *taps, pads, strip.shape)
+                gather = _native.im2col(image, columns, *taps, pads, strip.shape)
                 steps.append((gather, grouped, result[..., place]))
 
         def run() -> None:
@@ -186,20 +185,15 @@ class DepthwiseConv(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
         call, window = self._call, self._window
         x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
         bias = optional_array(inputs, call.inputs, 2)
         y = array_of(outputs[0], call.outputs[0])
-
-        def run() -> None:
-            _native.depthwise_conv(
-                x, weight, bias, y, window.strides, window.dilations, window.pads_begin
-            )
-
-        return run
+        geometry = (window.strides, window.dilations, window.pads_begin)
+        return _native.depthwise_conv(x, weight, bias, y, *geometry)
 
 
 def _by_group(call: OpCall, weight: Array) -> Array:

@@ -51,16 +51,20 @@ class ConvTranspose(Kernel):
         per_group, pixels = weight.shape[0] // groups, columns.shape[1]
         kernels = weight.reshape(groups, per_group, math.prod(weight.shape[1:])).transpose(0, 2, 1)
         grouped = columns.reshape(groups, kernels.shape[1], pixels)
-        images = tuple(zip(x.reshape(x.shape[0], groups, per_group, pixels), y, strict=True))
         geometry = (window.kernel, window.strides, window.dilations, window.pads_begin, x.shape[2:])
+        images = x.reshape(x.shape[0], groups, per_group, pixels)
+        steps = [
+            (image, _native.col2im(columns, result, *geometry), result)
+            for image, result in zip(images, y, strict=True)
+        ]
         bias = optional_array(inputs, call.inputs, 2)
         offset = None if bias is None else bias.reshape(-1, *(1,) * (y.ndim - 2))
 
         def run() -> None:
             with np.errstate(all="ignore"):
-                for image, result in images:
+                for image, scatter, result in steps:
                     np.matmul(kernels, image, out=grouped)
-                    _native.col2im(columns, result, *geometry)
+                    scatter()
                     if offset is not None:
                         np.add(result, offset, out=result)
 

@@ -1,15 +1,37 @@
-"""Elementwise functions that numpy lacks."""
+"""Elementwise ops, each one native pass over memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
-from headrace_cpu.kernels.arrays import array_of
+from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.match import FLOATS
+
+UNARY: Mapping[str, tuple[str, ...]] = {
+    "relu": (),
+    "negative": (),
+    "abs": (),
+    "sqrt": (),
+    "reciprocal": (),
+    "floor": (),
+    "ceil": (),
+    "round": (),
+    "sigmoid": (),
+    "swish": ("alpha",),
+    "leaky_relu": ("alpha",),
+    "hard_sigmoid": ("alpha", "beta"),
+    "hard_swish": (),
+}
+"""Op -> its attributes, as the extension takes them. Others, numpy computes as fast."""
+
+BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
+BINARY_FLOATS = ("divide", "prelu")
+NUMBERS = dtypes("float32", "float64", "int32", "int64")
 
 
-class Erf(Kernel):
-    """``erf``: x: T[...], y: T[...], which may be the same memory. Needs no workspace."""
+class Unary(Kernel):
+    """An op of ``UNARY``: x: T[...], y: T[...], which may be the same memory. No workspace."""
 
     def __init__(self, call: OpCall) -> None:
         self._call = call
@@ -21,13 +43,104 @@ class Erf(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
-        x = array_of(inputs[0], self._call.inputs[0])
-        y = array_of(outputs[0], self._call.outputs[0])
+        call = self._call
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        return _native.unary(call.op, x, y, *map(call.float_attr, UNARY[call.op]))
 
-        def run() -> None:
-            _native.erf(x, y)
 
-        return run
+class Erf(Unary):
+    """``erf``: x: T[...], y: T[...], which may be the same memory. Needs no workspace."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        return _native.erf(
+            array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        )
+
+
+class Clip(Unary):
+    """``clip``: x: T[...], limits: T[] or absent, y: T[...], which may be x. No workspace."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        low, high = (optional_array(inputs, call.inputs, index) for index in (1, 2))
+        return _native.clip(x, low, high, y)
+
+
+class Binary(Kernel):
+    """An op of two tensors with broadcasting: a, b: T[...], y: T[common shape]. No workspace.
+
+    y may be the memory of an input that has its shape.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        a, b = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        return _native.binary(call.op, a, b, array_of(outputs[0], call.outputs[0]))
+
+
+class BiasAdd(Binary):
+    """``bias_add``: x: T[...], bias: T[length of axis], y: as x, which may be x. No workspace."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views, the bias with the axes behind its own, and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, bias = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        behind = x.ndim - 1 - call.int_attr("axis") % x.ndim
+        aligned = bias.reshape(-1, *(1,) * behind)
+        return _native.binary("add", x, aligned, array_of(outputs[0], call.outputs[0]))
+
+
+def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
+    """The kernels of this module."""
+    for op in UNARY:
+        yield KernelEntry(tag, op, Unary, FLOATS)
+    yield KernelEntry(tag, "erf", Erf, FLOATS)
+    yield KernelEntry(tag, "clip", Clip, FLOATS)
+    for op in BINARY:
+        yield KernelEntry(tag, op, Binary, NUMBERS)
+    for op in BINARY_FLOATS:
+        yield KernelEntry(tag, op, Binary, FLOATS)
+    yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)

@@ -32,18 +32,14 @@ class Normalization(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
         call = self._call
         x, mean, variance, gamma, beta = map(array_of, inputs, call.inputs)
         y = array_of(outputs[0], call.outputs[0])
         axis, epsilon = call.int_attr("axis") % x.ndim, call.float_attr("epsilon")
-
-        def run() -> None:
-            _native.normalization(x, mean, variance, gamma, beta, y, axis, epsilon)
-
-        return run
+        return _native.normalization(x, mean, variance, gamma, beta, y, axis, epsilon)
 
 
 class InstanceNorm(Kernel):
@@ -62,14 +58,10 @@ class InstanceNorm(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
         call = self._call
         x, gamma, beta = map(array_of, inputs, call.inputs)
         y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
-
-        def run() -> None:
-            _native.instance_norm(x, gamma, beta, y, epsilon)
-
-        return run
+        return _native.instance_norm(x, gamma, beta, y, epsilon)

@@ -26,7 +26,7 @@ class MaxPool(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
         call, window = self._call, self._window
@@ -34,11 +34,7 @@ class MaxPool(Kernel):
         indices = array_of(outputs[1], call.outputs[1]) if len(outputs) > 1 else None
         geometry = (window.kernel, window.strides, window.dilations, window.pads_begin)
         column_major = call.str_attr("storage_order") == "column"
-
-        def run() -> None:
-            _native.max_pool(x, y, indices, *geometry, column_major)
-
-        return run
+        return _native.max_pool(x, y, indices, *geometry, column_major)
 
 
 class AvgPool(Kernel):
@@ -55,7 +51,7 @@ class AvgPool(Kernel):
         outputs: Sequence[Buffer],
         workspace: Buffer | None,
     ) -> Launch:
-        """Make the views; the launch is one native call."""
+        """Make the views and the native launch."""
         from headrace_cpu import _native
 
         call, window = self._call, self._window
@@ -63,8 +59,4 @@ class AvgPool(Kernel):
         geometry = (window.kernel, window.strides, window.dilations)
         pads = (window.pads_begin, window.pads_end)
         count_include_pad = call.flag_attr("count_include_pad")
-
-        def run() -> None:
-            _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
-
-        return run
+        return _native.avg_pool(x, y, *geometry, *pads, count_include_pad)

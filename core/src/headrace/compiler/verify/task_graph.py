@@ -1,0 +1,113 @@
+"""What the task graph promises: everything is made before it is read, in memory within reach."""
+
+from __future__ import annotations
+
+from headrace.compiler.op_graph import OpGraph
+from headrace.compiler.task_graph import TaskGraph, TaskNode
+from headrace.errors import GraphError
+from headrace.plan import TaskKind
+
+
+def verify_task_graph(graph: TaskGraph) -> None:
+    """Every task reads what was made before it, in the memory it works in; copies cross zones.
+
+    - names of tasks and of tensors are unique, and every tensor is made by one task or constant;
+    - a task that computes has an op whose specs are those of its tensors, and works in one memory:
+      that of its stream's device, or the host's;
+    - a copy brings one tensor, unchanged, from one memory to another;
+    - jobs are those of the graph.
+
+    Raises:
+        GraphError: names the task and the tensor.
+    """
+    made = {name for name, tensor in graph.tensors.items() if tensor.constant is not None}
+    names: set[str] = set()
+    for task in graph.tasks:
+        if task.name in names:
+            raise GraphError(f"two tasks are called {task.name!r}")
+        names.add(task.name)
+        if not 0 <= task.job < len(graph.jobs):
+            raise GraphError(
+                f"task {task.name!r} is of job {task.job}; there are {len(graph.jobs)}"
+            )
+        for name in task.inputs:
+            if name is not None and name not in made:
+                raise GraphError(f"task {task.name!r} reads {name!r}, which no earlier task makes")
+        for name in task.outputs:
+            if name in made:
+                raise GraphError(f"task {task.name!r} makes {name!r}, which exists already")
+            if name not in graph.tensors:
+                raise GraphError(f"task {task.name!r} makes {name!r}, which is no tensor")
+            made.add(name)
+        if task.kind is TaskKind.COMPUTE:
+            _check_compute(graph, task)
+        elif task.kind in (TaskKind.COPY_H2D, TaskKind.COPY_D2H):
+            _check_copy(graph, task)
+    for name in graph.tensors:
+        if name not in made:
+            raise GraphError(f"no task makes tensor {name!r}, and it is no constant")
+
+
+def _check_compute(graph: TaskGraph, task: TaskNode) -> None:
+    tensors = [graph.tensors[name] for name in (*task.inputs, *task.outputs) if name is not None]
+    memories = {tensor.memory for tensor in tensors}
+    if len(memories) > 1:
+        raise GraphError(
+            f"task {task.name!r} works in several memories: {', '.join(map(str, sorted(memories)))}"
+        )
+    (memory,) = memories
+    stream = task.stream
+    if not memory.is_host and (memory.tag, memory.device_index) != (
+        stream.tag,
+        stream.device_index,
+    ):
+        raise GraphError(
+            f"task {task.name!r} runs on {stream} and works in {memory}, that of another device"
+        )
+    if task.call is None:
+        raise GraphError(f"task {task.name!r} computes and has no op")
+    specs = [spec for spec in (*task.call.inputs, *task.call.outputs) if spec is not None]
+    for tensor, spec in zip(tensors, specs, strict=True):
+        if tensor.spec != spec:
+            raise GraphError(
+                f"task {task.name!r} takes {tensor.name!r} for {spec}; it is {tensor.spec}"
+            )
+
+
+def _check_copy(graph: TaskGraph, task: TaskNode) -> None:
+    if len(task.inputs) != 1 or len(task.outputs) != 1 or task.inputs[0] is None:
+        raise GraphError(f"task {task.name!r} copies {task.inputs} to {task.outputs}; one to one")
+    source, copy = graph.tensors[task.inputs[0]], graph.tensors[task.outputs[0]]
+    if source.memory == copy.memory:
+        raise GraphError(f"task {task.name!r} copies within one memory: {copy.memory}")
+    if source.spec != copy.spec:
+        raise GraphError(
+            f"task {task.name!r} copies {source.name!r}, {source.spec}, to {copy.name!r}, "
+            f"{copy.spec}"
+        )
+
+
+def verify_same_job(graph: OpGraph, tasks: TaskGraph) -> None:
+    """The task graph does what the op graph says, no more: each op, input and result once.
+
+    Raises:
+        GraphError: names the op, input or result.
+    """
+    job = graph.job
+    for what, wanted, kind in (
+        ("ops", [op.call.name for op in job.ops], TaskKind.COMPUTE),
+        ("inputs", [tensor.name for tensor in job.inputs], TaskKind.FOREIGN_INPUT),
+        ("results", [name for name, _ in job.outputs], TaskKind.FOREIGN_OUTPUT),
+    ):
+        there = [
+            task.call.name if task.call is not None else task.foreign_name
+            for task in tasks.tasks
+            if task.kind is kind
+        ]
+        if sorted(there) != sorted(wanted):
+            missing = sorted(set(wanted) - set(there))
+            extra = sorted(set(there) - set(wanted))
+            raise GraphError(
+                f"job {job.name!r}: the tasks are not for the {what} of the job: "
+                f"missing {missing}, not asked for {extra}, in all {len(there)} for {len(wanted)}"
+            )

@@ -1,0 +1,56 @@
+// Launches: work whose arguments are checked and fixed, to be done again and again.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace headrace::cpu::bind {
+
+namespace py = pybind11;
+
+// What every function of the extension returns: calling it does the work, without the GIL. It keeps
+// the arrays alive that the work reads and writes.
+class Launch {
+ public:
+  // Nothing to do.
+  Launch() = default;
+  Launch(std::function<void()> work, py::tuple arrays)
+      : work_(std::move(work)), arrays_(std::move(arrays)) {}
+
+  // Safe without the GIL.
+  void Run() const {
+    if (work_) work_();
+  }
+
+  void operator()() const {
+    py::gil_scoped_release no_python_below;
+    Run();
+  }
+
+ private:
+  std::function<void()> work_;
+  py::tuple arrays_;
+};
+
+// Launches one after another, in one call from Python.
+class Sequence {
+ public:
+  explicit Sequence(std::vector<std::shared_ptr<Launch>> launches)
+      : launches_(std::move(launches)) {}
+
+  void operator()() const {
+    py::gil_scoped_release no_python_below;
+    for (const auto& launch : launches_) launch->Run();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Launch>> launches_;
+};
+
+void RegisterLaunch(py::module_& m);
+
+}  // namespace headrace::cpu::bind

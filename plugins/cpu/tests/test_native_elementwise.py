@@ -1,0 +1,168 @@
+"""Native elementwise loops against numpy, over any shapes that broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays, mutually_broadcastable_shapes
+
+from headrace_cpu import _native
+
+FLOATS = [np.float32, np.float64]
+NUMBERS = [*FLOATS, np.int32, np.int64]
+SPECIAL = [0.0, -0.0, 1.5, -2.5, 0.5, np.inf, -np.inf, np.nan, 1e30, -1e-30]
+
+UNARY = {
+    "relu": lambda x: np.maximum(x, 0),
+    "negative": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "reciprocal": np.reciprocal,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+}
+BINARY = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+BINARY_FLOATS = {"divide": np.divide, "prelu": lambda x, slope: np.where(x < 0, x * slope, x)}
+
+
+def numbers(dtype, count):
+    """Special values first, then others; integers wrap as they may."""
+    if np.dtype(dtype).kind == "i":
+        limits = np.iinfo(dtype)
+        return np.resize(np.array([0, 1, -1, 7, limits.min, limits.max], dtype), count)
+    draw = np.random.default_rng(count).normal(0, 3, count).astype(dtype)
+    draw[: len(SPECIAL)] = SPECIAL[:count]
+    return draw
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", UNARY)
+def test_unary_is_what_numpy_says(op, dtype):
+    """Bit for bit, also for NaN and infinities, and in place."""
+    x = numbers(dtype, 67)
+    with np.errstate(all="ignore"):
+        want = UNARY[op](x)
+    y = np.empty_like(x)
+    _native.unary(op, x, y)()
+    _native.unary(op, x, x)()
+    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(x, want)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gates_are_within_three_units_in_the_last_place(dtype):
+    """sigmoid, swish and the hard ones, against double precision."""
+    x = np.linspace(-40, 40, 1001).astype(dtype)
+    wide = x.astype(np.longdouble)
+    line = np.clip(wide * dtype(0.3) + dtype(0.4), 0, 1)
+    hard = np.clip(wide * (dtype(1) / dtype(6)) + dtype(0.5), 0, 1)
+    scaled = wide * dtype(1.25)
+    for op, attrs, want in (
+        ("sigmoid", (), 1 / (1 + np.exp(-wide))),
+        ("swish", (1.25,), wide / (1 + np.exp(-scaled))),
+        ("leaky_relu", (0.25,), np.where(wide < 0, wide / 4, wide)),
+        ("hard_sigmoid", (0.3, 0.4), line),
+        ("hard_swish", (), wide * hard),
+    ):
+        y = np.empty_like(x)
+        _native.unary(op, x, y, *attrs)()
+        # The argument of exp is rounded first, which its result shows magnified.
+        slack = 8 if op == "swish" else 3
+        np.testing.assert_allclose(
+            y, want, rtol=slack * np.finfo(dtype).eps, atol=slack * np.finfo(dtype).eps
+        )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sigmoid_has_limits(dtype):
+    """Far out it is 0 and 1, and NaN stays NaN."""
+    x = np.array([-np.inf, -1e30, -100, 100, 1e30, np.inf, np.nan], dtype)
+    y = np.empty_like(x)
+    _native.unary("sigmoid", x, y)()
+    np.testing.assert_allclose(y[:-1], [0, 0, 0, 1, 1, 1], atol=1e-37)
+    assert np.isnan(y[-1])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (None, 0.5), (0, None), (None, None), (2, -2)])
+def test_clip_takes_its_limits_when_it_runs(dtype, low, high):
+    """As numpy's maximum, then its minimum; limits may be computed after the launch was made."""
+    x = numbers(dtype, 67)
+    low, high = (None if v is None else np.array(v, dtype) for v in (low, high))
+    want = x if low is None else np.maximum(x, low)
+    want = want if high is None else np.minimum(want, high)
+    y = np.empty_like(x)
+    late = None if low is None else np.zeros((), dtype)
+    launch = _native.clip(x, late, high, y)
+    if late is not None:
+        late[...] = low
+    launch()
+    np.testing.assert_array_equal(y, want)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@given(shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=5, max_side=4, min_side=0))
+@settings(max_examples=60, deadline=None)
+def test_binary_broadcasts_as_numpy_does(dtype, shapes):
+    """Any two shapes that fit, every op and dtype, bit for bit."""
+    a, b = (numbers(dtype, int(np.prod(s))).reshape(s) for s in shapes.input_shapes)
+    ops = BINARY | (BINARY_FLOATS if np.dtype(dtype).kind == "f" else {})
+    for op, function in ops.items():
+        with np.errstate(all="ignore"):
+            want = function(a, b)
+        y = np.empty(shapes.result_shape, dtype)
+        _native.binary(op, a, b, y)()
+        np.testing.assert_array_equal(y, want.astype(dtype), err_msg=op)
+
+
+@given(x=arrays(np.float32, (3, 4), elements=st.floats(-9, 9, width=32)))
+@settings(max_examples=20, deadline=None)
+def test_binary_works_in_place(x):
+    """The output may be either input, or both."""
+    other = np.arange(12, dtype=np.float32).reshape(3, 4)
+    left, right, both = x.copy(), x.copy(), x.copy()
+    _native.binary("subtract", left, other, left)()
+    _native.binary("subtract", other, right, right)()
+    _native.binary("add", both, both, both)()
+    np.testing.assert_array_equal(left, x - other)
+    np.testing.assert_array_equal(right, other - x)
+    np.testing.assert_array_equal(both, x + x)
+
+
+def test_a_sequence_runs_its_launches_in_order():
+    """Each reads what the one before wrote; it may run again."""
+    x, y = np.array([1.0, -2.0]), np.empty(2)
+    steps = [_native.unary("negative", x, y), _native.binary("add", x, y, x)]
+    run = _native.Sequence(steps)
+    del steps
+    run()
+    np.testing.assert_array_equal(x, [0, 0])
+    x[:] = 3
+    run()
+    np.testing.assert_array_equal(y, [-3, -3])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: _native.unary("tanh", x, x), "no elementwise kernel .* 'tanh'"),
+        (lambda x: _native.binary("divide", *[np.zeros(3, np.int32)] * 3), "'divide'"),
+        (lambda x: _native.unary("relu", x, np.empty(2)), r"y is \[2\] but must be \[3\]"),
+        (lambda x: _native.binary("add", x, np.empty(2), x), r"\[3\] and \[2\] do not fit"),
+        (lambda x: _native.binary("add", x, x, np.empty((1, 3))), r"y is \[1, 3\]"),
+        (lambda x: _native.clip(x, np.zeros(2), None, x), r"low is \[2\]"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(make, message):
+    """When the launch is made, naming the op and the two sides."""
+    with pytest.raises(ValueError, match=message):
+        make(np.zeros(3))
