@@ -147,7 +147,8 @@ def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make
     entry = StreamIndexEntry("toy", Seven)
 
     assert load(make_plugin()).streams == StreamIndexEntry("toy", StreamIndexGenerator)
-    assert load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams is entry
+    given = load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams.create(0)
+    assert (given.compute(), given.h2d()) == (7, 1)
 
 
 @pytest.mark.parametrize("hook", ["headrace_devices", "headrace_allocators", "headrace_kernels"])

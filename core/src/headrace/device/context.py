@@ -41,7 +41,13 @@ class DeviceContext:
     """
 
     host_synchronous: bool = True
-    """Every launch and copy returns after its work is done. Then plans run on one thread."""
+    """Every launch and copy returns after its work is done. Then plans run on one thread.
+
+    Core takes it at its word: it reads results and reuses memory without ``synchronize``, and no
+    event is waited for. A context that says True and works later gives wrong numbers, which no look
+    at its class can tell; the conformance suite (tag ``streams``) does. When in doubt say False,
+    which costs a thread for each stream.
+    """
 
     def __init__(self, device: Device, stream_index: int) -> None:
         self.device = device

@@ -81,7 +81,9 @@ class KernelEntry:
         op: name of the op: one of core, one of the plugin's own, or ``othertag.op`` of another
             plugin, which need not be installed.
         create: makes the kernel for one call; must not touch the device.
-        match: which calls it takes.
+        match: which calls it takes: True or False, and nothing else that counts as one. It is
+            printed in messages: give it a ``__str__`` as those of ``headrace.device.dtypes`` have,
+            or a name.
         priority: of several that match, the highest is taken; equal ones are an error.
     """
 

@@ -23,8 +23,9 @@ from headrace.graph.op_source import tag_of
 from headrace.ops import OPS
 from headrace.registry import check_classes as rules
 from headrace.registry.check_graph_hooks import check_ops, check_passes
-from headrace.registry.guards import Guards, describe
+from headrace.registry.guards import Guards
 from headrace.registry.hooks import PluginHooks
+from headrace.registry.names import describe, name_of_function, name_of_match
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 from headrace.registry.tables import Backend, KernelTable
 
@@ -112,7 +113,7 @@ def _check_classes(
     memory = allocator.memory_kind
     named: list[tuple[str, object, Callable[[type], str]]] = [
         ("Device", device.open, rules.fault_of_device),
-        ("Allocator", allocator.create, rules.fault_of_allocator),
+        ("Allocator", allocator.create, lambda kind: rules.fault_of_allocator(kind, memory)),
         ("StreamIndexGenerator", streams.create, rules.fault_of_streams),
         (
             "DeviceContext",
@@ -202,8 +203,9 @@ def _check_distinct(kernels: Sequence[KernelEntry]) -> None:
         for one, other in itertools.combinations(group, 2):
             if one.match == other.match:
                 _refuse(
-                    f"its headrace_kernels offers {op!r} twice for {one.match} with priority "
-                    f"{priority}: {one.create!r} and {other.create!r}; give one a higher priority"
+                    f"its headrace_kernels offers {op!r} twice for {name_of_match(one.match)} "
+                    f"with priority {priority}: {name_of_function(one.create)} and "
+                    f"{name_of_function(other.create)}; give one a higher priority"
                 )
 
 

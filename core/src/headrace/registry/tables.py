@@ -19,6 +19,7 @@ from headrace.device import (
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
+from headrace.registry.names import name_of_function
 
 
 class KernelTable:
@@ -53,7 +54,9 @@ class KernelTable:
             return None
         best = [entry for entry in matching if entry.priority == matching[0].priority]
         if len(best) > 1:
-            names = " and ".join(f"{entry.create!r} for {entry.match}" for entry in best)
+            names = " and ".join(
+                f"{name_of_function(entry.create)} for {entry.match}" for entry in best
+            )
             raise PluginError(
                 f"{call}: device {best[0].tag!r} offers two kernels of priority "
                 f"{best[0].priority} for it: {names}; give one a higher priority"
@@ -67,13 +70,13 @@ def _matches(entry: KernelEntry, call: OpCall) -> bool:
         answer: object = entry.match(call)
     except Exception as error:
         raise PluginError(
-            f"{call}: match of a kernel that device {entry.tag!r} offers for {entry.op!r} raised "
-            f"{error!r}"
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{entry.op!r} raised {error!r}"
         ) from error
     if not isinstance(answer, bool | np.bool_):
         raise PluginError(
-            f"{call}: match of a kernel that device {entry.tag!r} offers for {entry.op!r} returned "
-            f"{answer!r}; it must return True or False"
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{entry.op!r} returned {answer!r}; it must return True or False"
         )
     return bool(answer)
 
