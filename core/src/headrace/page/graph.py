@@ -9,17 +9,22 @@ from headrace.ids import RegisterId
 from headrace.page.layers import draw
 from headrace.plan import Plan, TaskKind
 
-COPIES = (TaskKind.COPY_H2D, TaskKind.COPY_D2H)
+COPIES = (TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D)
 
 
 def op_graph(plan: Plan) -> dict[str, Any]:
     """Nodes (positions of tasks), where they and the bends of their wires are, and the wires.
 
-    Points are nodes first, then bends; a wire is a pair of points. Wires of one node branch.
+    A copy that gives a variable its new value is a node; others are seen through. Points are nodes
+    first, then bends; a wire is a pair of points. Wires of one node branch.
     """
-    nodes = [i for i, task in enumerate(plan.tasks) if task.kind not in COPIES]
-    node_of = {position: number for number, position in enumerate(nodes)}
     variables = plan.persistent()  # what they hold comes from the call before
+    nodes = [
+        position
+        for position, task in enumerate(plan.tasks)
+        if task.kind not in COPIES or not variables.keys().isdisjoint(task.outputs)
+    ]
+    node_of = {position: number for number, position in enumerate(nodes)}
     makers = {
         register: i
         for i, task in enumerate(plan.tasks)

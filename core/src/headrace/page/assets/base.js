@@ -46,16 +46,24 @@ const shape = (register) => {
 
 const OP_KINDS = new Set(["compute", "view"]);
 const isCopy = (task) => text(tasks.kind[task]).startsWith("copy");
+/** What a task without an op is called: by what it is for. */
+const KIND_NAMES = { foreign_input: "input", foreign_output: "result", copy_h2d: "to device",
+  copy_d2h: "to host", copy_d2d: "copy", initialize: "initialize", view: "views" };
+const labelOf = (task) => {
+  if (isOp(task)) return text(tasks.op[task]);
+  if (isCopy(task) && registers.lasting[tasks.outputs[task][0]]) return "assign";
+  return KIND_NAMES[text(tasks.kind[task])] ?? text(tasks.kind[task]);
+};
 const isOp = (task) => OP_KINDS.has(text(tasks.kind[task]));
 const extent = (register) =>
   registers.stride[register] * (registers.slots[register] - 1) + registers.bytes[register];
 const streamOf = (task) => lanes.streams[lanes.lane[tasks.actor[task]]];
 
-/** Who writes and who reads each register. */
+/** Who writes and who reads each register; of a variable, who writes it first. */
 const maker = new Int32Array(registers.name.length).fill(-1);
 const readers = Array.from(registers.name, () => []);
 for (let task = 0; task < taskCount; task += 1) {
-  for (const register of tasks.outputs[task]) maker[register] = task;
+  for (const register of tasks.outputs[task]) if (maker[register] < 0) maker[register] = task;
   for (const register of new Set(tasks.inputs[task])) if (register >= 0) readers[register].push(task);
 }
 

@@ -20,7 +20,7 @@ for (let task = 0; task < taskCount; task += 1) {
   for (const register of tasks.inputs[task]) {
     let source = register < 0 ? -1 : maker[register];
     if (source < 0 || !isCopy(source) || nodeOf[task] < 0) continue;
-    while (source >= 0 && isCopy(source)) source = maker[tasks.inputs[source][0]];
+    while (source >= 0 && isCopy(source) && nodeOf[source] < 0) source = maker[tasks.inputs[source][0]];
     if (source >= 0) copiedBetween.add(nodeOf[source] * nodeCount + nodeOf[task]);
   }
 }
@@ -124,6 +124,9 @@ function box(context, node) {
   return [x, y];
 }
 
+/** The name of a task without an op is that of its tensor, after a word that says what it does. */
+const ownName = (task) => tasks.name[task].split(" ").slice(1).join(" ") || tasks.name[task];
+
 function drawNode(context, node, scale) {
   const task = graph.nodes[node];
   const colour = nodeColour(task);
@@ -146,18 +149,18 @@ function drawNode(context, node, scale) {
   if (scale < 0.62) {
     context.font = `600 ${Math.min(24, 10.5 / scale).toFixed(1)}px ${colours.sans}`;
     context.textAlign = "center";
-    context.fillText(fit(context, isOp(task) ? text(tasks.op[task]) : tasks.name[task].split(" ").pop(), room), graph.x[node], y + 21);
+    context.fillText(fit(context, isOp(task) ? text(tasks.op[task]) : ownName(task), room), graph.x[node], y + 21);
     context.textAlign = "left";
     return;
   }
   context.font = `600 12px ${colours.sans}`;
   const output = tasks.outputs[task][0] ?? tasks.inputs[task][0];
-  const label = isOp(task) ? text(tasks.op[task]) : text(tasks.kind[task]) === "foreign_input" ? "input" : "result";
+  const label = labelOf(task);
   context.fillText(label, x + 10, y + 14);
   const used = context.measureText(label).width;
   context.font = `11px ${colours.sans}`;
   context.fillStyle = colours.dim;
-  context.fillText(fit(context, isOp(task) ? tasks.name[task] : tasks.name[task].split(" ").slice(1).join(" "), room), x + 10, y + 28.5);
+  context.fillText(fit(context, isOp(task) ? tasks.name[task] : ownName(task), room), x + 10, y + 28.5);
   if (output === undefined) return;
   context.textAlign = "right";
   context.fillText(fit(context, shape(output), room - used - 8), x + BOX_WIDTH - 10, y + 14);

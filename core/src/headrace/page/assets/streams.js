@@ -71,7 +71,7 @@ function drawActor(context, actor, x, y, wide, from, to) {
       context.fillStyle = colour;
       context.fillRect(left, top, 3, high);
       context.fillStyle = colours.ink;
-      context.fillText(fit(context, isOp(task) ? text(tasks.op[task]) : label(task), sx - 12), left + 8, top + high / 2 + 0.5);
+      context.fillText(fit(context, labelOf(task), sx - 12), left + 8, top + high / 2 + 0.5);
     }
     if (task === picked.task || (over && over.task === task)) {
       context.strokeStyle = colours.accent;
@@ -94,8 +94,6 @@ function drawActor(context, actor, x, y, wide, from, to) {
     context.font = `12px ${colours.sans}`;
   }
 }
-
-const label = (task) => text(tasks.kind[task]).replace("copy_", "").replace("foreign_", "");
 
 /** A line for each register between actors: who publishes it, who waits, and with how many credits. */
 function drawCredits(context, from, to) {
@@ -174,8 +172,7 @@ function drawLaneLabels(context) {
 /** What a stream is for, told from what is launched on it. */
 function streamRole(lane) {
   const kinds = new Set(actorsOf[lane].flatMap((actor) => lanes.tasks[actor].slice(0, 50).map((task) => text(tasks.kind[task]))));
-  const names = { compute: "compute", copy_h2d: "to device", copy_d2h: "to host", foreign_input: "inputs", foreign_output: "results", view: "views" };
-  return [...kinds].map((kind) => names[kind] ?? kind).join(", ");
+  return [...kinds].map((kind) => ({ foreign_input: "inputs", foreign_output: "results" })[kind] ?? KIND_NAMES[kind] ?? kind).join(", ");
 }
 
 /** Round numbers along an axis, as many as there is room for. */

@@ -9,7 +9,7 @@ class View {
     this.context = this.canvas.getContext("2d");
     this.sx = this.sy = 1;
     this.tx = this.ty = 0;
-    this.fresh = true;
+    this.fitted = true;
     section.append(
       this.canvas,
       make("div", { className: "zoom" },
@@ -101,6 +101,7 @@ class View {
   }
 
   move(dx, dy) {
+    this.fitted = false;
     this.tx += dx;
     this.ty += dy;
     this.keep();
@@ -108,6 +109,7 @@ class View {
   }
 
   zoom(factor, x = this.width / 2, y = this.height / 2) {
+    this.fitted = false;
     const sx = Math.min(this.most, Math.max(this.least, this.sx * factor));
     this.tx = x - ((x - this.tx) * sx) / this.sx;
     if (this.axes === "both") {
@@ -134,6 +136,7 @@ class View {
   }
 
   fit() {
+    this.fitted = true; // and stays so when the window changes, until somebody moves
     const world = this.world();
     const wide = Math.max(1, this.width - this.pad.left - this.pad.right);
     const high = Math.max(1, this.height - this.pad.top - this.pad.bottom);
@@ -154,6 +157,7 @@ class View {
   /** Brings a point of the world to the middle, near enough to be read. */
   centre(x, y, scale) {
     this.settle();
+    this.fitted = false;
     this.sx = Math.min(this.most, Math.max(this.sx, scale));
     if (this.axes === "both") {
       this.sy = this.sx;
@@ -165,7 +169,7 @@ class View {
   }
 
   settle() {
-    if (this.fresh && this.section.clientWidth) this.resize();
+    if (!this.width && this.section.clientWidth) this.resize();
   }
 
   resize() {
@@ -177,12 +181,8 @@ class View {
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
     this.ratio = ratio;
-    if (this.fresh) {
-      this.fresh = false;
-      this.fit();
-    } else {
-      this.keep();
-    }
+    if (this.fitted) this.fit();
+    else this.keep();
     this.draw(); // at once: a canvas that was resized is empty
   }
 
