@@ -54,5 +54,7 @@ class CompiledJob(ReadyJob):
         if verifies():
             plan = plans.decode(plans.encode(plan))
         super().__init__(plan, registry, compiled.constants)
+        for name in self.variables:
+            self.initialize_variable(name)
         self.decisions = compiled.decisions
         self.passes = compiled.passes

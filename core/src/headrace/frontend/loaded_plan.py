@@ -38,6 +38,8 @@ class LoadedPlan:
         self.outputs: Mapping[str, TensorSpec] = {p.name: p.spec for p in file.saved.outputs}
         self.fixed: Mapping[str, Array] = file.fixed
         self._job = ReadyJob(self.plan, registry, file.weights, lasting=True)
+        for variable in self._job.variables:
+            self._job.initialize_variable(variable)
 
     @property
     def devices(self) -> tuple[str, ...]:

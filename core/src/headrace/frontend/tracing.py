@@ -125,7 +125,7 @@ def tracing(builder: JobGraphBuilder) -> Iterator[None]:
     Raises:
         JobError: a job is being traced already: job functions do not call each other.
     """
-    check_not_tracing(builder.name)
+    check_not_tracing(f"job {builder.name!r} was called")
     token = _BUILDER.set(builder)
     try:
         yield
@@ -133,8 +133,8 @@ def tracing(builder: JobGraphBuilder) -> Iterator[None]:
         _BUILDER.reset(token)
 
 
-def check_not_tracing(name: str) -> None:
-    """Check that job ``name`` is not called by the function of another job.
+def check_not_tracing(what: str) -> None:
+    """Check that ``what`` is not done by the function of a job, while that is traced.
 
     Raises:
         JobError: it is.
@@ -142,9 +142,23 @@ def check_not_tracing(name: str) -> None:
     outer = _BUILDER.get()
     if outer is not None:
         raise JobError(
-            f"job {name!r} was called while job {outer.name!r} is traced; "
+            f"{what} while job {outer.name!r} is traced; "
             "factor what they share into a plain function"
         )
+
+
+def current_builder(what: str) -> JobGraphBuilder:
+    """The graph of the job that is traced.
+
+    Raises:
+        JobError: none is; ``what`` was used outside a job function.
+    """
+    builder = _BUILDER.get()
+    if builder is None:
+        raise JobError(
+            f"{what} outside a job; decorate the function with @global_function and call that"
+        )
+    return builder
 
 
 def apply_ops(
@@ -187,22 +201,18 @@ def _apply(
     name: str | None,
     attrs: Mapping[str, object],
 ) -> tuple[Symbol, ...]:
-    builder = _BUILDER.get()
-    if builder is None:
-        raise JobError(
-            f"{op} was applied outside a job; decorate the function with @global_function and "
-            "call that"
-        )
+    builder = current_builder(f"{op} was applied")
     dtype = next((item.dtype for item in inputs if isinstance(item, Symbol)), None)
-    tensors = [_tensor(builder, item, dtype) for item in inputs]
+    tensors = [as_tensor(builder, item, dtype) for item in inputs]
     with builder.placed(current_placement(builder.placement)):
         made = builder.op(op, tensors, outputs=outputs, name=name, location=_caller(), attrs=attrs)
     return tuple(map(Symbol, made))
 
 
-def _tensor(
+def as_tensor(
     builder: JobGraphBuilder, item: SymbolLike | None, dtype: DType | None
 ) -> Tensor | None:
+    """What an op reads: the tensor of a symbol, or a constant; numbers take ``dtype``."""
     if item is None or isinstance(item, Symbol):
         return None if item is None else item.tensor
     if isinstance(item, (np.ndarray, np.generic)):
