@@ -7,6 +7,7 @@ a graph or a plan. Plugins import this package, ``headrace.hookspecs``, the valu
 (``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like, ``headrace.numpy_ops``.
 """
 
+from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.device.allocator import Allocator, Buffer, HostAllocator, HostBuffer
 from headrace.device.context import DeviceContext, Event
 from headrace.device.device import Device
@@ -29,6 +30,8 @@ from headrace.op_call import Attrs, OpCall
 __all__ = [
     "API_VERSION",
     "CAPABILITIES",
+    "CHANNELS_FIRST",
+    "CHANNELS_LAST",
     "Allocator",
     "AllocatorEntry",
     "Attrs",

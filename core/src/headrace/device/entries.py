@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from headrace.data_format import CHANNELS_FIRST
 from headrace.device.allocator import Allocator
 from headrace.device.context import DeviceContext
 from headrace.device.device import Device
@@ -15,11 +16,12 @@ from headrace.device.stream_index import StreamIndexGenerator
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 
-API_VERSION = (1, 1)
+API_VERSION = (1, 2)
 """Major and minor of this contract. Minor rises when something optional is added.
 
 1.0: devices, allocators, kernels, device contexts, stream index generators.
 1.1: conformance profiles, ops, passes.
+1.2: data formats of kernels.
 """
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
@@ -85,6 +87,9 @@ class KernelEntry:
             printed in messages: give it a ``__str__`` as those of ``headrace.device.dtypes`` have,
             or a name.
         priority: of several that match, the highest is taken; equal ones are an error.
+        data_formats: of calls of ops that have a ``data_format``, those that are shown to
+            ``match``. A kernel that was written before there were two is never given the other.
+            Between kernels for two formats, the priority says which one the device prefers.
     """
 
     tag: str
@@ -92,6 +97,7 @@ class KernelEntry:
     create: Callable[[OpCall], Kernel]
     match: Match = any_call
     priority: int = 0
+    data_formats: tuple[str, ...] = (CHANNELS_FIRST,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import NoReturn
 
+from headrace.data_format import DATA_FORMATS
 from headrace.device import (
     API_VERSION,
     CAPABILITIES,
@@ -192,16 +193,23 @@ def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:
     priority: object = kernel.priority
     if not isinstance(priority, int):
         _refuse(f"its kernel for {kernel.op!r} has priority {priority!r}; it must be an int")
+    formats: object = kernel.data_formats
+    if not isinstance(formats, tuple) or not formats or not set(formats) <= set(DATA_FORMATS):
+        known = " and ".join(map(repr, DATA_FORMATS))
+        _refuse(
+            f"its kernel for {kernel.op!r} has data_formats {formats!r}; it must be a tuple of one "
+            f"or both of {known}"
+        )
 
 
 def _check_distinct(kernels: Sequence[KernelEntry]) -> None:
-    """Two kernels of one op, match and priority: none of them could ever be chosen."""
+    """Two kernels of one op, format, match and priority: none of them could ever be chosen."""
     groups: dict[tuple[str, int], list[KernelEntry]] = {}
     for kernel in kernels:
         groups.setdefault((kernel.op, kernel.priority), []).append(kernel)
     for (op, priority), group in groups.items():
         for one, other in itertools.combinations(group, 2):
-            if one.match == other.match:
+            if one.match == other.match and set(one.data_formats) & set(other.data_formats):
                 _refuse(
                     f"its headrace_kernels offers {op!r} twice for {name_of_match(one.match)} "
                     f"with priority {priority}: {name_of_function(one.create)} and "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.data_format import format_of
 from headrace.device import (
     AllocatorEntry,
     ConformanceProfile,
@@ -49,7 +50,12 @@ class KernelTable:
             PluginError: two that match have the same priority; or a match raised, or answered
                 neither yes nor no.
         """
-        matching = [entry for entry in self.entries(call.op) if _matches(entry, call)]
+        data_format = format_of(call)
+        matching = [
+            entry
+            for entry in self.entries(call.op)
+            if (data_format is None or data_format in entry.data_formats) and _matches(entry, call)
+        ]
         if not matching:
             return None
         best = [entry for entry in matching if entry.priority == matching[0].priority]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.device import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
     AllocatorEntry,
     DeviceContextEntry,
     DeviceEntry,
@@ -50,5 +52,5 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
 
 @hookimpl
 def headrace_kernels() -> Iterable[KernelEntry]:
-    """Offer one kernel for every op that numpy computes."""
-    yield from kernel_entries(TAG, FakeKernel)
+    """Offer one kernel for every op that numpy computes, in both formats of images."""
+    yield from kernel_entries(TAG, FakeKernel, (CHANNELS_FIRST, CHANNELS_LAST))

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.ops.data_format import channel_axis
 from headrace.tensor_spec import Array
 
 FOLDED = (float32, float64)
@@ -66,7 +67,7 @@ def _pairs(graph: JobGraph) -> dict[str, JobOp]:
         if (
             all(name is None or name in graph.constants for name in constant)
             and conv.call.input(1).dtype in FOLDED
-            and op.call.int_attr("axis") in (1, 1 - op.call.input(0).rank)
+            and op.call.int_attr("axis") % op.call.input(0).rank == channel_axis(conv.call)
         ):
             pairs[op.call.name] = conv
     return pairs
