@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
@@ -97,3 +98,67 @@ def test_every_view_draws(where: str, heading: str, tmp_path: Path) -> None:
     assert 'aria-selected="true"' in tab
     picked = re.findall(r"<aside.*?<h2>([^<]*)</h2>", document, re.DOTALL)
     assert picked == ([heading] if heading else [])
+
+
+HANDS = """
+<script>
+const seen = {};
+const root = document.documentElement;
+const press = (key, target = document.body) =>
+  target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const open = () => document.querySelector('[aria-selected="true"][role="tab"]').dataset.view;
+const picked = () => document.querySelector("#details:not([hidden]) h2")?.textContent ?? null;
+for (const key of "1234") { press(key); seen[key] = open(); }
+press("/");
+seen.focus = document.activeElement.id;
+const search = document.getElementById("search");
+search.value = "thi";
+search.dispatchEvent(new Event("input"));
+seen.found = [...document.querySelectorAll("#found b")].map((row) => row.textContent);
+press("2");
+press("Enter", search);
+seen.picked = picked();
+const canvas = document.querySelector("#ops canvas");
+const box = canvas.getBoundingClientRect();
+const middle = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true };
+canvas.dispatchEvent(new PointerEvent("pointermove", middle));
+seen.tip = document.querySelector("#tip:not([hidden]) b")?.textContent ?? null;
+press("[");
+seen.before = picked();
+for (const key of ["ArrowLeft", "ArrowDown", "+", "-", "0"]) press(key, canvas);
+for (const view of ["ops", "streams", "memory"]) {
+  document.getElementById(`tab-${view}`).click();
+  const wheel = { ...middle, deltaY: -240, cancelable: true };
+  document.querySelector(`#${view} canvas`).dispatchEvent(new WheelEvent("wheel", wheel));
+}
+seen.address = location.hash;
+press("Escape");
+seen.closed = picked();
+const theme = root.dataset.theme;
+document.getElementById("theme").click();
+seen.themes = [theme, root.dataset.theme].sort();
+seen.links = document.querySelectorAll("a, [tabindex='-1']:not([role='tab'])").length;
+root.dataset.seen = JSON.stringify(seen);
+</script>
+"""
+
+
+def test_it_is_used_without_a_mouse(tmp_path: Path) -> None:
+    """Keys open views, find, step and close; pointing names what is under the pointer."""
+    page, _ = write("two_devices", tmp_path)
+    page.write_text(page.read_text("utf-8").replace("</body>", f"{HANDS}</body>"), "utf-8")
+    document = seen(page, "", tmp_path / "profile")
+    root = re.search(r"<html[^>]*>", document)
+    assert root is not None
+    assert "data-error" not in root[0], html.unescape(root[0])
+    found = re.search(r'data-seen="([^"]*)"', root[0])
+    assert found is not None
+    saw = json.loads(html.unescape(found[1]))
+    assert [saw[key] for key in "1234"] == ["overview", "ops", "streams", "memory"]
+    assert saw["focus"] == "search"
+    assert saw["found"][:2] == ["third", "third/y"]
+    assert (saw["picked"], saw["tip"]) == ("third", "third")
+    assert saw["before"] == "copy_h2d second/y@far:0"
+    assert saw["address"].startswith("#memory")
+    assert saw["closed"] is None
+    assert saw["themes"] == ["dark", "light"]

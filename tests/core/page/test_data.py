@@ -105,6 +105,12 @@ def test_copied_bytes_are_summed_by_direction() -> None:
     assert copied == [["copy_d2h", device, host, 2, 48], ["copy_h2d", host, device, 2, 48]]
 
 
+def test_what_begins_or_loads_a_variable_is_not_copied_in_each_run() -> None:
+    """A call copies the new value, once; the jobs of the variable run when somebody asks."""
+    host = "host memory of cpu:0"
+    assert Page(page_of("variable")).data["copied"] == [["copy_d2d", host, host, 1, 24]]
+
+
 @KINDS
 def test_live_bytes_are_those_of_a_count_byte_by_byte(job: str) -> None:
     """At every task, the bytes that lie in a register written by then and read from then on."""

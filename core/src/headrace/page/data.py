@@ -14,7 +14,7 @@ from typing import Any
 from headrace.page.graph import COPIES, op_graph
 from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes
-from headrace.plan import OP_KINDS, Plan, TaskDesc, TaskKind
+from headrace.plan import OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
 
 FORMAT = 1
@@ -87,11 +87,12 @@ def device_name(plan: Plan, task: TaskDesc) -> str:
 
 
 def _copied(plan: Plan) -> list[list[object]]:
-    """(kind, from memory, to memory, how many, bytes in each run) of copies, by kind and memory."""
+    """(kind, from memory, to memory, how many, bytes) of what calls of users' jobs copy."""
     counts = Counter[tuple[str, str, str]]()
     nbytes = Counter[tuple[str, str, str]]()
     for task in plan.tasks:
-        if task.kind not in COPIES or task.inputs[0] is None:
+        called = plan.jobs[plan.jobs[task.job].serves]
+        if task.kind not in COPIES or called.kind is not JobKind.USER or task.inputs[0] is None:
             continue
         source, made = plan.registers[task.inputs[0]], plan.registers[task.outputs[0]]
         key = (

@@ -168,8 +168,10 @@ class View {
     this.redraw();
   }
 
+  /** Takes the size of now, without waiting to be told: the panel may just have opened. */
   settle() {
-    if (!this.width && this.section.clientWidth) this.resize();
+    const { clientWidth, clientHeight } = this.section;
+    if (clientWidth !== this.width || clientHeight !== this.height) this.resize();
   }
 
   resize() {
