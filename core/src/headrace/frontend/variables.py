@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+import numpy as np
+
 from headrace.errors import VariableError
 from headrace.frontend.initializers import zeros_initializer
 from headrace.frontend.scope import current_placement
-from headrace.frontend.tracing import Symbol, SymbolLike, as_tensor, current_builder
+from headrace.frontend.tracing import Symbol, SymbolLike, as_dtype, as_tensor, current_builder
 from headrace.frontend.variable_files import DONE, META, OUT
 from headrace.graph import Variable
 from headrace.initializer import Initializer, check_initializer
@@ -87,7 +89,8 @@ def assign(variable: Symbol, value: SymbolLike) -> None:
 
     Args:
         variable: what ``get_variable`` returned.
-        value: a tensor of the variable's shape and dtype, wherever it lies; or a number or array.
+        value: a tensor or array of the variable's shape and dtype, wherever it lies; or a number,
+            for all its elements.
 
     Raises:
         JobError: called outside a job function.
@@ -96,6 +99,8 @@ def assign(variable: Symbol, value: SymbolLike) -> None:
     builder = current_builder("assign was called")
     if not isinstance(variable, Symbol):
         raise VariableError(f"{variable!r} is no variable; assign to what get_variable returned")
+    if isinstance(value, (int, float)):
+        value = np.full(variable.shape, as_dtype(value, variable.dtype))
     tensor = as_tensor(builder, value, variable.dtype)
     assert tensor is not None
     builder.update(variable.tensor, tensor)
