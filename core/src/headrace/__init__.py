@@ -12,6 +12,7 @@ A name is imported when it is first used. So importing this package costs nothin
 from __future__ import annotations
 
 import importlib
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -168,6 +169,9 @@ __all__ = [
     "xavier_uniform_initializer",
     "zeros_initializer",
 ]  # fmt: skip
+
+IMPORTED_NS = time.time_ns()
+"""When this process imported headrace: code that changed later may not be the code that runs."""
 
 # Module -> its names here. Type checkers read the imports above; a test holds both to `__all__`.
 _NAMES = {

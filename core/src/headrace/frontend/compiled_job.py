@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headrace import plan as plans
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import compile_job, verifies
+from headrace.compiler.pipeline import Compiled, compile_job, verifies
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
@@ -21,7 +23,6 @@ class CompiledJob(ReadyJob):
 
     Attributes:
         decisions: where each op of the graph runs, and how.
-        passes: those of plugins that ran, in order.
     """
 
     @collector_rests()
@@ -31,6 +32,7 @@ class CompiledJob(ReadyJob):
         registry: BackendRegistry | None = None,
         fallback: str | None = None,
         memory: MemoryOptions | None = None,
+        keep: Callable[[Compiled], None] | None = None,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -40,6 +42,7 @@ class CompiledJob(ReadyJob):
             fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
                 ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
             memory: what may be done to save memory; None means what the environment says.
+            keep: is told what compiling gave, before devices are opened.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -50,11 +53,12 @@ class CompiledJob(ReadyJob):
         compiled = compile_job(
             graph, registry, fallback_of(fallback), memory=memory or memory_options_of()
         )
+        if keep is not None:
+            keep(compiled)
         plan = compiled.plan
         if verifies():
             plan = plans.decode(plans.encode(plan))
-        super().__init__(plan, registry, compiled.constants)
+        super().__init__(plan, registry, compiled.constants, passes=compiled.passes)
         for name in self.variables:
             self.initialize_variable(name)
         self.decisions = compiled.decisions
-        self.passes = compiled.passes

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.plan import Plan
+from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
 from headrace.tensor_spec import Array
@@ -29,6 +30,7 @@ class ReadyJob:
     Attributes:
         plan: what runs.
         variables: of the plan, by name.
+        passes: those of plugins that made it, in order.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class ReadyJob:
         constants: Mapping[str, Array],
         *,
         lasting: bool = False,
+        passes: tuple[PassRun, ...] = (),
     ) -> None:
         """Acquire what ``plan`` needs.
 
@@ -47,6 +50,7 @@ class ReadyJob:
             constants: values of the weights that it names.
             lasting: nobody writes to them as long as they are held, so that devices in host memory
                 may use them where they lie.
+            passes: those of plugins that made the plan.
 
         Raises:
             DeviceError: a device cannot be used, or has not enough memory.
@@ -55,6 +59,7 @@ class ReadyJob:
         close_dropped()
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
+        self.passes = passes
         self._executor = Executor(plan, registry, constants, lasting=lasting)
         self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
         self._dropped.atexit = False
