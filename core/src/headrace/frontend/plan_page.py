@@ -8,6 +8,7 @@ from headrace.compiler.decision import Decision, How
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
+from headrace.frontend.collector import collector_rests
 from headrace.frontend.explain import kernel_text
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
@@ -17,6 +18,7 @@ from headrace.page import OpNote, StageNote, render_page
 from headrace.registry.registry import BackendRegistry
 
 
+@collector_rests()
 def plan_page(
     graph: JobGraph,
     registry: BackendRegistry,

@@ -10,6 +10,7 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
 from headrace.errors import InputError
+from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.graph import JobGraph
@@ -52,6 +53,7 @@ class Stage:
         return len(self.structure.ops) if isinstance(self.structure, JobGraph) else 0
 
 
+@collector_rests()
 def stages_of(
     graph: JobGraph,
     registry: BackendRegistry,

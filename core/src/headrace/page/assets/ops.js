@@ -28,10 +28,10 @@ const sourceOf = (point) => {
   while (point >= nodeCount) point = graph.wires[wiresTo[point][0]];
   return point;
 };
-const copiedWires = [];
+const copiedWires = new Set();
 for (let wire = 0; copiedBetween.size && wire < graph.wires.length; wire += 2) {
   const to = graph.wires[wire + 1];
-  if (to < nodeCount && copiedBetween.has(sourceOf(graph.wires[wire]) * nodeCount + to)) copiedWires.push(wire);
+  if (to < nodeCount && copiedBetween.has(sourceOf(graph.wires[wire]) * nodeCount + to)) copiedWires.add(wire);
 }
 
 /** So many wires that run past everything between are drawn; more would hide it all. */
@@ -168,13 +168,18 @@ function drawNode(context, node, scale) {
 }
 
 function drawFocus(context, node, scale) {
-  context.beginPath();
-  for (const wire of wiresOf(node)) trace(context, wire);
-  context.strokeStyle = colours.accent;
-  context.lineWidth = Math.max(2, 1.6 / scale);
-  context.stroke();
+  const near = [...wiresOf(node)];
+  for (const [wires, colour] of [[near.filter((wire) => !copiedWires.has(wire)), colours.accent],
+    [near.filter((wire) => copiedWires.has(wire)), colours.copy]]) {
+    context.beginPath();
+    for (const wire of wires) trace(context, wire);
+    context.strokeStyle = colour;
+    context.lineWidth = Math.max(2.4, 1.8 / scale);
+    context.stroke();
+  }
   drawNode(context, node, scale);
   box(context, node);
+  context.strokeStyle = colours.accent;
   context.stroke();
 }
 
@@ -215,7 +220,7 @@ function legend() {
     .map(([value, label]) => make("option", { value, textContent: label, selected: value === colouring.by })));
   return [choice, ...shown.map(([name], place) => key(name, name === "fallback" && colouring.by === "how" ? "var(--warn)" : `var(--c${place})`)),
     ...(ranks.length > COLOURS ? [key("others", `var(--c${COLOURS})`)] : []), key("input or result", "var(--weights)"),
-    ...(copiedWires.length ? [key("copied on the way", "var(--copy)")] : []),
+    ...(copiedWires.size ? [key("copied on the way", "var(--copy)")] : []),
     ...(nearEnd < graph.wires.length ? [make("span", { className: "key", textContent: `${count(graph.far)} long wires are drawn where you point` })] : [])];
 }
 

@@ -71,7 +71,7 @@ function drawActor(context, actor, x, y, wide, from, to) {
       context.fillStyle = colour;
       context.fillRect(left, top, 3, high);
       context.fillStyle = colours.ink;
-      context.fillText(fit(context, labelOf(task), sx - 12), left + 8, top + high / 2 + 0.5);
+      context.fillText(fit(context, isCopy(task) ? text(tasks.kind[task]).replace("copy_", "") : labelOf(task), sx - 12), left + 8, top + high / 2 + 0.5);
     }
     if (task === picked.task || (over && over.task === task)) {
       context.strokeStyle = colours.accent;
