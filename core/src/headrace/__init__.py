@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-    from headrace.frontend import checkpoint, scope
+    from headrace.frontend import checkpoint, distribute, scope
     from headrace.frontend.config import FunctionConfig
     from headrace.frontend.default_device import default_device, set_default_device
     from headrace.frontend.functional import (
@@ -119,6 +119,7 @@ __all__ = [
     "conv2d",
     "default_device",
     "default_session",
+    "distribute",
     "divide",
     "errors",
     "float16",
@@ -203,6 +204,7 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
     "checkpoint": "headrace.frontend.checkpoint",
+    "distribute": "headrace.frontend.distribute",
     "errors": "headrace.errors",
     "onnx": "headrace.onnx",
     "scope": "headrace.frontend.scope",

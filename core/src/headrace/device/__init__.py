@@ -9,12 +9,15 @@ a graph or a plan. Plugins import this package, ``headrace.hookspecs``, the valu
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.device.allocator import Allocator, Buffer, HostAllocator, HostBuffer
+from headrace.device.collective import COLLECTIVES, Collective
 from headrace.device.context import DeviceContext, Event
 from headrace.device.device import Device
 from headrace.device.entries import (
     API_VERSION,
     CAPABILITIES,
+    PEER_COPIES,
     AllocatorEntry,
+    CollectiveEntry,
     ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
@@ -32,10 +35,14 @@ __all__ = [
     "CAPABILITIES",
     "CHANNELS_FIRST",
     "CHANNELS_LAST",
+    "COLLECTIVES",
+    "PEER_COPIES",
     "Allocator",
     "AllocatorEntry",
     "Attrs",
     "Buffer",
+    "Collective",
+    "CollectiveEntry",
     "ConformanceProfile",
     "Device",
     "DeviceContext",

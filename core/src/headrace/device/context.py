@@ -65,6 +65,15 @@ class DeviceContext:
         """Enqueue a copy within this device."""
         self._host(destination).memory[:] = self._host(source).memory
 
+    def copy_peer(self, destination: Buffer, source: Buffer) -> None:
+        """Enqueue a copy to this device from another one of its tag. Since 1.1.
+
+        Called only if the ``DeviceEntry`` claims ``PEER_COPIES``; otherwise core copies through the
+        host. The work that wrote ``source`` is done by then. Between two devices whose hardware has
+        no way to each other the plugin goes through the host itself.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not override copy_peer")
+
     def synchronize(self) -> None:
         """Block until everything enqueued so far is done.
 

@@ -23,6 +23,8 @@ class CompiledJob(ReadyJob):
 
     Attributes:
         decisions: where each op of the graph runs, and how.
+        boxing: how each tensor of a job on several devices was brought to its readers, and the
+            bytes that devices receive for it; empty for a job on one.
     """
 
     @collector_rests()
@@ -62,3 +64,4 @@ class CompiledJob(ReadyJob):
         for name in self.variables:
             self.initialize_variable(name)
         self.decisions = compiled.decisions
+        self.boxing = compiled.boxing

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, JobError
 from headrace.frontend.scope import current_placement
+from headrace.graph.hint import SbpHint
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
 
@@ -40,6 +41,27 @@ class Symbol:
     def dtype(self) -> DType:
         """Element type."""
         return self.tensor.spec.dtype
+
+    def with_distribute(self, distribute: object) -> Symbol:
+        """Say how this tensor shall lie over the devices of its placement; returns the symbol.
+
+        What an op makes lies so over the devices of that op; what is fed or constant, over those of
+        each op that reads it. Where one device has all of it there is nothing to say.
+
+        Args:
+            distribute: ``headrace.distribute.split(axis)``, ``broadcast()`` or ``auto()``; a list
+                of them, one for each axis of the hierarchy; or a text such as ``"S(0),B"``.
+
+        Raises:
+            SbpError: it is none of these, the tensor has no such axis, or another way was said
+                before. That its op cannot do it is found out when the job is compiled.
+            JobError: called outside the job function that made the symbol.
+        """
+        builder = _BUILDER.get()
+        if builder is None:
+            raise JobError(f"{self!r} belongs to a job that is not being traced any more")
+        builder.hint(self.tensor, SbpHint.of(distribute, _caller()))
+        return self
 
     def __repr__(self) -> str:
         return f"<Symbol {self.tensor.name}: {self.tensor.spec}>"

@@ -73,6 +73,10 @@ class SbpSignature:
     inputs: tuple[Sbp, ...]
     outputs: tuple[Sbp, ...]
 
+    def __str__(self) -> str:
+        sides = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return " -> ".join(sides).strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
@@ -135,6 +139,24 @@ class Op:
         Those of the whole, unless some say what the whole looks like.
         """
         return call.attrs
+
+    @classmethod
+    def decompose_part(
+        cls,
+        call: OpCall,
+        boxes: Sequence[tuple[tuple[int, int], ...] | None],
+        inputs: Sequence[Tensor | None],
+        builder: GraphBuilder,
+    ) -> tuple[Tensor, ...] | None:
+        """Say in ops what a device makes of its parts; None when the op itself makes it of them.
+
+        Args:
+            call: of the whole.
+            boxes: where the part of each input lies in the whole: a range for each axis.
+            inputs: the parts.
+            builder: what the ops are added to.
+        """
+        return None
 
     @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:

@@ -12,6 +12,7 @@ from headrace.data_format import DATA_FORMATS
 from headrace.device import (
     API_VERSION,
     CAPABILITIES,
+    PEER_COPIES,
     AllocatorEntry,
     ConformanceProfile,
     DeviceContextEntry,
@@ -23,12 +24,13 @@ from headrace.device import (
 from headrace.graph.op_source import tag_of
 from headrace.ops import OPS
 from headrace.registry import check_classes as rules
+from headrace.registry.check_collectives import check_collectives
 from headrace.registry.check_graph_hooks import check_ops, check_passes
 from headrace.registry.guards import Guards
 from headrace.registry.hooks import PluginHooks
 from headrace.registry.names import describe, name_of_function, name_of_match
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
-from headrace.registry.tables import Backend, KernelTable
+from headrace.registry.tables import Backend, CollectiveTable, KernelTable
 
 
 def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
@@ -54,6 +56,8 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     for kernel in kernels:
         _check_kernel(kernel, [entry.name for entry in ops])
     _check_distinct(kernels)
+    collectives = hooks.collectives()
+    check_collectives(collectives)
     context = hooks.context()
     if context is None and allocator.memory_kind is MemoryKind.DEVICE:
         _refuse(
@@ -67,7 +71,7 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     profile = hooks.profile() or ConformanceProfile(record.tag)
     _check_profile(profile)
     _check_classes(device, allocator, kernels, context, streams)
-    guards = Guards(record.origin, allocator.memory_kind)
+    guards = Guards(record.origin, allocator.memory_kind, device.capabilities)
     return Backend(
         distribution=record.distribution,
         version=record.version,
@@ -80,6 +84,7 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
         kernels=KernelTable(map(guards.kernel, kernels)),
         ops=MappingProxyType({entry.name: entry for entry in ops}),
         passes=passes,
+        collectives=CollectiveTable(map(guards.collective, collectives)),
     )
 
 
@@ -111,7 +116,7 @@ def _check_classes(
     streams: StreamIndexEntry,
 ) -> None:
     """Look at the classes that records name; what functions make is looked at later."""
-    memory = allocator.memory_kind
+    memory, peers = allocator.memory_kind, PEER_COPIES in device.capabilities
     named: list[tuple[str, object, Callable[[type], str]]] = [
         ("Device", device.open, rules.fault_of_device),
         ("Allocator", allocator.create, lambda kind: rules.fault_of_allocator(kind, memory)),
@@ -120,7 +125,7 @@ def _check_classes(
             "DeviceContext",
             context.create,
             lambda kind: rules.fault_of_context(
-                kind, memory, getattr(kind, "host_synchronous", None)
+                kind, memory, getattr(kind, "host_synchronous", None), peers
             ),
         ),
     ]

@@ -12,6 +12,7 @@ from numbers import Integral
 from headrace.device import (
     Allocator,
     Buffer,
+    Collective,
     Device,
     DeviceContext,
     Event,
@@ -127,13 +128,16 @@ def fault_of_stream_number(number: object) -> str:
     return f"returned {number!r}; the number of a stream is an int from 0 to {last}"
 
 
-def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -> str:
+def fault_of_context(
+    kind: type, memory: MemoryKind, host_synchronous: object, peers: bool = False
+) -> str:
     """Why ``kind`` cannot be what ``DeviceContextEntry.create`` returns; empty when it can.
 
     Args:
         kind: the type.
         memory: where the device's kernels work.
         host_synchronous: what the context says of itself.
+        peers: the device claims peer copies.
     """
     names = (*COPIES, *LATE, "wait_event", "capture", "close")
     absent = _absent(kind, DeviceContext, *names)
@@ -156,6 +160,11 @@ def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -
         copies = _inherited(kind, DeviceContext, *COPIES)
         if copies:
             return f"{copies}, which cannot reach memory of MemoryKind.DEVICE"
+    if peers:
+        fault = _absent(kind, DeviceContext, "copy_peer")
+        fault = fault or _inherited(kind, DeviceContext, "copy_peer")
+        if fault:
+            return f"{fault}, and its DeviceEntry claims peer-copies"
     return ""
 
 
@@ -184,6 +193,11 @@ def fault_of_kernel(kind: type) -> str:
             "overrides neither launch nor bind" if _inherited(kind, Kernel, "launch") else ""
         )
     return ""
+
+
+def fault_of_collective(kind: type) -> str:
+    """Why ``kind`` cannot be what ``CollectiveEntry.create`` returns; empty when it can."""
+    return _absent(kind, Collective, "bind") or _inherited(kind, Collective, "bind")
 
 
 def fault_of_streams(kind: type) -> str:

@@ -12,8 +12,11 @@ from functools import partial
 from typing import NoReturn
 
 from headrace.device import (
+    PEER_COPIES,
     Allocator,
     AllocatorEntry,
+    Collective,
+    CollectiveEntry,
     Device,
     DeviceContext,
     DeviceContextEntry,
@@ -38,11 +41,13 @@ class Guards:
     Args:
         origin: the plugin, for messages: ``headrace-toy 1.2``.
         memory: where its kernels work.
+        capabilities: what its device claims.
     """
 
-    def __init__(self, origin: str, memory: MemoryKind) -> None:
+    def __init__(self, origin: str, memory: MemoryKind, capabilities: frozenset[str]) -> None:
         self._origin = origin
         self._memory = memory
+        self._peers = PEER_COPIES in capabilities
 
     def device(self, entry: DeviceEntry) -> DeviceEntry:
         """``open`` returns a device of the index that was asked for."""
@@ -79,7 +84,7 @@ class Guards:
         def create(device: Device, stream_index: int) -> DeviceContext:
             made = entry.create(device, stream_index)
             said = getattr(made, "host_synchronous", None)
-            fault = rules.fault_of_context(type(made), self._memory, said)
+            fault = rules.fault_of_context(type(made), self._memory, said, self._peers)
             self._check("create of its DeviceContextEntry", made, fault)
             if not said:
                 fault = rules.fault_of_event(made.record_event())
@@ -109,6 +114,19 @@ class Guards:
         if isinstance(entry.create, type):
             return entry
         return replace(entry, create=partial(self._create_kernel, entry))
+
+    def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
+        """``create`` returns a collective."""
+        if isinstance(entry.create, type):
+            return entry
+
+        def create(call: OpCall) -> Collective:
+            made = entry.create(call)
+            fault = rules.fault_of_collective(type(made))
+            self._check(f"create of its collective {entry.name}", made, fault)
+            return made
+
+        return replace(entry, create=create)
 
     def _create_kernel(self, entry: KernelEntry, call: OpCall) -> Kernel:
         made = entry.create(call)

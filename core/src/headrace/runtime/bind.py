@@ -7,9 +7,9 @@ least common multiple of the slot counts; usually one. Nothing is looked up when
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
 from headrace.device import Buffer, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
@@ -19,6 +19,7 @@ from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable
 from headrace.runtime.bus import Call
+from headrace.runtime.group import GroupContext
 from headrace.runtime.resources import FOREIGN, Resources
 
 LaunchAct = Callable[[int], None]
@@ -94,17 +95,16 @@ class _Binding:
         self._tag = plan.device_types.tag(stream_id.device_id.device_type)
 
     def launch(self, task: TaskDesc) -> Launch:
-        """The launch of a compute or copy task."""
+        """The launch of a task on a device."""
         if task.kind is TaskKind.COMPUTE:
             return self._compute(task)
+        if task.kind is TaskKind.COLLECTIVE:
+            return self._exchange(task)
         (source,), (destination,) = task.inputs, task.outputs
         assert source is not None
-        copies: Mapping[TaskKind, Callable[[Any, Any], None]] = {
-            TaskKind.COPY_H2D: self._context.copy_h2d,
-            TaskKind.COPY_D2H: self._context.copy_d2h,
-            TaskKind.COPY_D2D: self._context.copy_d2d,
-        }
-        return partial(copies[task.kind], self._buffer(destination), self._buffer(source))
+        # By name and one alone: a context need not have copies that no device claims.
+        copy: Callable[[Buffer, Buffer], None] = getattr(self._context, task.kind.value)
+        return partial(copy, self._buffer(destination), self._buffer(source))
 
     def foreign(self, task: TaskDesc, call_of: Callable[[int], Call]) -> LaunchAct:
         """The launch of a task that core does itself: it takes from or gives to the caller."""
@@ -147,6 +147,22 @@ class _Binding:
     @cached_property
     def _kernels(self) -> KernelTable:
         return self._registry.backend(self._tag).kernels
+
+    def _exchange(self, task: TaskDesc) -> Launch:
+        assert task.call is not None
+        assert isinstance(self._context, GroupContext)
+        entry = self._registry.backend(self._tag).collectives.select(task.call)
+        if entry is None:
+            raise PlanError(
+                f"{task.call}: device {self._tag!r} offers no such collective; compile again"
+            )
+        inputs = [self._buffer(r) for r in task.inputs if r is not None]
+        outputs = [self._buffer(r) for r in task.outputs]
+        launch: object = entry.create(task.call).bind(self._context.members, inputs, outputs)
+        if not callable(launch):
+            what = f"bind of the collective {task.call} on device {self._tag!r}"
+            raise _no_launch(launch, what)
+        return cast("Launch", launch)
 
     def _buffer(self, register: int) -> Buffer:
         buffer = self._buffers.get(register)

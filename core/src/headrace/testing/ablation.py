@@ -3,10 +3,10 @@
 Each hook, each function of a record, and each method of the objects behind them is removed in turn,
 in two ways: *left out*, so that the base class's default applies, and *absent*, so that there is
 nothing at all. Then small programs run: two arrays are added, several times, through copies; two
-streams wait for each other; everything is closed and opened again. What may come of it is an error
-that names the missing thing before anything was computed, or the documented default and right
-numbers. A wrong number, an error that does not say what is missing, or one that comes when a launch
-was made already, is a gap in the contract.
+streams wait for each other, two devices exchange what they have; everything is closed and opened
+again. What may come of it is an error that names the missing thing before anything was computed, or
+the documented default and right numbers. A wrong number, an error that does not say what is
+missing, or one that comes when a launch was made already, is a gap in the contract.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from headrace.device import (
     Allocator,
     Buffer,
+    Collective,
     Device,
     DeviceContext,
     Event,
@@ -31,8 +32,9 @@ from headrace.device import (
 )
 from headrace.errors import DeviceUnavailableError, PluginError, UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph import JobGraphBuilder, SbpHint
 from headrace.hookspecs import hookimpl
+from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.registry.discover import InstalledBackend
@@ -50,10 +52,11 @@ METHODS: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
     ("headrace_allocators", "create"): (Allocator, ("allocate", "free")),
     ("headrace_device_contexts", "create"): (
         DeviceContext,
-        ("copy_h2d", "copy_d2h", "copy_d2d", "synchronize", "record_event", "wait_event",
-         "capture", "close", "host_synchronous"),
+        ("copy_h2d", "copy_d2h", "copy_d2d", "copy_peer", "synchronize", "record_event",
+         "wait_event", "capture", "close", "host_synchronous"),
     ),
     ("headrace_kernels", "create"): (Kernel, ("launch", "bind", "workspace_bytes")),
+    ("headrace_collectives", "create"): (Collective, ("bind",)),
     ("headrace_stream_index_generators", "create"): (
         StreamIndexGenerator,
         ("compute", "h2d", "d2h", "named"),
@@ -74,6 +77,8 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("headrace_kernels", "create"),
     ("headrace_kernels", "match"),
     ("headrace_device_contexts", "create"),
+    ("headrace_collectives", "create"),
+    ("headrace_collectives", "match"),
     ("headrace_stream_index_generators", "create"),
     ("headrace_ops", "compute"),
     ("headrace_passes", "rewrite"),
@@ -332,7 +337,8 @@ def _programs(tag: str, registry: CountingRegistry) -> None:
     Raises:
         WrongNumbersError: it computes something else.
     """
-    for program in (_job, _streams) * 2:  # everything is closed and opened again
+    several = (_several,) if registry.device_count(tag) > 1 else ()
+    for program in (_job, _streams, *several) * 2:  # everything is closed and opened again
         registry.launches = 0
         program(tag, registry)
 
@@ -351,6 +357,27 @@ def _job(tag: str, registry: BackendRegistry) -> None:
             results = job.run({"x": given})
             _equal("a job", results["y"], given + 2)
             _equal("a job", results["z"], 2 * (given + 2))
+
+
+def _several(tag: str, registry: BackendRegistry) -> None:
+    """What two devices share out, give each other and reduce, if they have kernels for that."""
+    kernels = registry.backend(tag).kernels
+    if not all(kernels.entries(op) for op in ("add", "slice", "concat")):
+        return
+    builder = JobGraphBuilder("two devices", Placement.parse(tag, "0:0-1"))
+    x = builder.input("x", SPEC)
+    shares: list[Tensor] = []
+    for wish in ("S(0)", "P"):
+        (share,) = builder.op("add", [x, x], name=f"lies as {wish}")
+        builder.hint(share, SbpHint.of(wish))
+        shares.append(share)
+    (y,) = builder.op("add", shares)
+    builder.hint(y, SbpHint.of("B"))
+    builder.output("y", y)
+    with CompiledJob(builder.finish(), registry) as job:
+        for shift in range(3):
+            given = X + np.float32(shift)
+            _equal("two devices", job.run({"x": given})["y"], 4 * given)
 
 
 def _streams(tag: str, registry: BackendRegistry) -> None:
