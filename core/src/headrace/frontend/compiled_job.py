@@ -13,6 +13,7 @@ from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.ready_job import ReadyJob, close_dropped
 from headrace.graph.job_graph import JobGraph
 from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime.recorder import Recorder
 
 
 class CompiledJob(ReadyJob):
@@ -35,6 +36,7 @@ class CompiledJob(ReadyJob):
         fallback: str | None = None,
         memory: MemoryOptions | None = None,
         keep: Callable[[Compiled], None] | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -45,6 +47,7 @@ class CompiledJob(ReadyJob):
                 ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
             memory: what may be done to save memory; None means what the environment says.
             keep: is told what compiling gave, before devices are opened.
+            recorder: told when each task is worked on.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -60,7 +63,9 @@ class CompiledJob(ReadyJob):
         plan = compiled.plan
         if verifies():
             plan = plans.decode(plans.encode(plan))
-        super().__init__(plan, registry, compiled.constants, passes=compiled.passes)
+        super().__init__(
+            plan, registry, compiled.constants, passes=compiled.passes, recorder=recorder
+        )
         for name in self.variables:
             self.initialize_variable(name)
         self.decisions = compiled.decisions

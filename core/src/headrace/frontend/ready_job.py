@@ -13,6 +13,7 @@ from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
+from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
 
 # Executors of jobs that were dropped without being closed. A collector may run at any point of any
@@ -41,6 +42,7 @@ class ReadyJob:
         *,
         lasting: bool = False,
         passes: tuple[PassRun, ...] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         """Acquire what ``plan`` needs.
 
@@ -51,6 +53,7 @@ class ReadyJob:
             lasting: nobody writes to them as long as they are held, so that devices in host memory
                 may use them where they lie.
             passes: those of plugins that made the plan.
+            recorder: told when each task is worked on.
 
         Raises:
             DeviceError: a device cannot be used, or has not enough memory.
@@ -60,7 +63,7 @@ class ReadyJob:
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
-        self._executor = Executor(plan, registry, constants, lasting=lasting)
+        self._executor = Executor(plan, registry, constants, lasting=lasting, recorder=recorder)
         self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
         self._dropped.atexit = False
 

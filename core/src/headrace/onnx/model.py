@@ -8,7 +8,7 @@ called: that takes longer than all the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from headrace.frontend.stages import Stage
+    from headrace.frontend.trace import Trace
     from headrace.graph import JobGraph
     from headrace.onnx.explain import ExplainedModel
     from headrace.onnx.specialise import SpecialisedJob
@@ -192,6 +193,41 @@ class Model:
         from headrace.frontend.plan_page import plan_page
 
         return plan_page(self._graph(feeds), self._registry, self._fallback, self._memory)
+
+    def trace(
+        self,
+        feeds: Mapping[str, Array],
+        calls: int = 1,
+        *,
+        after_each: Callable[[], object] = lambda: None,
+    ) -> Trace:
+        """Run the model once to warm up, then record when each task of ``calls`` runs was done.
+
+        Args:
+            feeds: as for ``run``; fed in every call.
+            calls: how many are recorded.
+            after_each: called when a run is over.
+
+        Raises:
+            InputError, ModelError, RunError, DeviceError, UnsupportedError: as ``run``.
+
+        Example:
+            ``model.trace({"x": array}, calls=10).save(Path("timeline.json"))``
+        """
+        from headrace.frontend.trace import trace_job
+
+        specs, arrays = self._specs(feeds)
+        made = self._specialised(specs, arrays)
+        fed = {name: array for name, array in arrays.items() if name not in made.fixed}
+        return trace_job(
+            made.graph,
+            self._registry,
+            fed,
+            calls,
+            fallback=self._fallback,
+            memory=self._memory,
+            after_each=after_each,
+        )
 
     def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
         return self._specialised(*self._specs(feeds)).graph

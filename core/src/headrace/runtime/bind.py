@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import cast
 
-from headrace.device import Buffer, HostBuffer, Launch
+from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.initializer import initial_value
@@ -20,6 +20,7 @@ from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable
 from headrace.runtime.bus import Call
 from headrace.runtime.group import GroupContext
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.resources import FOREIGN, Resources
 
 LaunchAct = Callable[[int], None]
@@ -32,8 +33,9 @@ def bind_actor(
     resources: Resources,
     registry: BackendRegistry,
     call_of: Callable[[int], Call],
+    recorder: Recorder | None = None,
 ) -> LaunchAct:
-    """The launch of one actor.
+    """The launch of one actor; with a recorder, its tasks one by one, nothing captured.
 
     Raises:
         PlanError: a device has no kernel for an op of the plan.
@@ -45,15 +47,30 @@ def bind_actor(
     bound = []
     for phase in range(phases):
         binding = _Binding(plan, resources, registry, actor.stream_id, phase)
+        acts: list[LaunchAct]
         if tasks[0].kind in FOREIGN:
-            bound.append([binding.foreign(task, call_of) for task in tasks])
+            acts = [binding.foreign(task, call_of) for task in tasks]
         else:
-            launched = [task for task in tasks if task.kind is not TaskKind.VIEW]
-            captured: object = context.capture([binding.launch(task) for task in launched])
-            if not callable(captured):
-                raise _no_launch(captured, f"capture of {type(context).__name__}")
-            bound.append([partial(_without_number, cast("Launch", captured))])
+            launches = [binding.launch(t) for t in tasks if t.kind is not TaskKind.VIEW]
+            acts = [
+                partial(_without_number, launch)
+                for launch in (launches if recorder else [_captured(context, launches)])
+            ]
+        if recorder:
+            done = [p for p in actor.tasks if plan.tasks[p].kind is not TaskKind.VIEW]
+            acts = [
+                recorder.timed(position, step, act, context)
+                for step, (position, act) in enumerate(zip(done, acts, strict=True))
+            ]
+        bound.append(acts)
     return _by_phase(bound)
+
+
+def _captured(context: DeviceContext, launches: Sequence[Launch]) -> Launch:
+    captured: object = context.capture(launches)
+    if not callable(captured):
+        raise _no_launch(captured, f"capture of {type(context).__name__}")
+    return cast("Launch", captured)
 
 
 def _without_number(launch: Launch, number: int) -> None:
