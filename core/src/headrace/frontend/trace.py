@@ -102,7 +102,7 @@ def trace_job(
         RunError: a run stopped.
     """
     recorder = Recorder()
-    with CompiledJob(graph, registry, fallback, memory, recorder) as job:
+    with CompiledJob(graph, registry, fallback, memory, recorder=recorder) as job:
         job.run(feeds)
         recorder.clear()
         for _ in range(calls):
