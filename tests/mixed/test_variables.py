@@ -72,19 +72,20 @@ def test_a_checkpoint_fits_any_placement(saved: tuple[Any, ...], tmp_path: Path)
             np.testing.assert_allclose(job(X), X @ (W + 1), rtol=1e-6)
 
 
+def drawn(tag: str, devices: str, hierarchy: Any, sbp: str) -> Any:
+    """The random values of a variable that a job of a new session has there."""
+    with flow.Session() as session, flow.scope.placement(tag, devices, hierarchy):
+
+        @flow.global_function(session=session)
+        def job() -> None:
+            flow.get_variable("w", (4, 5), initializer=flow.kaiming_initializer(), distribute=sbp)
+
+        return session.get_all_variables()["w"]
+
+
 def test_random_values_do_not_depend_on_the_placement() -> None:
     """They are drawn for the whole, and then laid out."""
-    held = []
-    for tag, devices, hierarchy, sbp in PLACES:
-        with flow.Session() as session, flow.scope.placement(tag, devices, hierarchy):
-
-            @flow.global_function(session=session)
-            def job() -> None:
-                flow.get_variable(
-                    "w", (4, 5), initializer=flow.kaiming_initializer(), distribute=sbp
-                )
-
-            held.append(session.get_all_variables()["w"])
+    held = [drawn(*place) for place in PLACES]
     for value in held[1:]:
         np.testing.assert_array_equal(value, held[0])
 
