@@ -78,7 +78,7 @@ def headrace_model(path: Path, device: str) -> None:
     """Load a model and make it ready to run: imported, compiled, allocated, bound."""
     import headrace as flow
 
-    model = flow.onnx.load(path, device)
+    model = flow.onnx.load(path, device, plan_cache=False)
     model.plan_for({info.name: np.zeros((1, WIDTH), np.float32) for info in model.inputs})
 
 

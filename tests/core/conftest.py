@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 
@@ -9,6 +10,11 @@ import pytest
 from toy_backends import far, near
 
 from headrace.registry.registry import BackendRegistry
+
+
+def pytest_configure() -> None:
+    """What the compiler makes is verified in every test, also where tox does not say so."""
+    os.environ.setdefault("HEADRACE_VERIFY", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

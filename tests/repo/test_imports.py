@@ -19,8 +19,8 @@ LIGHT = {"headrace", "google", "ml_dtypes", "numpy", "packaging", "pluggy"}
 """Top-level modules that a job without a device may bring: headrace and its light dependencies."""
 
 OPEN_TO_PLUGINS = {
-    "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case", "numpy_ops",
-    "op_call", "ops", "tensor_spec",
+    "data_format", "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case",
+    "numpy_ops", "op_call", "ops", "tensor_spec",
 }  # fmt: skip
 
 # One planted fault for each contract: (contract, package, text of a new module in it).

@@ -12,6 +12,7 @@ A name is imported when it is first used. So importing this package costs nothin
 from __future__ import annotations
 
 import importlib
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-    from headrace.frontend import scope
+    from headrace.frontend import checkpoint, distribute, scope
     from headrace.frontend.config import FunctionConfig
     from headrace.frontend.default_device import default_device, set_default_device
     from headrace.frontend.functional import (
@@ -65,9 +66,30 @@ if TYPE_CHECKING:
         default_session,
         global_function,
     )
+    from headrace.frontend.initializers import (
+        constant_initializer,
+        glorot_normal_initializer,
+        glorot_uniform_initializer,
+        kaiming_initializer,
+        ones_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        range_initializer,
+        truncated_normal_initializer,
+        variance_scaling_initializer,
+        xavier_normal_initializer,
+        xavier_uniform_initializer,
+        zeros_initializer,
+    )
     from headrace.frontend.loaded_plan import LoadedPlan, load_plan
     from headrace.frontend.session import Session, SessionStatus
     from headrace.frontend.tracing import Symbol, apply_op, apply_ops
+    from headrace.frontend.variables import (
+        assign,
+        get_all_variables,
+        get_variable,
+        load_variables,
+    )
     from headrace.placement import Placement
     from headrace.tensor_spec import TensorSpec
 
@@ -83,35 +105,49 @@ __all__ = [
     "add_n",
     "apply_op",
     "apply_ops",
+    "assign",
     "avg_pool2d",
     "bfloat16",
     "bias_add",
     "bool_",
     "cast",
+    "checkpoint",
     "clear_default_session",
     "concat",
     "constant",
+    "constant_initializer",
     "conv2d",
     "default_device",
     "default_session",
+    "distribute",
     "divide",
     "errors",
     "float16",
     "float32",
     "float64",
+    "get_all_variables",
+    "get_variable",
     "global_function",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
     "instance_norm_2d",
     "int8",
     "int16",
     "int32",
     "int64",
+    "kaiming_initializer",
     "load_plan",
+    "load_variables",
     "matmul",
     "max_pool2d",
     "multiply",
     "normalization",
+    "ones_initializer",
     "onnx",
     "prelu",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "range_initializer",
     "reflection_pad2d",
     "relu",
     "reshape",
@@ -122,13 +158,21 @@ __all__ = [
     "subtract",
     "tanh",
     "transpose",
+    "truncated_normal_initializer",
     "typing",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "upsample",
+    "variance_scaling_initializer",
+    "xavier_normal_initializer",
+    "xavier_uniform_initializer",
+    "zeros_initializer",
 ]  # fmt: skip
+
+IMPORTED_NS = time.time_ns()
+"""When this process imported headrace: code that changed later may not be the code that runs."""
 
 # Module -> its names here. Type checkers read the imports above; a test holds both to `__all__`.
 _NAMES = {
@@ -143,14 +187,24 @@ _NAMES = {
         "subtract tanh transpose upsample"
     ),
     "headrace.frontend.global_function": "clear_default_session default_session global_function",
+    "headrace.frontend.initializers": (
+        "constant_initializer glorot_normal_initializer glorot_uniform_initializer "
+        "kaiming_initializer ones_initializer random_normal_initializer "
+        "random_uniform_initializer range_initializer truncated_normal_initializer "
+        "variance_scaling_initializer xavier_normal_initializer xavier_uniform_initializer "
+        "zeros_initializer"
+    ),
     "headrace.frontend.loaded_plan": "LoadedPlan load_plan",
     "headrace.frontend.session": "Session SessionStatus",
     "headrace.frontend.tracing": "Symbol apply_op apply_ops",
+    "headrace.frontend.variables": "assign get_all_variables get_variable load_variables",
     "headrace.placement": "Placement",
     "headrace.tensor_spec": "TensorSpec",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
+    "checkpoint": "headrace.frontend.checkpoint",
+    "distribute": "headrace.frontend.distribute",
     "errors": "headrace.errors",
     "onnx": "headrace.onnx",
     "scope": "headrace.frontend.scope",

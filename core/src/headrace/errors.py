@@ -99,6 +99,10 @@ class PlacementError(HeadraceError, ValueError):
     """A placement text is malformed or a placement cannot be used here."""
 
 
+class SbpError(HeadraceError, ValueError):
+    """How a tensor shall lie is malformed, contradicts itself, or is nothing its op can do."""
+
+
 class OpError(HeadraceError, ValueError):
     """An op was applied to something it does not take: attribute, shape, rank, or dtype."""
 

@@ -18,6 +18,7 @@ import pluggy
 if TYPE_CHECKING:
     from headrace.device import (
         AllocatorEntry,
+        CollectiveEntry,
         ConformanceProfile,
         DeviceContextEntry,
         DeviceEntry,
@@ -193,5 +194,32 @@ def headrace_passes() -> Iterable[PassEntry]:
         >>> @hookimpl
         ... def headrace_passes():
         ...     yield PassEntry("hello", "leave_all_as_it_is", lambda graph: graph)
+    """
+    return ()
+
+
+@hookspec
+def headrace_collectives() -> Iterable[CollectiveEntry]:
+    """Offer exchanges that several devices of the tag do among themselves. Since 1.1.
+
+    Called once, when the backend is first asked for. ``create`` of an entry is called while a job
+    on several devices is compiled and when a session opens its plan, from any thread. Default:
+    none, and core says all of them in slices, copies and sums.
+
+    Returns:
+        One entry for each of ``headrace.device.COLLECTIVES`` that the device does better. Several
+        for one are told apart by ``match`` and ``priority``, as kernels are.
+
+    Example:
+        >>> from headrace.device import Collective, CollectiveEntry, dtypes
+        >>> class AllReduce(Collective):
+        ...     def __init__(self, call):
+        ...         self.call = call
+        ...
+        ...     def bind(self, contexts, inputs, outputs):
+        ...         return lambda: ...  # enqueue it on all contexts
+        >>> @hookimpl
+        ... def headrace_collectives():
+        ...     yield CollectiveEntry("hello", "all_reduce", AllReduce, dtypes("float32"))
     """
     return ()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,7 +87,9 @@ def initial_value(rule: Initializer, spec: TensorSpec, seed: int) -> Array:
 
 
 Shape = tuple[int, ...]
-Distribution = Callable[[Initializer, TensorSpec, np.random.RandomState, Shape], Array]
+
+if TYPE_CHECKING:  # numpy loads its random numbers when they are first asked for
+    Distribution = Callable[[Initializer, TensorSpec, np.random.RandomState, Shape], Array]
 
 
 def _constant(

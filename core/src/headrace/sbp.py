@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from headrace.errors import SbpError
+
 REDUCTIONS = ("sum", "max", "min")
 
 
@@ -16,7 +18,7 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.axis < 0:
-            raise ValueError(f"a split axis counts from 0; got {self.axis}")
+            raise SbpError(f"a split axis counts from 0; got {self.axis}")
 
     def __str__(self) -> str:
         return f"S({self.axis})"
@@ -38,7 +40,7 @@ class PartialSum:
 
     def __post_init__(self) -> None:
         if self.reduction not in REDUCTIONS:
-            raise ValueError(f"partial reductions are {REDUCTIONS}; got {self.reduction!r}")
+            raise SbpError(f"partial reductions are {REDUCTIONS}; got {self.reduction!r}")
 
     def __str__(self) -> str:
         return "P" if self.reduction == "sum" else f"P({self.reduction})"
@@ -46,7 +48,21 @@ class PartialSum:
 
 Sbp = Split | Broadcast | PartialSum
 
-_TEXT = re.compile(r"S\((\d+)\)|B|P(?:\((max|min|sum)\))?")
+_TEXT = re.compile(r"S\((?P<axis>[0-9]+)\)|B|P(?:\((?P<reduction>max|min|sum)\))?")
+
+
+def parse_sbp(text: str) -> Sbp:
+    """Read what ``str`` prints of one ``Sbp``; spaces around it do not matter.
+
+    Raises:
+        SbpError: the text is no SBP.
+    """
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise SbpError(f"{text.strip()!r} is no SBP; write S(axis), B, P, P(max), P(min)")
+    if match["axis"] is not None:
+        return Split(int(match["axis"]))
+    return Broadcast() if match[0] == "B" else PartialSum(match["reduction"] or "sum")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,18 +86,9 @@ class NdSbp:
         """Read what ``str`` prints.
 
         Raises:
-            ValueError: the text is no SBP.
+            SbpError: the text is no SBP.
         """
-        parts: list[Sbp] = []
-        for part in text.split(","):
-            match = _TEXT.fullmatch(part.strip())
-            if match is None:
-                raise ValueError(f"{part.strip()!r} is no SBP; write S(axis), B, P, P(max), P(min)")
-            if match[1] is not None:
-                parts.append(Split(int(match[1])))
-            else:
-                parts.append(Broadcast() if match[0] == "B" else PartialSum(match[2] or "sum"))
-        return NdSbp(tuple(parts))
+        return NdSbp(tuple(map(parse_sbp, text.split(","))))
 
     def __str__(self) -> str:
         return ",".join(map(str, self.axes))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from headrace.device import KernelEntry, OpCall
+from headrace.device import DeviceEntry, KernelEntry, OpCall
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
@@ -17,6 +17,7 @@ from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice import MemoryFault, plugin, statistics
+from headrace_fakedevice.device import FakeDevice, device_count
 from headrace_fakedevice.kernels import FakeKernel
 
 X = np.array([1, -2, 3], np.float32)
@@ -64,13 +65,22 @@ def test_a_job_runs_here_and_leaves_nothing() -> None:
     assert statistics(1) == other
 
 
-def test_a_job_crosses_devices_through_the_host() -> None:
-    """One device cannot reach the other's memory, so every crossing is a copy out and a copy in."""
+@pytest.mark.parametrize("claims", [True, False])
+def test_a_job_crosses_devices(monkeypatch: pytest.MonkeyPatch, claims: bool) -> None:
+    """By one copy from peer to peer; without that claim by a copy out and a copy in."""
+    if not claims:
+        entry = DeviceEntry(plugin.TAG, device_count, FakeDevice)
+        monkeypatch.setattr(plugin, "headrace_devices", hookimpl(lambda: [entry]))
     before = [statistics(index) for index in (0, 3)]
     with CompiledJob(graph(("relu", "0:0"), ("negative", "0:3")), registry_with()) as job:
         assert job.run({"x": X})["y"].tolist() == [-1, 0, -3]
-    for old, new in zip(before, [statistics(index) for index in (0, 3)], strict=True):
-        assert (new.launches - old.launches, new.copies_d2h - old.copies_d2h) == (1, 1)
+    pairs = zip(before, [statistics(index) for index in (0, 3)], strict=True)
+    done = [
+        (new.launches - old.launches, new.copies_d2h - old.copies_d2h,
+         new.copies_peer - old.copies_peer)
+        for old, new in pairs
+    ]  # fmt: skip
+    assert done == ([(1, 0, 0), (1, 1, 1)] if claims else [(1, 1, 0), (1, 1, 0)])
 
 
 class _LateFailure(FakeKernel):

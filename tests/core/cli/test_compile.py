@@ -39,7 +39,7 @@ def test_a_plan_runs_like_a_model(headrace: Headrace, plan: Path) -> None:
     assert ran.exit_code == 0, ran.output
     row, times = ran.stdout.splitlines()[2], ran.stdout.splitlines()[-1]
     assert row.split()[:4] == ["y", "float32", "[2,", "3]"]
-    assert times.startswith("loaded in ")
+    assert times.startswith("ready in ")
     assert times.endswith("on near:1")
     of_model = headrace(
         "run", plan.parent / "model.onnx", "--device", "near", "--dim", "n=2", "--random-inputs", 3

@@ -49,6 +49,43 @@ def test_changes_and_all_stages_are_printed(headrace: Headrace, save: Save) -> N
     assert [title[3:].partition(":")[0] for title in titles] == list(STAGES)
 
 
+def test_a_page_is_written(headrace: Headrace, save: Save, tmp_path: Path) -> None:
+    """To the file alone; stdout stays empty, so that a stage can be piped beside it."""
+    page = tmp_path / "plan.html"
+    result = headrace("plan", save(MODEL), "--device", "near", "--html", page)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert page.name in result.stderr
+    text = page.read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert '"add_0"' in text
+
+
+def test_a_page_that_cannot_be_written(headrace: Headrace, save: Save, tmp_path: Path) -> None:
+    """Is an error of one line that names the file."""
+    page = tmp_path / "missing" / "plan.html"
+    result = headrace("plan", save(MODEL), "--device", "near", "--html", page)
+    assert result.exit_code == 1
+    assert f"{page}: No such file" in result.stderr
+
+
+def test_a_plan_file_is_shown_as_the_model_is(
+    headrace: Headrace, save: Save, tmp_path: Path
+) -> None:
+    """The text is that of the model it was compiled from, and so are the page's figures."""
+    model, file, page = save(MODEL), tmp_path / "model.plan", tmp_path / "plan.html"
+    compiled = headrace("compile", model, "--device", "near", "-o", file)
+    assert compiled.exit_code == 0, compiled.output
+    shown = headrace("plan", file)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout == headrace("plan", model, "--device", "near").stdout
+    assert headrace("plan", file, "--html", page).exit_code == 0
+    assert '"add_0"' in page.read_text("utf-8")
+    refused = headrace("plan", file, "--stage", "chains")
+    assert refused.exit_code == 2
+    assert "it is compiled already" in refused.stderr
+
+
 def test_a_stage_that_is_not_there(headrace: Headrace, save: Save) -> None:
     """Wrong input: code 2, and the stages that there are."""
     result = headrace("plan", save(MODEL), "--device", "near", "--stage", "memory")

@@ -40,7 +40,7 @@ def test_outputs_are_a_table(headrace: Headrace, save: Save, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     assert lines[0].split() == ["output", "dtype", "shape", "min", "mean", "max"]
     assert lines[2].split() == ["y", "float32", "[2,", "3]", "0", "1", "4"]
-    assert lines[-1].startswith("compiled in ")
+    assert lines[-1].startswith("ready in ")
     assert lines[-1].endswith(" on near:1")
 
 

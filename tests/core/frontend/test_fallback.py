@@ -87,7 +87,7 @@ def test_the_explanation_is_the_plan() -> None:
     with session("add", "relu", policy="allow") as made:
         explained = made.explain("job")
         made.run("job", [X])
-        plan = made._jobs["job"].compiled.plan
+        plan = made.plan()
     copies = [t for t in plan.tasks if t.kind in (TaskKind.COPY_D2H, TaskKind.COPY_H2D)]
     moved = sum(plan.registers[task.outputs[0]].spec.nbytes for task in copies)
     told = sum(op.h2d_bytes + op.d2h_bytes for op in explained.ops) + explained.result_bytes

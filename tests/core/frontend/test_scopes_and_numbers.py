@@ -14,7 +14,7 @@ from toy_backends import FarAllocator
 import headrace as flow
 import headrace.typing as tp
 from headrace.errors import DTypeError, JobError
-from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.scope import current_placement
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
@@ -148,7 +148,7 @@ def test_a_named_tuple_of_results_stays_one(job: Callable[..., Any]) -> None:
 def test_a_session_closes_all_jobs_whatever_one_of_them_raises(
     registry: BackendRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error of one job's close is raised after all are closed; no memory stays."""
+    """The error of a close is raised after all is given back; no memory stays."""
     live = FarAllocator.live
     session = flow.Session(registry)
     config = flow.FunctionConfig()
@@ -163,13 +163,13 @@ def test_a_session_closes_all_jobs_whatever_one_of_them_raises(
     for function in (one, two):
         session.add_job(function, config)
         session.run(function.__name__, [X])
-    closed = CompiledJob.close
+    closed = ReadyJob.close
 
-    def close(compiled: CompiledJob) -> None:
-        closed(compiled)
+    def close(ready: ReadyJob) -> None:
+        closed(ready)
         raise OSError("on purpose")
 
-    monkeypatch.setattr(CompiledJob, "close", close)
+    monkeypatch.setattr(ReadyJob, "close", close)
     with pytest.raises(OSError, match="on purpose"):
         session.close()
     assert FarAllocator.live == live
@@ -211,13 +211,14 @@ def test_a_job_runs_while_another_is_compiled(job: Callable[..., Any]) -> None:
     def ready(x: Ints) -> tp.Numpy:
         return x + 1
 
+    ready(X)
+
     @job
     def slow(x: Ints) -> tp.Numpy:
         tracing.set()
         assert go.wait(20)
         return x + 2
 
-    ready(X)
     with ThreadPoolExecutor(2) as pool:
         compiling = pool.submit(slow, X)
         try:

@@ -311,7 +311,7 @@ def test_a_wide_model_is_imported_in_linear_time(load_near: Any) -> None:
 
 def test_inputs_that_are_no_tensors_are_refused() -> None:
     """Sequences, and dtypes that headrace lacks, are named when the model is loaded."""
-    from headrace.onnx.signature import inputs_of
+    from headrace.onnx.declared import inputs_of
 
     sequence = helper.make_tensor_sequence_value_info("x", FLOAT, None)
     for wrong, says in ((sequence, "sequence"), (info("x", [2], TensorProto.STRING), "string")):

@@ -75,7 +75,7 @@ def outputs(op: str, *shapes: Shape | None, outputs: int = 1, **attrs: Any) -> t
         ("layer_norm", (IMAGE, (5,)), {}, r"shapes \(1, 4, 5, 6\) and \(5,\) do not broadcast"),
         ("layer_norm", ((1, 6), (2, 6)), {}, r"scale float32\[2, 6\] does not broadcast to x"),
         ("lrn", (IMAGE,), {"size": 0}, "size=0 must be at least 1"),
-        ("lrn", ((4,),), {"size": 1}, "needs a channel axis 1"),
+        ("lrn", ((4,),), {"size": 1}, "needs an axis of channels"),
         ("resize", (IMAGE,), {"sizes": (1, 4, 9)}, r"sizes \(1, 4, 9\) must be 4 numbers"),
         ("resize", ((0, 3),), {"sizes": (2, 3)}, r"axis 0 of x .* is empty and cannot be resized"),
         (

@@ -24,11 +24,12 @@ from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 ZEROS = initializer("constant", value=0.0)
+AMONG_DEVICES: set[TaskKind] = {TaskKind.COPY_PEER, TaskKind.COLLECTIVE}
 
 
 @pytest.fixture
 def plan(registry: BackendRegistry) -> Plan:
-    """A plan with every kind of task, a constant, a variable, and an absent optional input."""
+    """Every kind of task that one device has, a constant, a variable, an absent input."""
     builder = JobGraphBuilder("job", Placement.of_device("far"))
     x = builder.input("x", TensorSpec((1, 1, 3, 3), "float32"))
     (y,) = builder.op("pad", [x, None], pads=(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
@@ -48,7 +49,15 @@ def test_a_plan_survives_encoding(plan: Plan) -> None:
     data = encode(plan)
     assert decode(data) == plan
     assert encode(decode(data)) == data
-    assert {task.kind for task in plan.tasks} == set(TaskKind)
+    assert {task.kind for task in plan.tasks} == set(TaskKind) - AMONG_DEVICES
+
+
+@pytest.mark.parametrize("kind", sorted(AMONG_DEVICES, key=str))
+def test_what_devices_do_together_survives_encoding(plan: Plan, kind: TaskKind) -> None:
+    """Kinds of tasks that need several devices are read as they were written."""
+    first, *others = plan.tasks
+    changed = replace(plan, tasks=(replace(first, kind=kind), *others))
+    assert decode(encode(changed)) == changed
 
 
 attr_values = (

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from headrace.device import (
+    PEER_COPIES,
     AllocatorEntry,
     Buffer,
+    Collective,
+    CollectiveEntry,
     ConformanceProfile,
     Device,
     DeviceContext,
@@ -21,12 +24,14 @@ from headrace.device import (
     HostBuffer,
     Kernel,
     KernelEntry,
+    Launch,
     MemoryKind,
+    OpCall,
     StreamIndexEntry,
     StreamIndexGenerator,
     dtypes,
 )
-from headrace.errors import DeviceUnavailableError
+from headrace.errors import DeviceUnavailableError, PluginError
 from headrace.hookspecs import hookimpl
 from headrace.registry import Backend, BackendRecord, BackendRegistry
 
@@ -122,6 +127,64 @@ def test_a_profile_gives_a_reason_for_each_pattern(
     assert f"{field} of its ConformanceProfile is" in cause
 
 
+class Meets(Collective):
+    """A collective that does nothing."""
+
+    def __init__(self, call: OpCall) -> None: ...
+
+    def bind(self, contexts: object, inputs: object, outputs: object) -> Launch:
+        return lambda: None
+
+
+def test_headrace_collectives_are_kept(make_plugin: Make) -> None:
+    """They are found by the call; without the hook there are none."""
+    entry = CollectiveEntry("toy", "all_reduce", Meets)
+    backend = load(make_plugin(headrace_collectives=lambda: [entry]))
+    assert backend.collectives.names() == ("all_reduce",)
+    assert backend.collectives.select(OpCall("all_reduce", "node", ())) is entry
+    assert backend.collectives.select(OpCall("all_gather", "node", ())) is None
+    assert load(make_plugin()).collectives.names() == ()
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ([CollectiveEntry("toy", "allreduce", Meets)],
+         "offers 'allreduce', which is no collective; did you mean 'all_reduce'?"),
+        ([CollectiveEntry("toy", "all_reduce", Meets)] * 2, "offers 'all_reduce' twice for any"),
+        ([record(CollectiveEntry, "all_reduce", Collective)],
+         "its collective 'all_reduce' (headrace.device.collective.Collective) does not override"),
+        ([record(CollectiveEntry, "all_reduce", None)], "whose create cannot be called"),
+        ([record(CollectiveEntry, "all_reduce", Meets, "float32")], "whose match cannot be called"),
+        ([record(CollectiveEntry, "all_reduce", Meets, priority="x")], "has priority 'x'"),
+        ([CollectiveEntry("other", "all_reduce", Meets)], "for device 'other'"),
+    ],
+)  # fmt: skip
+def test_a_collective_that_could_not_run_is_refused(
+    make_plugin: Make, entries: list[object], says: str
+) -> None:
+    """When the backend loads, and not in the middle of a job on eight devices."""
+    assert says in refusal(make_plugin(headrace_collectives=lambda: entries)).cause
+
+
+def test_a_function_that_makes_no_collective_is_named(make_plugin: Make) -> None:
+    """What is made is looked at when it is made."""
+    entry = CollectiveEntry("toy", "all_reduce", lambda call: Collective())
+    backend = load(make_plugin(headrace_collectives=lambda: [entry]))
+    (found,) = backend.collectives.entries("all_reduce")
+    with pytest.raises(PluginError, match="create of its collective all_reduce returned a"):
+        found.create(OpCall("all_reduce", "node", ()))
+
+
+def test_a_claim_of_peer_copies_needs_the_copy(make_plugin: Make) -> None:
+    """A device that claims them has a context that does them."""
+    entry = DeviceEntry("toy", capabilities=frozenset({PEER_COPIES}))
+    contexts = lambda: [DeviceContextEntry("toy", Copying)]  # noqa: E731
+    plugin = make_plugin(headrace_devices=lambda: [entry], headrace_device_contexts=contexts)
+    cause = refusal(plugin).cause
+    assert "does not override copy_peer, and its DeviceEntry claims peer-copies" in cause
+
+
 def test_a_capability_that_does_not_exist_is_refused(make_plugin: Make) -> None:
     """A misspelt claim would never be tested; the known ones are named."""
     entry = DeviceEntry("toy", capabilities=frozenset({"inplace"}))
@@ -147,7 +210,8 @@ def test_headrace_stream_index_generators_replaces_the_default(make_plugin: Make
     entry = StreamIndexEntry("toy", Seven)
 
     assert load(make_plugin()).streams == StreamIndexEntry("toy", StreamIndexGenerator)
-    assert load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams is entry
+    given = load(make_plugin(headrace_stream_index_generators=lambda: [entry])).streams.create(0)
+    assert (given.compute(), given.h2d()) == (7, 1)
 
 
 @pytest.mark.parametrize("hook", ["headrace_devices", "headrace_allocators", "headrace_kernels"])
@@ -339,7 +403,8 @@ def test_every_field_is_checked(make_plugin: Make, hook: str, entry: object, say
     [
         ((1, 0), "ready"),
         ((1, 1), "ready"),
-        ((1, 2), "incompatible"),
+        ((1, 2), "ready"),
+        ((1, 3), "incompatible"),
         ((0, 9), "incompatible"),
         ((2, 0), "incompatible"),
     ],
@@ -355,7 +420,7 @@ def test_the_contract_version_decides(
     else:
         named = ".".join(map(str, api_version))
         with pytest.raises(
-            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.1"
+            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.2"
         ):
             registry.backend("toy")
     assert registry.records()[0].state == state

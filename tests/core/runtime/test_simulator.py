@@ -38,7 +38,7 @@ def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]]) -> Plan:
         made[number] = total
     builder.output("y", made[len(places) - 1])
     registry = BackendRegistry.from_modules({"near": near(), "far": far()})
-    return compile_job(builder.finish(), registry).plan
+    return compile_job(builder.finish(), registry, verify=True).plan
 
 
 def with_slots(plan: Plan, slots: int) -> Plan:
@@ -52,7 +52,7 @@ def with_slots(plan: Plan, slots: int) -> Plan:
 
 def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:
     """Pieces are written before they are read, and read by all before their slot is reused."""
-    span = {(s.actor, s.number): s for s in run.spans}
+    span = {(int(s.actor), s.number): s for s in run.spans}
     assert len(span) == len(run.spans) == len(plan.actors) * calls
     producer = {r: a for a, actor in enumerate(plan.actors) for r in actor.produced}
     for reader, actor in enumerate(plan.actors):
@@ -96,6 +96,17 @@ def test_a_seed_is_a_run(plan: Plan, seed: int) -> None:
         actors[delivery.actor], commands = actors[delivery.actor].on(delivery.event)
         acts |= {(delivery.actor, c.number) for c in commands if isinstance(c, Act)}
     assert acts == {(s.actor, s.number) for s in run.spans}
+
+
+def test_what_a_copy_brings_lies_apart_from_what_another_stream_reads() -> None:
+    """Two chains share an arena; between them one thing leaves while another one comes."""
+    places = ["near:1", "near:0", "near:0", "near:0", "far:0", "near:1"]
+    plan = plan_of(places, [[-1], [0], [0], [0], [0], [4, 1]])
+    check_no_hazard(plan, simulate(plan, 4, jitter=3, seed=1), 4)
+    left, came = (
+        next(r for r in plan.registers if r.name == n) for n in ("add_0/y", "add_4/y@cpu:0")
+    )
+    assert (left.chunk, left.offset) != (came.chunk, came.offset)
 
 
 def test_copies_overlap_with_work_when_there_is_room_for_two() -> None:

@@ -19,6 +19,7 @@ from headrace.cli.lock import lock
 from headrace.cli.new_backend import new_backend
 from headrace.cli.plan import plan
 from headrace.cli.run import run
+from headrace.cli.trace import trace
 
 __all__ = ["main"]
 
@@ -35,5 +36,16 @@ def main(traceback: bool) -> None:
     """Run deep-learning models on any device that a plugin brings."""
 
 
-for _command in (devices, doctor, explain, lock, run, compile_model, plan, demo, new_backend):
+for _command in (
+    devices,
+    doctor,
+    explain,
+    lock,
+    run,
+    compile_model,
+    plan,
+    trace,
+    demo,
+    new_backend,
+):
     main.add_command(_command)

@@ -39,8 +39,9 @@ def demo(
     The first run brings the package with `pip download` and keeps it. Answers and scores are those
     of magika's own tool.
     """
-    from headrace.cli.cache import cache_folder, fetch_wheel
+    from headrace.cli.fetch import fetch_wheel
     from headrace.cli.file_types import PACKAGE, RELEASE, FileTyper, Unreadable
+    from headrace.frontend.cache_folder import cache_folder
 
     wheel = fetch_wheel(PACKAGE, RELEASE, cache or cache_folder())
     with FileTyper(wheel, device) as typer:

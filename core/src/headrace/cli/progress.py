@@ -1,4 +1,4 @@
-"""What is going on, on stderr: a bar that follows what pip reports, a line that changes."""
+"""What is going on, on stderr: bars that follow steps or what pip reports, a line that changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from types import TracebackType
 
 import click
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TransferSpeedColumn,
+)
 
 from headrace.cli.show import error_console, escape
 
@@ -27,6 +34,22 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
         return
     with console.status(title) as status:
         yield lambda what: status.update(f"{title} {escape(what)}")
+
+
+@contextmanager
+def counting(title: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar of ``total`` steps while the block runs; the function it gives makes a step.
+
+    Where stderr is no terminal, nothing is shown.
+    """
+    console = error_console()
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    )  # fmt: skip
+    with progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)
 
 
 class Bar:

@@ -37,6 +37,12 @@ LONGEST_NAME = 120
     metavar="DIR",
     help="Write each output to DIR as a .npy file.",
 )
+@click.option(
+    "--plan-cache/--no-plan-cache",
+    default=True,
+    help="Take the plan of MODEL that an earlier process kept, or keep it for the next. Default: "
+    "as HEADRACE_PLAN_CACHE says.",
+)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS...]")
 def run(
     model: Path,
@@ -47,6 +53,7 @@ def run(
     dims: Sequence[str],
     seed: int | None,
     folder: Path | None,
+    plan_cache: bool,
 ) -> None:
     """Run an ONNX MODEL or a compiled plan once and show its outputs, or run a Python program.
 
@@ -73,7 +80,7 @@ def run(
             model, device if asked is ParameterSource.COMMANDLINE else None, inputs, seed, folder
         )
         return
-    run_model(model, device, fallback, inputs, dims, seed, folder)
+    run_model(model, device, fallback, inputs, dims, seed, folder, plan_cache)
 
 
 def run_model(
@@ -84,12 +91,13 @@ def run_model(
     dims: Sequence[str],
     seed: int | None,
     folder: Path | None,
+    plan_cache: bool = True,
 ) -> None:
     """Run a model once, show its outputs, and write them to ``folder`` if there is one."""
     from headrace.errors import InvalidModelError
     from headrace.onnx import load
 
-    with load(model, device, fallback=fallback) as loaded:
+    with load(model, device, fallback=fallback, plan_cache=plan_cache) as loaded:
         arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         specs = specs_for(loaded, arrays, dims)
         if specs and seed is None:
@@ -98,7 +106,7 @@ def run_model(
         feeds = arrays | random_arrays(specs, seed or 0)
         started = time.perf_counter()
         try:
-            loaded.plan_for(feeds)  # compiles; the run that follows finds the job ready
+            loaded.plan_for(feeds)  # the run that follows finds the job ready
         except InvalidModelError as error:
             guessed = unsized_dims(loaded, arrays, dims)
             if not guessed:
@@ -112,7 +120,7 @@ def run_model(
         ended = time.perf_counter()
         _show(outputs)
         click.echo(
-            f"compiled in {_duration(compiled - started)}, "
+            f"ready in {_duration(compiled - started)}, "
             f"ran in {_duration(ended - compiled)} on {loaded.device}"
         )
     if folder is not None:
@@ -143,7 +151,7 @@ def run_plan(
         ended = time.perf_counter()
         _show(outputs)
         click.echo(
-            f"loaded in {_duration(opened - started)}, "
+            f"ready in {_duration(opened - started)}, "
             f"ran in {_duration(ended - begun)} on {', '.join(loaded.devices)}"
         )
     if folder is not None:

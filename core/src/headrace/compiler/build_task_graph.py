@@ -3,8 +3,8 @@
 Each job that can be called has push jobs, each of which takes one input from the caller, and pull
 jobs, each of which gives one output to the caller; they share their interface tensors with it.
 Wherever a tensor is needed in another memory zone than it lies in, copies are put between: device
-to host, host to device; each tensor crosses once for each zone that needs it. What several jobs
-share is in ``program.py``.
+to host, host to device, or from one device to another where they have a way; each tensor crosses
+once for each zone that needs it. What several jobs share is in ``program.py``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from headrace.compiler.op_graph import OpNode
 from headrace.compiler.plan_sections import plan_sections
 from headrace.compiler.program import Program
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
-from headrace.device import Kernel
+from headrace.device import PEER_COPIES, Kernel
 from headrace.errors import PluginError
-from headrace.graph import Variable, VariablePart
+from headrace.graph import JobOp, Variable, VariablePart
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
@@ -128,6 +128,9 @@ class _Builder:
 
     def _compute(self, node: OpNode) -> None:
         op, call = node.op, node.op.call
+        if op.placement.parallel_num > 1:
+            self._exchange(op)
+            return
         backend = self._registry.backend(op.placement.tag)
         memory = self._program.memory_of(op.placement)
         inputs = tuple(
@@ -157,6 +160,39 @@ class _Builder:
             )
         )
 
+    def _exchange(self, op: JobOp) -> None:
+        """A collective: one task, on a stream of the first device that stands for one on each."""
+        devices = [op.placement.device(index) for index in range(op.placement.parallel_num)]
+        memories = [self._program.memory_of(device) for device in devices]
+        holders = memories
+        if op.call.op == "broadcast":
+            holders = [memories[op.call.int_attr("root")]]
+        inputs = tuple(
+            self._in_memory(name, memory, self._job).name
+            for name, memory in zip(op.inputs, holders, strict=True)
+            if name is not None
+        )
+        made = [
+            self._define(name, spec, memory)
+            for name, spec, memory in zip(op.outputs, op.call.outputs, memories, strict=True)
+        ]
+        self._homes.update(zip(op.outputs, made, strict=True))
+        tag, indices = op.placement.tag, op.call.ints_attr("devices")
+        purpose = "collective " + ",".join(map(str, indices))
+        stream = Stream(tag, indices[0], self._program.streams(tag, indices[0]).named(purpose))
+        outputs = tuple(tensor.name for tensor in made)
+        self._tasks.append(
+            TaskNode(
+                self._scope + op.call.name,
+                TaskKind.COLLECTIVE,
+                self._job,
+                stream,
+                inputs,
+                outputs,
+                op.call,
+            )
+        )
+
     def _in_memory(self, logical: str, memory: MemoryCase, job: int) -> PhysicalTensor:
         """The tensor in ``memory``, copied there once if need be, by a task of ``job``."""
         if logical in self._graph.job.constants:
@@ -175,6 +211,9 @@ class _Builder:
         elif memory.is_host:
             source, device, kind = home, home.memory, TaskKind.COPY_D2H
             index = self._program.streams(device.tag, device.device_index).d2h()
+        elif home.memory.tag == memory.tag and self._copies_to_peers(memory.tag):
+            source, device, kind = home, memory, TaskKind.COPY_PEER
+            index = self._program.streams(device.tag, device.device_index).named("peer")
         else:
             source = self._in_memory(logical, MemoryCase.host(), job)
             device, kind = memory, TaskKind.COPY_H2D
@@ -194,6 +233,9 @@ class _Builder:
             found = self._define(name, spec, memory, constant=logical)
             self._copies[logical, memory] = found
         return found
+
+    def _copies_to_peers(self, tag: str) -> bool:
+        return PEER_COPIES in self._registry.backend(tag).device.capabilities
 
     def _new_value(self, variable: str, value: Tensor) -> PhysicalTensor:
         """What a variable becomes, in its memory; not in another variable that changes as well."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.device import KernelEntry
+from headrace.device import CollectiveEntry, KernelEntry
 from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.plan.saved import PassRun
@@ -56,5 +56,5 @@ class Decision:
     placed: Placement
     how: How
     ops: tuple[str, ...]
-    kernels: tuple[tuple[str, KernelEntry], ...]
+    kernels: tuple[tuple[str, KernelEntry | CollectiveEntry], ...]
     why: str = ""

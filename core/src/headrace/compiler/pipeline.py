@@ -29,6 +29,8 @@ from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.passes.shard_ops import shard_ops
+from headrace.compiler.sharding.log import BoxedTensor
+from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
 from headrace.compiler.verify import Verifier
 from headrace.graph import JobGraph, Variable
@@ -51,9 +53,8 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("cancel_moves", _alone(cancel_moves)),
     ("fold_normalization", _alone(fold_normalization)),
     ("remove_what_is_left", _alone(remove_dead_ops)),
-    ("shard_ops", shard_ops),
 )
-"""Passes over the job graph before those of plugins, in order."""
+"""Passes over the job graph before ``shard_ops`` and those of plugins, in order."""
 
 BUILDING = "building"
 """The stage before the first pass: the job as it was traced or imported."""
@@ -61,6 +62,7 @@ BUILDING = "building"
 STAGES = (
     BUILDING,
     *(name for name, _ in PASSES),
+    "shard_ops",
     "lower_ops",
     "op_graph",
     "task_graph",
@@ -80,20 +82,26 @@ class Compiled:
         constants: values of the weights that the plan names.
         decisions: where each op runs and how, in the order of the job.
         passes: those of plugins that ran, in order.
+        boxing: how each tensor of a job on several devices was brought to its readers.
     """
 
     plan: Plan
     constants: Mapping[str, Array]
     decisions: tuple[Decision, ...]
     passes: tuple[PassRun, ...]
+    boxing: tuple[BoxedTensor, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """The job graph before its ops are lowered to those of their devices, and what plugins did."""
+    """The job graph before its ops are lowered to those of their devices, and what was done to it.
+
+    ``passes`` are those of plugins, ``boxing`` is what sharding did.
+    """
 
     graph: JobGraph
     passes: tuple[PassRun, ...]
+    boxing: tuple[BoxedTensor, ...]
 
 
 def prepare(
@@ -124,7 +132,10 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
     for name, rewriting in PASSES:
         graph = rewriting(graph, registry)
         tell(name, graph)
-    return Prepared(*run_plugin_passes(graph, registry, tell))
+    sharded = shard_ops(graph, registry, RegisteredDevices(registry))
+    tell("shard_ops", sharded.graph)
+    graph, passes = run_plugin_passes(sharded.graph, registry, tell)
+    return Prepared(graph, passes, sharded.log)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,11 +146,13 @@ class Rewritten:
         graph: all its ops have kernels.
         decisions: where each op of the job runs, and how.
         passes: those of plugins that ran, in order.
+        boxing: how each tensor of a job on several devices was brought to its readers.
     """
 
     graph: JobGraph
     decisions: tuple[Decision, ...]
     passes: tuple[PassRun, ...]
+    boxing: tuple[BoxedTensor, ...]
 
 
 def rewrite_job(
@@ -169,7 +182,7 @@ def rewrite_job(
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)
     tell("lower_ops", cleared)
-    return Rewritten(cleared, lowered.decisions, prepared.passes)
+    return Rewritten(cleared, lowered.decisions, prepared.passes, prepared.boxing)
 
 
 def compile_job(
@@ -225,7 +238,9 @@ def compile_jobs(
         job.scope + name: value for job in linked for name, value in job.graph.job.constants.items()
     }
     decisions = tuple(decision for job in jobs for decision in job.decisions)
-    return Compiled(plan, constants, decisions, tuple(run for job in jobs for run in job.passes))
+    passes = tuple(run for job in jobs for run in job.passes)
+    boxing = tuple(boxed for job in jobs for boxed in job.boxing)
+    return Compiled(plan, constants, decisions, passes, boxing)
 
 
 def _user_jobs(jobs: Sequence[Rewritten]) -> Iterator[LinkedJob]:
@@ -238,7 +253,8 @@ def _user_jobs(jobs: Sequence[Rewritten]) -> Iterator[LinkedJob]:
 def _system_jobs(variables: Sequence[Variable], registry: BackendRegistry) -> Iterator[LinkedJob]:
     """The jobs of variables, with boxing where these have several parts."""
     for kind, graph in system_jobs(variables, registry):
-        lowered = lower_ops(shard_ops(graph, registry), registry).graph
+        sharded = shard_ops(graph, registry, RegisteredDevices(registry)).graph
+        lowered = lower_ops(sharded, registry).graph
         yield LinkedJob(infer_sbp(lowered), kind, f"{graph.name}/")
 
 

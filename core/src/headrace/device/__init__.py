@@ -7,13 +7,17 @@ a graph or a plan. Plugins import this package, ``headrace.hookspecs``, the valu
 (``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like, ``headrace.numpy_ops``.
 """
 
+from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.device.allocator import Allocator, Buffer, HostAllocator, HostBuffer
+from headrace.device.collective import COLLECTIVES, Collective
 from headrace.device.context import DeviceContext, Event
 from headrace.device.device import Device
 from headrace.device.entries import (
     API_VERSION,
     CAPABILITIES,
+    PEER_COPIES,
     AllocatorEntry,
+    CollectiveEntry,
     ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
@@ -29,10 +33,16 @@ from headrace.op_call import Attrs, OpCall
 __all__ = [
     "API_VERSION",
     "CAPABILITIES",
+    "CHANNELS_FIRST",
+    "CHANNELS_LAST",
+    "COLLECTIVES",
+    "PEER_COPIES",
     "Allocator",
     "AllocatorEntry",
     "Attrs",
     "Buffer",
+    "Collective",
+    "CollectiveEntry",
     "ConformanceProfile",
     "Device",
     "DeviceContext",

@@ -101,7 +101,10 @@ class Allocator:
     def allocate(self, nbytes: int) -> Buffer:
         """Return at least ``nbytes`` bytes aligned as the ``AllocatorEntry`` says.
 
-        Core never asks for less than one byte: of empty tensors it views parts of length 0.
+        Core never asks for less than one byte: of empty tensors it views parts of length 0. It
+        looks at each buffer once, when it gets it: at its length, its address, two of its views
+        and, in host memory, at where these begin. One that cannot be used it frees, and raises
+        ``PluginError``.
 
         Raises:
             OutOfMemoryError: there is not enough; says what was asked and what is in use.
@@ -109,7 +112,12 @@ class Allocator:
         raise NotImplementedError
 
     def free(self, buffer: Buffer) -> None:
-        """Take back what ``allocate`` returned. No work that uses it is queued any more."""
+        """Take back what ``allocate`` returned. No work that uses it is queued any more.
+
+        The default does nothing: core lets go of the buffer and of its views, and host memory is
+        gone with the last reference. With ``MemoryKind.DEVICE`` it must be overridden, also by a
+        method that does nothing: a driver that is never told would leak in silence.
+        """
 
 
 class HostAllocator(Allocator):
@@ -130,3 +138,6 @@ class HostAllocator(Allocator):
         start = -raw.ctypes.data % self.ALIGNMENT_BYTES
         # Never empty: numpy places an empty slice at the beginning of what it was sliced from.
         return HostBuffer(raw[start : start + max(nbytes, 1)])
+
+    def free(self, buffer: Buffer) -> None:
+        """Nothing to do: the memory is gone with the last reference to it."""

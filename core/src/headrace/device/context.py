@@ -41,7 +41,13 @@ class DeviceContext:
     """
 
     host_synchronous: bool = True
-    """Every launch and copy returns after its work is done. Then plans run on one thread."""
+    """Every launch and copy returns after its work is done. Then plans run on one thread.
+
+    Core takes it at its word: it reads results and reuses memory without ``synchronize``, and no
+    event is waited for. A context that says True and works later gives wrong numbers, which no look
+    at its class can tell; the conformance suite (tag ``streams``) does. When in doubt say False,
+    which costs a thread for each stream.
+    """
 
     def __init__(self, device: Device, stream_index: int) -> None:
         self.device = device
@@ -58,6 +64,15 @@ class DeviceContext:
     def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
         """Enqueue a copy within this device."""
         self._host(destination).memory[:] = self._host(source).memory
+
+    def copy_peer(self, destination: Buffer, source: Buffer) -> None:
+        """Enqueue a copy to this device from another one of its tag. Since 1.1.
+
+        Called only if the ``DeviceEntry`` claims ``PEER_COPIES``; otherwise core copies through the
+        host. The work that wrote ``source`` is done by then. Between two devices whose hardware has
+        no way to each other the plugin goes through the host itself.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not override copy_peer")
 
     def synchronize(self) -> None:
         """Block until everything enqueued so far is done.

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from headrace.data_format import CHANNELS_FIRST
 from headrace.device.allocator import Allocator
+from headrace.device.collective import Collective
 from headrace.device.context import DeviceContext
 from headrace.device.device import Device
 from headrace.device.kernel import Kernel
@@ -15,15 +17,22 @@ from headrace.device.stream_index import StreamIndexGenerator
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 
-API_VERSION = (1, 1)
+API_VERSION = (1, 2)
 """Major and minor of this contract. Minor rises when something optional is added.
 
 1.0: devices, allocators, kernels, device contexts, stream index generators.
-1.1: conformance profiles, ops, passes.
+1.1: conformance profiles, ops, passes, collectives, peer copies.
+1.2: data formats of kernels.
 """
 
+PEER_COPIES = "peer-copies"
+"""The capability of devices that copy to each other without the host."""
+
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
-    {"in-place": "kernels may write an output over the input that the op allows it to replace"}
+    {
+        "in-place": "kernels may write an output over the input that the op allows it to replace",
+        PEER_COPIES: "copy_peer of a context brings memory of any other device of the tag",
+    }
 )
 """What a device may claim beyond the core contract; the conformance suite holds it to its claim."""
 
@@ -81,13 +90,38 @@ class KernelEntry:
         op: name of the op: one of core, one of the plugin's own, or ``othertag.op`` of another
             plugin, which need not be installed.
         create: makes the kernel for one call; must not touch the device.
-        match: which calls it takes.
+        match: which calls it takes: True or False, and nothing else that counts as one. It is
+            printed in messages: give it a ``__str__`` as those of ``headrace.device.dtypes`` have,
+            or a name.
         priority: of several that match, the highest is taken; equal ones are an error.
+        data_formats: of calls of ops that have a ``data_format``, those that are shown to
+            ``match``. A kernel that was written before there were two is never given the other.
+            Between kernels for two formats, the priority says which one the device prefers.
     """
 
     tag: str
     op: str
     create: Callable[[OpCall], Kernel]
+    match: Match = any_call
+    priority: int = 0
+    data_formats: tuple[str, ...] = (CHANNELS_FIRST,)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveEntry:
+    """A collective that the devices of a tag do among themselves.
+
+    Attributes:
+        tag: the device tag.
+        name: one of ``COLLECTIVES``, which says what it does and what its call holds.
+        create: makes it for one call; must not touch a device.
+        match: which calls it takes; what none takes, core says in slices, copies and sums.
+        priority: of several that match, the highest is taken; equal ones are an error.
+    """
+
+    tag: str
+    name: str
+    create: Callable[[OpCall], Collective]
     match: Match = any_call
     priority: int = 0
 

@@ -7,7 +7,8 @@ class StreamIndexGenerator:
     """Numbers the streams of one device, 0 to 4095. Used while a job is compiled.
 
     The defaults are one stream for each purpose; override ``compute`` to spread work over several.
-    Equal calls in equal order must give equal numbers, so that plans are reproducible.
+    Equal calls in equal order must give equal numbers, so that plans are reproducible. What is no
+    ``int`` in this range is a ``PluginError``.
     """
 
     def __init__(self, device_index: int = 0) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headrace import plan as plans
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import compile_job, verifies
+from headrace.compiler.pipeline import Compiled, compile_job, verifies
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.ready_job import ReadyJob, close_dropped
 from headrace.graph.job_graph import JobGraph
 from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime.recorder import Recorder
 
 
 class CompiledJob(ReadyJob):
@@ -21,7 +24,8 @@ class CompiledJob(ReadyJob):
 
     Attributes:
         decisions: where each op of the graph runs, and how.
-        passes: those of plugins that ran, in order.
+        boxing: how each tensor of a job on several devices was brought to its readers, and the
+            bytes that devices receive for it; empty for a job on one.
     """
 
     @collector_rests()
@@ -31,6 +35,8 @@ class CompiledJob(ReadyJob):
         registry: BackendRegistry | None = None,
         fallback: str | None = None,
         memory: MemoryOptions | None = None,
+        keep: Callable[[Compiled], None] | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -40,6 +46,8 @@ class CompiledJob(ReadyJob):
             fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
                 ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
             memory: what may be done to save memory; None means what the environment says.
+            keep: is told what compiling gave, before devices are opened.
+            recorder: told when each task is worked on.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -50,9 +58,15 @@ class CompiledJob(ReadyJob):
         compiled = compile_job(
             graph, registry, fallback_of(fallback), memory=memory or memory_options_of()
         )
+        if keep is not None:
+            keep(compiled)
         plan = compiled.plan
         if verifies():
             plan = plans.decode(plans.encode(plan))
-        super().__init__(plan, registry, compiled.constants)
+        super().__init__(
+            plan, registry, compiled.constants, passes=compiled.passes, recorder=recorder
+        )
+        for name in self.variables:
+            self.initialize_variable(name)
         self.decisions = compiled.decisions
-        self.passes = compiled.passes
+        self.boxing = compiled.boxing

@@ -21,7 +21,8 @@ class FunctionConfig:
         enable_inplace: outputs may lie on the memory of inputs; None means what
             ``HEADRACE_ENABLE_INPLACE`` says, else that they may.
         enable_reuse_mem: tensors that are not needed at the same time may lie on the same memory;
-            None means what ``HEADRACE_ENABLE_REUSE_MEM`` says, else that they may.
+            None means what ``HEADRACE_ENABLE_REUSE_MEM`` says, else that they may. Of jobs that
+            are compiled together, one that says no to either speaks for all.
 
     Example:
         >>> from headrace.frontend.scope import placement

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
-from headrace.compiler.pipeline import compile_job, prepare
+from headrace.compiler.pipeline import Prepared, compile_job, prepare
+from headrace.compiler.sharding.log import BoxedTensor
+from headrace.device import CollectiveEntry, KernelEntry
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.graph.job_graph import JobGraph
@@ -17,7 +19,7 @@ from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind
 from headrace.registry.registry import BackendRegistry
 
-_COPIES = {TaskKind.COPY_H2D: "h2d", TaskKind.COPY_D2H: "d2h"}
+_COPIES = {TaskKind.COPY_H2D: "h2d", TaskKind.COPY_D2H: "d2h", TaskKind.COPY_PEER: "peer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class ExplainedOp:
         kernels: what runs it: package, op, and what the kernel matches, each once.
         why: why not by a kernel of its own device; empty otherwise.
         h2d_bytes, d2h_bytes: copied to and from devices because this op reads elsewhere.
+        peer_bytes: copied from other devices of the same kind, without the host.
     """
 
     name: str
@@ -44,6 +47,7 @@ class ExplainedOp:
     why: str
     h2d_bytes: int
     d2h_bytes: int
+    peer_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Explanation:
         memory_bytes: planned for it in all; 0 when it cannot run.
         missing: what its device would need to run all of it: (op and dtype, how often).
         passes: those of plugins that ran, in order; the ops are what they made of the job.
+        boxing: how each tensor of a job on several devices is brought to its readers.
     """
 
     job: str
@@ -67,6 +72,7 @@ class Explanation:
     memory_bytes: int
     missing: tuple[tuple[str, int], ...]
     passes: tuple[PassRun, ...]
+    boxing: tuple[BoxedTensor, ...]
 
     @property
     def runs(self) -> bool:
@@ -93,15 +99,15 @@ def explain_graph(
     prepared = prepare(graph, registry)
     decisions = judge_ops(prepared.graph, registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
-        return _explain(graph.name, decisions, prepared.passes, None, registry)
+        return _explain(graph.name, decisions, prepared, None, registry)
     compiled = compile_job(graph, registry, policy, memory=memory or memory_options_of())
-    return _explain(graph.name, compiled.decisions, compiled.passes, compiled.plan, registry)
+    return _explain(graph.name, compiled.decisions, prepared, compiled.plan, registry)
 
 
 def _explain(
     job: str,
     decisions: Sequence[Decision],
-    passes: tuple[PassRun, ...],
+    prepared: Prepared,
     plan: Plan | None,
     registry: BackendRegistry,
 ) -> Explanation:
@@ -124,6 +130,7 @@ def _explain(
                 why=decision.why,
                 h2d_bytes=bytes_of["h2d"],
                 d2h_bytes=bytes_of["d2h"],
+                peer_bytes=bytes_of["peer"],
             )
         )
     missing = Counter(
@@ -137,7 +144,8 @@ def _explain(
         constant_bytes=0 if plan is None else _constant_bytes(plan),
         memory_bytes=0 if plan is None else sum(chunk.nbytes for chunk in plan.chunks),
         missing=tuple(sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))),
-        passes=passes,
+        passes=prepared.passes,
+        boxing=prepared.boxing,
     )
 
 
@@ -179,12 +187,16 @@ def _constant_bytes(plan: Plan) -> int:
 
 
 def _kernels(decision: Decision, registry: BackendRegistry) -> tuple[str, ...]:
-    if not decision.kernels:
-        return ()
-    backend = registry.backend(decision.placed.tag)
-    origin = backend.distribution or backend.tag
-    texts = [f"{origin}: {op} for {entry.match}" for op, entry in decision.kernels]
+    texts = [kernel_text(op, e, decision.placed, registry) for op, e in decision.kernels]
     return tuple(dict.fromkeys(texts))
+
+
+def kernel_text(
+    op: str, entry: KernelEntry | CollectiveEntry, placement: Placement, registry: BackendRegistry
+) -> str:
+    """What runs an op: package, op, and what the kernel matches."""
+    backend = registry.backend(placement.tag)
+    return f"{backend.distribution or backend.tag}: {op} for {entry.match}"
 
 
 def _dtype(decision: Decision) -> str:
@@ -193,4 +205,4 @@ def _dtype(decision: Decision) -> str:
 
 
 def _device(placement: Placement) -> str:
-    return f"{placement.tag}:{placement.devices[0][1]}"
+    return f"{placement.tag}:" + ",".join(str(index) for _, index in placement.devices)

@@ -2,7 +2,8 @@
 
 Ops without a function here are applied by name: ``flow.apply_op("erf", [x])``. All take symbols,
 arrays (which become constants) or numbers; all raise ``OpError`` when the op does not take what it
-is given, with the file and line of the call. Layouts are channels first.
+is given, with the file and line of the call. Images are channels first unless ``data_format`` says
+``NHWC``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.dtypes import dtype_of
 from headrace.errors import OpError
 from headrace.frontend.tracing import Symbol, SymbolLike, apply_op, as_dtype
@@ -98,8 +100,12 @@ def conv2d(
     dilation_rate: IntOrPair = 1,
     groups: int = 1,
     name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Symbol:
-    """2-d convolution: x [n, c, h, w], weight [o, c / groups, kh, kw], bias [o]."""
+    """2-d convolution: x [n, c, h, w], weight [o, c / groups, kh, kw], bias [o].
+
+    With ``NHWC``: x [n, h, w, c], weight [o, kh, kw, c / groups].
+    """
     return apply_op(
         "conv",
         [x, weight, bias],
@@ -107,6 +113,7 @@ def conv2d(
         pads=_pair(padding) * 2,
         dilations=_pair(dilation_rate),
         groups=groups,
+        data_format=_data_format(data_format),
         name=name,
     )
 
@@ -118,9 +125,10 @@ def max_pool2d(
     padding: IntOrPair = 0,
     ceil_mode: bool = False,
     name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Symbol:
     """Largest element of each window of x [n, c, h, w]; padding never wins."""
-    return _pool("max_pool", x, ksize, strides, padding, ceil_mode, name)
+    return _pool("max_pool", x, ksize, strides, padding, ceil_mode, name, data_format)
 
 
 def avg_pool2d(
@@ -130,9 +138,10 @@ def avg_pool2d(
     padding: IntOrPair = 0,
     ceil_mode: bool = False,
     name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Symbol:
     """Mean of each window of x [n, c, h, w]; padding is not counted."""
-    return _pool("avg_pool", x, ksize, strides, padding, ceil_mode, name)
+    return _pool("avg_pool", x, ksize, strides, padding, ceil_mode, name, data_format)
 
 
 def normalization(
@@ -151,10 +160,21 @@ def normalization(
 
 
 def instance_norm_2d(
-    x: SymbolLike, gamma: SymbolLike, beta: SymbolLike, eps: float = 1e-5, name: str | None = None
+    x: SymbolLike,
+    gamma: SymbolLike,
+    beta: SymbolLike,
+    eps: float = 1e-5,
+    name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Symbol:
     """Normalise each channel of each image of x [n, c, h, w] over its pixels."""
-    return apply_op("instance_norm", [x, gamma, beta], epsilon=eps, name=name)
+    return apply_op(
+        "instance_norm",
+        [x, gamma, beta],
+        epsilon=eps,
+        data_format=_data_format(data_format),
+        name=name,
+    )
 
 
 def reflection_pad2d(x: Symbol, padding: IntOrPair, name: str | None = None) -> Symbol:
@@ -177,7 +197,11 @@ def reflection_pad2d(x: Symbol, padding: IntOrPair, name: str | None = None) -> 
 
 
 def upsample(
-    x: Symbol, size: IntOrPair, interpolation: str = "nearest", name: str | None = None
+    x: Symbol,
+    size: IntOrPair,
+    interpolation: str = "nearest",
+    name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Symbol:
     """Enlarge x [n, c, h, w] by whole factors (height, width).
 
@@ -186,15 +210,20 @@ def upsample(
         size: one factor, or (height factor, width factor).
         interpolation: ``nearest`` or ``bilinear`` (pixel centres aligned).
         name: name of the op.
+        data_format: ``NCHW``, or ``NHWC`` for x [n, h, w, c].
     """
     if interpolation not in ("nearest", "bilinear"):
         raise OpError(f"upsample interpolates nearest or bilinear; got {interpolation!r}")
+    if len(x.shape) != 4:
+        raise OpError(f"upsample takes images of rank 4; got x {list(x.shape)}")
     height, width = _pair(size)
-    n, c, h, w = x.shape
+    first = 1 if _data_format(data_format) == CHANNELS_LAST else 2
+    sizes = list(x.shape)
+    sizes[first : first + 2] = sizes[first] * height, sizes[first + 1] * width
     return apply_op(
         "resize",
         [x],
-        sizes=(n, c, h * height, w * width),
+        sizes=tuple(sizes),
         mode="nearest" if interpolation == "nearest" else "linear",
         name=name,
     )
@@ -228,6 +257,7 @@ def _pool(
     padding: IntOrPair,
     ceil_mode: bool,
     name: str | None,
+    data_format: str,
 ) -> Symbol:
     return apply_op(
         op,
@@ -236,6 +266,7 @@ def _pool(
         strides=_pair(strides),
         pads=_pair(padding) * 2,
         ceil_mode=ceil_mode,
+        data_format=_data_format(data_format),
         name=name,
     )
 
@@ -245,3 +276,10 @@ def _pair(value: IntOrPair) -> tuple[int, ...]:
     if len(pair) != 2:
         raise OpError(f"expected one number or (height, width); got {value}")
     return pair
+
+
+def _data_format(name: str) -> str:
+    formats = {"NCHW": CHANNELS_FIRST, "NHWC": CHANNELS_LAST}
+    if name not in formats:
+        raise OpError(f"data_format is NCHW or NHWC; got {name!r}")
+    return formats[name]

@@ -37,7 +37,13 @@ class LoadedPlan:
         self.inputs: Mapping[str, TensorSpec] = {p.name: p.spec for p in file.saved.inputs}
         self.outputs: Mapping[str, TensorSpec] = {p.name: p.spec for p in file.saved.outputs}
         self.fixed: Mapping[str, Array] = file.fixed
-        self._job = ReadyJob(self.plan, registry, file.weights, lasting=True)
+        self._job = ReadyJob(
+            self.plan, registry, file.weights, lasting=True, passes=file.saved.passes
+        )
+        for variable in self._job.variables:
+            self._job.initialize_variable(variable)
+        for variable in self._job.variables:
+            self._job.initialize_variable(variable)
 
     @property
     def devices(self) -> tuple[str, ...]:

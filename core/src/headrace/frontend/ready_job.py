@@ -10,8 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from headrace.plan import Plan
+from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
+from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
 
 # Executors of jobs that were dropped without being closed. A collector may run at any point of any
@@ -24,8 +26,12 @@ class ReadyJob:
 
     What a job holds that was dropped without ``close`` is given back when the next one is made.
 
+    Variables hold nothing of use before each is initialized or loaded.
+
     Attributes:
         plan: what runs.
+        variables: of the plan, by name.
+        passes: those of plugins that made it, in order.
     """
 
     def __init__(
@@ -35,6 +41,8 @@ class ReadyJob:
         constants: Mapping[str, Array],
         *,
         lasting: bool = False,
+        passes: tuple[PassRun, ...] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         """Acquire what ``plan`` needs.
 
@@ -44,6 +52,8 @@ class ReadyJob:
             constants: values of the weights that it names.
             lasting: nobody writes to them as long as they are held, so that devices in host memory
                 may use them where they lie.
+            passes: those of plugins that made the plan.
+            recorder: told when each task is worked on.
 
         Raises:
             DeviceError: a device cannot be used, or has not enough memory.
@@ -51,18 +61,44 @@ class ReadyJob:
         """
         close_dropped()
         self.plan = plan
-        self._executor = Executor(plan, registry, constants, lasting=lasting)
+        self.variables = {desc.variable.name: desc for desc in plan.variables}
+        self.passes = passes
+        self._executor = Executor(plan, registry, constants, lasting=lasting, recorder=recorder)
         self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
         self._dropped.atexit = False
 
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once on arrays whose names, shapes and dtypes are those of the plan's inputs.
+    def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
+        """Run a job once on arrays whose names, shapes and dtypes are those of its inputs.
+
+        Args:
+            feeds: the arrays by name.
+            job: its position in the plan; the first is a user's.
 
         Raises:
             RunError: the run stopped; the job stays usable.
             SessionError: the job was closed.
         """
-        return self._executor.run(feeds)
+        return self._executor.run(feeds, job)
+
+    def initialize_variable(self, name: str) -> None:
+        """Give a variable the value that it begins with.
+
+        Raises:
+            RunError: the run stopped; what the variable holds is not known then.
+        """
+        self._executor.run({}, self.variables[name].init_job)
+
+    def load_variable(self, name: str, value: Array) -> None:
+        """Give a variable a value of its own shape and dtype; raises as ``initialize_variable``."""
+        self._executor.run({name: value}, self.variables[name].load_job)
+
+    def save_variable(self, name: str) -> Array:
+        """What a variable holds, as an array of the caller's own.
+
+        Raises:
+            RunError: the run stopped.
+        """
+        return self._executor.run({}, self.variables[name].save_job)[name]
 
     def close(self) -> None:
         """Stop threads, free memory, release devices. Idempotent."""

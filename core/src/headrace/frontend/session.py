@@ -1,29 +1,31 @@
-"""``Session``: holds jobs, compiles each when it is first called, runs them, gives all back."""
+"""``Session``: holds jobs, compiles them together, runs them, gives all back."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import Any
 
+from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
-from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend import checkpoint
 from headrace.frontend.config import FunctionConfig
-from headrace.frontend.default_device import default_device
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
+from headrace.frontend.gate import Gate
+from headrace.frontend.job_set import JobSet, SessionJob
+from headrace.frontend.plan_page import plan_page
+from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.save_plan import save_plan
-from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
+from headrace.frontend.signature import JobSignature, rebuild
 from headrace.frontend.stages import Stage, stages_of
-from headrace.frontend.tracing import Symbol, check_not_tracing, tracing
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.frontend.tracing import check_not_tracing
+from headrace.graph import JobGraph
+from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array
 
 
 class SessionStatus(Enum):
@@ -34,20 +36,16 @@ class SessionStatus(Enum):
     CLOSED = "CLOSED"
 
 
-@dataclass(slots=True)
-class _Job:
-    function: Callable[..., Any]
-    signature: JobSignature
-    config: FunctionConfig
-    compiled: CompiledJob | None = None
-    result: Tree = None  # what the function returned when it was traced
-
-
 class Session:
     """Jobs and what they hold on devices. Several may exist; each is independent.
 
-    A job is traced and compiled when it is first called; an error then leaves the session as it
-    was. Use it as a context manager, or call ``close``.
+    The first call of a job traces all jobs that were added so far and compiles them into one plan.
+    One that cannot be compiled stops no other: its error comes when it is called, and leaves the
+    session as it was. When jobs are added later, the next call of one compiles all of them again,
+    while calls of others go on; these are finished before the new plan takes the place of the old
+    one, and variables keep what they hold.
+
+    Jobs may be called from any thread. Use a session as a context manager, or call ``close``.
     """
 
     def __init__(self, registry: BackendRegistry | None = None) -> None:
@@ -58,8 +56,8 @@ class Session:
         """
         self.status = SessionStatus.OPEN
         self._registry = registry
-        self._jobs: dict[str, _Job] = {}
-        self._compiling = threading.Lock()
+        self._gate = Gate()
+        self._set = JobSet(self._gate)
 
     def add_job(
         self, function: Callable[..., Any], config: FunctionConfig | None = None
@@ -72,17 +70,19 @@ class Session:
         """
         self._check_open()
         signature = JobSignature.of(function)
-        if signature.name in self._jobs:
+        if signature.name in self._set.jobs:
             raise JobError(
                 f"this session already has a job {signature.name!r}; give the function another "
                 "name, or start afresh with headrace.clear_default_session()"
             )
-        self._jobs[signature.name] = _Job(function, signature, config or FunctionConfig())
+        job = SessionJob(function, signature, config or FunctionConfig())
+        with self._gate.changing():
+            self._set.jobs[signature.name] = job
         return signature
 
     def job_names(self) -> tuple[str, ...]:
         """Names of the jobs, in the order in which they were added."""
-        return tuple(self._jobs)
+        return tuple(self._set.jobs)
 
     def run(
         self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -91,19 +91,82 @@ class Session:
 
         Raises:
             JobError: there is no such job, its function is not usable, or another job is traced.
+            VariableError: it does not say the same of a variable as another job.
             InputError: an argument is missing or has another dtype, rank or shape.
             RunError: the run stopped; the session stays usable.
             SessionError: the session is closed.
         """
-        check_not_tracing(name)
+        check_not_tracing(f"job {name!r} was called")
         job = self._job(name)
         values = job.signature.bind(args, kwargs or {})
         feeds = {
             leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
-            for leaf, spec in _inputs(job.signature)
+            for leaf, spec in job.signature.inputs()
         }
-        results = self._compiled(job).run(feeds)
+        ready, position = self._enter(job)
+        try:
+            results = ready.run(feeds, position)
+        finally:
+            self._gate.leave()
         return rebuild("result", job.result, results)
+
+    def plan(self) -> Plan:
+        """The plan of all jobs; ``headrace.plan.dump`` shows it. Compiles them if need be.
+
+        Raises:
+            SessionError: the session is closed.
+        """
+        check_not_tracing("the plan was asked for")
+        with self._gate.changing():
+            return self._compiled().plan
+
+    def get_all_variables(self) -> dict[str, Array]:
+        """What each variable of the session's jobs holds, by name; compiles the jobs if need be.
+
+        Calls under way are finished first, and others wait, so that all is of one moment.
+
+        Raises:
+            RunError: a device failed.
+            SessionError: the session is closed.
+        """
+        check_not_tracing("variables were read by get_all_variables")
+        with self._gate.changing():
+            ready = self._compiled()
+            with self._gate.alone():
+                return {name: ready.save_variable(name) for name in ready.variables}
+
+    def load_variables(self, values: Mapping[str, object], ignore_mismatch: bool = False) -> None:
+        """Give variables new values; compiles the jobs if need be. Calls are kept off meanwhile.
+
+        Args:
+            values: arrays by the names of variables, as ``headrace.checkpoint.get`` returns them.
+            ignore_mismatch: take values of what is no variable here for nothing, and leave
+                variables without a value as they are; a wrong shape or dtype is an error all the
+                same.
+
+        Raises:
+            CheckpointError: names, shapes or dtypes do not fit; then nothing was loaded.
+            RunError: a device failed; some variables may have their new value already.
+            SessionError: the session is closed.
+        """
+        check_not_tracing("variables were loaded")
+        with self._gate.changing():
+            ready = self._compiled()
+            specs = {name: desc.variable.spec for name, desc in ready.variables.items()}
+            fitting = checkpoint.fit(values, specs, ignore_mismatch, self._set.failures())
+            with self._gate.alone():
+                for name, value in fitting.items():
+                    ready.load_variable(name, value)
+
+    def save_variables(self, path: str | os.PathLike[str]) -> None:
+        """Write what all variables hold to a new folder; see ``headrace.checkpoint.save``.
+
+        Raises:
+            CheckpointError: the folder is there already, or cannot be written.
+            RunError: a device failed.
+            SessionError: the session is closed.
+        """
+        checkpoint.write(path, self.get_all_variables())
 
     def explain(self, name: str) -> Explanation:
         """Where each op of a job runs, by which kernel and why. Traces the job; runs nothing.
@@ -113,11 +176,7 @@ class Session:
             DeviceError: a device cannot be used at all.
             SessionError: the session is closed.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        return explain_graph(graph, registry, job.config.fallback, job.config.memory)
+        return explain_graph(*self._traced(name))
 
     def stages(self, name: str) -> tuple[Stage, ...]:
         """What each stage of compiling a job makes, in order. Traces the job; runs nothing.
@@ -125,11 +184,7 @@ class Session:
         Raises:
             JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        return stages_of(graph, registry, job.config.fallback, job.config.memory)
+        return stages_of(*self._traced(name))
 
     def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
         """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.
@@ -142,22 +197,22 @@ class Session:
             PlanError: the file cannot be written.
             SessionError: the session is closed.
         """
-        check_not_tracing(name)
-        job = self._job(name)
-        registry = self._registry or default_registry()
-        graph, _ = _trace(job, registry)
-        save_plan(path, graph, registry, job.config.fallback, memory=job.config.memory)
+        graph, registry, fallback, memory = self._traced(name)
+        save_plan(path, graph, registry, fallback, memory=memory)
+
+    def plan_page(self, name: str) -> str:
+        """The plan of a job as one HTML document: ops, streams, memory. Runs nothing.
+
+        Raises:
+            JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
+        """
+        return plan_page(*self._traced(name))
 
     def close(self) -> None:
-        """Give back everything on the devices. Idempotent; the session cannot run any more.
-
-        What a plugin raises here stops nothing: all jobs are closed, then the error is raised.
-        """
-        with self._compiling, ExitStack() as last_first:
+        """Give back everything on the devices. Idempotent; the session cannot run any more."""
+        with self._gate.changing():
             self.status = SessionStatus.CLOSED
-            for job in self._jobs.values():
-                if job.compiled is not None:
-                    last_first.callback(job.compiled.close)
+            self._set.close()
 
     def __enter__(self) -> Session:
         return self
@@ -170,47 +225,42 @@ class Session:
     ) -> None:
         self.close()
 
-    def _job(self, name: str) -> _Job:
-        self._check_open()
-        if name not in self._jobs:
-            raise JobError(
-                f"this session has no job {name!r}; it has {', '.join(self._jobs) or 'none'}"
-            )
-        return self._jobs[name]
+    def _traced(
+        self, name: str
+    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions | None]:
+        """The graph of a job, and what it is compiled with."""
+        check_not_tracing(f"job {name!r} was called")
+        job = self._job(name)
+        registry = self._registry or default_registry()
+        graph, _ = job.trace(registry)
+        return graph, registry, job.config.fallback, job.config.memory
 
-    def _compiled(self, job: _Job) -> CompiledJob:
-        """The compiled job; compiles it when it is first needed, on one thread."""
-        if job.compiled is not None:  # without the lock: another job may be compiling
-            return job.compiled
-        with self._compiling:
-            self._check_open()
-            if job.compiled is None:
-                registry = self._registry or default_registry()
-                graph, job.result = _trace(job, registry)
-                job.compiled = CompiledJob(graph, registry, job.config.fallback, job.config.memory)
-                self.status = SessionStatus.RUNNING
-            return job.compiled
+    def _job(self, name: str) -> SessionJob:
+        self._check_open()
+        job = self._set.jobs.get(name)
+        if job is None:
+            has = ", ".join(self._set.jobs) or "none"
+            raise JobError(f"this session has no job {name!r}; it has {has}")
+        return job
+
+    def _enter(self, job: SessionJob) -> tuple[ReadyJob, int]:
+        """Go through the gate, with the job ready; whoever calls this leaves again."""
+        while True:
+            self._gate.enter()
+            ready, position = self._set.ready, job.position
+            if ready is not None and position is not None:
+                return ready, position
+            self._gate.leave()
+            with self._gate.changing():
+                if self._set.ready is None or job.position is None:  # nobody was faster
+                    self._compiled(job.signature.name)
+
+    def _compiled(self, name: str | None = None) -> ReadyJob:
+        self._check_open()
+        ready = self._set.compile(self._registry or default_registry(), name)
+        self.status = SessionStatus.RUNNING
+        return ready
 
     def _check_open(self) -> None:
         if self.status is SessionStatus.CLOSED:
             raise SessionError("this session is closed; make a new one")
-
-
-def _inputs(signature: JobSignature) -> list[tuple[str, TensorSpec]]:
-    return [leaf for parameter in signature.parameters for leaf in parameter.leaves()]
-
-
-def _trace(job: _Job, registry: BackendRegistry) -> tuple[JobGraph, Tree]:
-    """Run the function on symbols; returns the graph and the shape of its result."""
-    placement = job.config.placement or default_device()
-    builder = JobGraphBuilder(job.signature.name, placement, ops=registry)
-    symbols = {name: Symbol(builder.input(name, spec)) for name, spec in _inputs(job.signature)}
-    arguments = [rebuild(p.name, p.specs, symbols) for p in job.signature.parameters]
-    with tracing(builder):
-        result = job.function(*arguments)
-    job.signature.check_result(result)
-    for name, leaf in leaves("result", result):
-        if not isinstance(leaf, Symbol):
-            raise JobError(f"job {job.signature.name!r}: {name} is {leaf!r}, which is no tensor")
-        builder.output(name, leaf.tensor)
-    return builder.finish(), result

@@ -71,6 +71,10 @@ class JobSignature:
             )
         return JobSignature(name, tuple(parameters), signature.return_annotation)
 
+    def inputs(self) -> list[tuple[str, TensorSpec]]:
+        """(name, spec) of each leaf of the parameters, in order."""
+        return [leaf for parameter in self.parameters for leaf in parameter.leaves()]
+
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, object]:
         """Leaf values by name, from the arguments of a call.
 

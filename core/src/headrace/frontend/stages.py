@@ -10,6 +10,7 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
 from headrace.errors import InputError
+from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.graph import JobGraph
@@ -52,6 +53,7 @@ class Stage:
         return len(self.structure.ops) if isinstance(self.structure, JobGraph) else 0
 
 
+@collector_rests()
 def stages_of(
     graph: JobGraph,
     registry: BackendRegistry,
@@ -67,7 +69,7 @@ def stages_of(
 
     def keep(name: str, structure: Structure) -> None:
         before = stages[-1].structure if stages else None
-        stages.append(Stage(name, structure, not _equal(before, structure)))
+        stages.append(Stage(name, structure, not is_same_job(before, structure)))
 
     options = memory or memory_options_of()
     compile_job(graph, registry, fallback_of(fallback), watch=keep, memory=options)
@@ -150,7 +152,8 @@ def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     yield from (f"- {gone}" for gone in before[shown:] if gone not in new)
 
 
-def _equal(before: Structure | None, after: Structure) -> bool:
+def is_same_job(before: Structure | None, after: Structure) -> bool:
+    """True for two job graphs that say the same; False for anything else."""
     if not isinstance(before, JobGraph) or not isinstance(after, JobGraph):
         return False
     return (

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, JobError
 from headrace.frontend.scope import current_placement
+from headrace.graph.hint import SbpHint
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
 
@@ -40,6 +41,27 @@ class Symbol:
     def dtype(self) -> DType:
         """Element type."""
         return self.tensor.spec.dtype
+
+    def with_distribute(self, distribute: object) -> Symbol:
+        """Say how this tensor shall lie over the devices of its placement; returns the symbol.
+
+        What an op makes lies so over the devices of that op; what is fed or constant, over those of
+        each op that reads it. Where one device has all of it there is nothing to say.
+
+        Args:
+            distribute: ``headrace.distribute.split(axis)``, ``broadcast()`` or ``auto()``; a list
+                of them, one for each axis of the hierarchy; or a text such as ``"S(0),B"``.
+
+        Raises:
+            SbpError: it is none of these, the tensor has no such axis, or another way was said
+                before. That its op cannot do it is found out when the job is compiled.
+            JobError: called outside the job function that made the symbol.
+        """
+        builder = _BUILDER.get()
+        if builder is None:
+            raise JobError(f"{self!r} belongs to a job that is not being traced any more")
+        builder.hint(self.tensor, SbpHint.of(distribute, _caller()))
+        return self
 
     def __repr__(self) -> str:
         return f"<Symbol {self.tensor.name}: {self.tensor.spec}>"
@@ -125,7 +147,7 @@ def tracing(builder: JobGraphBuilder) -> Iterator[None]:
     Raises:
         JobError: a job is being traced already: job functions do not call each other.
     """
-    check_not_tracing(builder.name)
+    check_not_tracing(f"job {builder.name!r} was called")
     token = _BUILDER.set(builder)
     try:
         yield
@@ -133,8 +155,8 @@ def tracing(builder: JobGraphBuilder) -> Iterator[None]:
         _BUILDER.reset(token)
 
 
-def check_not_tracing(name: str) -> None:
-    """Check that job ``name`` is not called by the function of another job.
+def check_not_tracing(what: str) -> None:
+    """Check that ``what`` is not done by the function of a job, while that is traced.
 
     Raises:
         JobError: it is.
@@ -142,9 +164,23 @@ def check_not_tracing(name: str) -> None:
     outer = _BUILDER.get()
     if outer is not None:
         raise JobError(
-            f"job {name!r} was called while job {outer.name!r} is traced; "
+            f"{what} while job {outer.name!r} is traced; "
             "factor what they share into a plain function"
         )
+
+
+def current_builder(what: str) -> JobGraphBuilder:
+    """The graph of the job that is traced.
+
+    Raises:
+        JobError: none is; ``what`` was used outside a job function.
+    """
+    builder = _BUILDER.get()
+    if builder is None:
+        raise JobError(
+            f"{what} outside a job; decorate the function with @global_function and call that"
+        )
+    return builder
 
 
 def apply_ops(
@@ -187,22 +223,18 @@ def _apply(
     name: str | None,
     attrs: Mapping[str, object],
 ) -> tuple[Symbol, ...]:
-    builder = _BUILDER.get()
-    if builder is None:
-        raise JobError(
-            f"{op} was applied outside a job; decorate the function with @global_function and "
-            "call that"
-        )
+    builder = current_builder(f"{op} was applied")
     dtype = next((item.dtype for item in inputs if isinstance(item, Symbol)), None)
-    tensors = [_tensor(builder, item, dtype) for item in inputs]
+    tensors = [as_tensor(builder, item, dtype) for item in inputs]
     with builder.placed(current_placement(builder.placement)):
         made = builder.op(op, tensors, outputs=outputs, name=name, location=_caller(), attrs=attrs)
     return tuple(map(Symbol, made))
 
 
-def _tensor(
+def as_tensor(
     builder: JobGraphBuilder, item: SymbolLike | None, dtype: DType | None
 ) -> Tensor | None:
+    """What an op reads: the tensor of a symbol, or a constant; numbers take ``dtype``."""
     if item is None or isinstance(item, Symbol):
         return None if item is None else item.tensor
     if isinstance(item, (np.ndarray, np.generic)):

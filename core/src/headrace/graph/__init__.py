@@ -6,11 +6,12 @@ Start with ``job_graph.py``; a plugin's pass takes a ``JobGraph``, changes it wi
 
 from headrace.graph.editor import GraphEditor
 from headrace.graph.entries import OpEntry, PassEntry
+from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
-    "CORE_OPS", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry", "OpSource",
-    "PassEntry", "Variable", "VariablePart",
+    "CORE_OPS", "Auto", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry",
+    "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish",
 ]  # fmt: skip

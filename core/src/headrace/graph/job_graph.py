@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from headrace import numpy_ops
-from headrace.errors import GraphError, VariableError
+from headrace.errors import GraphError, SbpError, VariableError
+from headrace.graph.hint import SbpHint
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.graph.variable import Variable, VariablePart
-from headrace.op_call import OpCall
+from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import Tensor, make_call
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
@@ -54,6 +55,8 @@ class JobGraph:
         constants: values of constant tensors, by tensor name; arrays that numpy lets nobody write.
         variables: the tensors that are variables, or parts of some.
         updates: (tensor that is a variable, its value after the call), in order.
+        hints: how the user wants tensors to lie over several devices, by tensor name. A pass
+            keeps a tensor that has one, or leaves its hint out with it.
     """
 
     name: str
@@ -64,6 +67,7 @@ class JobGraph:
     constants: Mapping[str, Array]
     variables: tuple[VariablePart, ...] = ()
     updates: tuple[tuple[str, Tensor], ...] = ()
+    hints: Mapping[str, SbpHint] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def results(self) -> tuple[tuple[str, Tensor], ...]:
@@ -76,8 +80,13 @@ class JobGraph:
         def wired(results: tuple[tuple[str, Tensor], ...]) -> tuple[tuple[str, Tensor], ...]:
             return tuple((n, Tensor(same.get(t.name, t.name), t.spec)) for n, t in results)
 
+        hints = {name: hint for name, hint in self.hints.items() if name not in same}
         return replace(
-            self, ops=tuple(ops), outputs=wired(self.outputs), updates=wired(self.updates)
+            self,
+            ops=tuple(ops),
+            outputs=wired(self.outputs),
+            updates=wired(self.updates),
+            hints=MappingProxyType(hints),
         )
 
 
@@ -111,6 +120,7 @@ class JobGraphBuilder:
         self._constants: dict[str, Array] = {}
         self._variables: dict[str, VariablePart] = {}  # by tensor name
         self._updates: dict[str, Tensor] = {}
+        self._hints: dict[str, SbpHint] = {}
         self._tensors: dict[str, TensorSpec] = {}
         self._op_names: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -265,7 +275,13 @@ class JobGraphBuilder:
         return known
 
     def end_like(self, graph: JobGraph, known: Mapping[str, Tensor]) -> None:
-        """Return and update what ``graph`` does, as the tensors that ``known`` has for its own."""
+        """Return and update what ``graph`` does, as the tensors that ``known`` has for its own.
+
+        Tensors that it has no more lose their hints.
+        """
+        for name, hint in graph.hints.items():
+            if name in known:
+                self.hint(known[name], hint)
         for result, tensor in graph.outputs:
             self.output(result, known[tensor.name])
         for variable, tensor in graph.updates:
@@ -284,6 +300,26 @@ class JobGraphBuilder:
         self._ops.append(replace(op, inputs=tuple(inputs)))
         return tuple(map(self._define, op.outputs, op.call.outputs))
 
+    def exchange(
+        self,
+        collective: str,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[TensorSpec],
+        attrs: Mapping[str, AttrValue],
+        placement: Placement,
+    ) -> tuple[Tensor, ...]:
+        """Add a collective that the devices of ``placement`` do together; returns its outputs.
+
+        For the compiler, when ops are on one device each: it has one output for each device. See
+        ``headrace.device.COLLECTIVES``.
+        """
+        node = self._fresh(collective, tuple(f"/{index}" for index in range(len(outputs))))
+        specs = tuple(tensor.spec for tensor in inputs)
+        call = OpCall(collective, node, specs, tuple(outputs), Attrs(attrs), len(outputs))
+        made = tuple(f"{node}/{index}" for index in range(len(outputs)))
+        op = JobOp(call, tuple(tensor.name for tensor in inputs), made, placement)
+        return self.adopt(op, op.inputs)
+
     def output(self, name: str, tensor: Tensor) -> None:
         """Return ``tensor`` to the caller under ``name``.
 
@@ -299,6 +335,35 @@ class JobGraphBuilder:
             raise GraphError(f"job {self.name!r} has two results called {name!r}")
         self._outputs[name] = tensor
 
+    def hint(self, tensor: Tensor, hint: SbpHint) -> None:
+        """Let ``tensor`` lie over its devices as ``hint`` says; said twice, it must be the same.
+
+        What an op makes lies so over the devices of that op; what is fed or constant, over the
+        devices of each op that reads it. On one device every hint is met.
+
+        Raises:
+            GraphError: it is no tensor of this graph.
+            SbpError: it lacks an axis that it shall be split along, or shall lie another way
+                already; the message has both places.
+        """
+        if self._tensors.get(tensor.name) != tensor.spec:
+            raise GraphError(f"{tensor.name!r} is no tensor of job {self.name!r}")
+        hint.check(tensor.name, tensor.spec)
+        held = self._variables.get(tensor.name)
+        if held is not None:
+            if not hint.agrees(SbpHint(held.variable.sbp.axes)):
+                raise SbpError(
+                    f"{hint.said_of(tensor.name)}; it is variable {held.variable.name!r}, which "
+                    f"lies as {held.variable.sbp}; say it where the variable is made"
+                )
+            return
+        before = self._hints.setdefault(tensor.name, hint)
+        if not before.agrees(hint):
+            raise SbpError(
+                f"{hint.said_of(tensor.name)}, but before {before.said_of(tensor.name)}; a tensor "
+                "lies one way: apply 'identity' to it for another"
+            )
+
     def finish(self) -> JobGraph:
         """The graph built so far."""
         return JobGraph(
@@ -310,6 +375,7 @@ class JobGraphBuilder:
             MappingProxyType(dict(self._constants)),
             tuple(self._variables.values()),
             tuple(self._updates.items()),
+            MappingProxyType(dict(self._hints)),
         )
 
     def folds(self, call: OpCall, names: Sequence[str | None]) -> bool:

@@ -8,8 +8,11 @@ oracle in ``headrace.testing.reference`` is written apart from them and shares n
 Start with ``function.py``; one file per family, with the stems of ``headrace.ops``.
 """
 
+from headrace.numpy_ops.collective import NUMPY_COLLECTIVES
 from headrace.numpy_ops.function import NumpyFunction
 from headrace.numpy_ops.kernel import NumpyKernel, kernel_entries
 from headrace.numpy_ops.table import FUNCTIONS, evaluate
 
-__all__ = ["FUNCTIONS", "NumpyFunction", "NumpyKernel", "evaluate", "kernel_entries"]
+__all__ = [
+    "FUNCTIONS", "NUMPY_COLLECTIVES", "NumpyFunction", "NumpyKernel", "evaluate", "kernel_entries",
+]  # fmt: skip

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.window import accumulator, taps
 from headrace.op_call import OpCall
-from headrace.ops.conv import conv_window
+from headrace.ops.conv import Conv, ConvTranspose, conv_window
 from headrace.tensor_spec import Array
 
 
@@ -94,4 +95,7 @@ def _column(bias: Array | None, dtype: np.dtype[Any]) -> Array | None:
     return None if bias is None else bias.astype(dtype, copy=False).reshape(-1, 1)
 
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {"conv": _conv, "conv_transpose": _conv_transpose}
+FUNCTIONS: Mapping[str, NumpyFunction] = {
+    "conv": either_format(Conv, _conv),
+    "conv_transpose": either_format(ConvTranspose, _conv_transpose),
+}

@@ -9,9 +9,10 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.numpy_ops.conv import convolve
+from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.integer import exact_float
+from headrace.ops.integer import ConvInteger, exact_float
 from headrace.tensor_spec import Array
 
 
@@ -53,5 +54,5 @@ def _wrapped(sums: Array) -> Array:
 
 FUNCTIONS: Mapping[str, NumpyFunction] = {
     "matmul_integer": _matmul_integer,
-    "conv_integer": _conv_integer,
+    "conv_integer": either_format(ConvInteger, _conv_integer),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from headrace.data_format import CHANNELS_FIRST
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, KernelEntry, Launch, OpCall
 from headrace.numpy_ops.function import NumpyFunction
 from headrace.numpy_ops.table import FUNCTIONS
@@ -57,13 +58,17 @@ class NumpyKernel(Kernel):
 
 
 def kernel_entries(
-    tag: str, kernel: Callable[[OpCall], Kernel] = NumpyKernel
+    tag: str,
+    kernel: Callable[[OpCall], Kernel] = NumpyKernel,
+    data_formats: tuple[str, ...] = (CHANNELS_FIRST,),
 ) -> Iterator[KernelEntry]:
     """One entry for every op that numpy computes, with the lowest priority.
+
+    ``NumpyKernel`` computes every format; say so in ``data_formats`` if ``kernel`` does too.
 
     Example:
         >>> sorted(e.op for e in kernel_entries("hello") if e.op in ("add", "relu"))
         ['add', 'relu']
     """
     for op in FUNCTIONS:
-        yield KernelEntry(tag, op, kernel, priority=-1)
+        yield KernelEntry(tag, op, kernel, priority=-1, data_formats=data_formats)

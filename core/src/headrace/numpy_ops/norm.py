@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import dtype_of
+from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.norm import statistics_dtype
+from headrace.ops.norm import GroupNorm, InstanceNorm, Lrn, statistics_dtype
 from headrace.tensor_spec import Array
 
 
@@ -113,8 +114,8 @@ def _compute_dtype(x: Array) -> np.dtype[Any]:
 
 FUNCTIONS: Mapping[str, NumpyFunction] = {
     "normalization": _normalization,
-    "instance_norm": _instance_norm,
-    "group_norm": _group_norm,
+    "instance_norm": either_format(InstanceNorm, _instance_norm),
+    "group_norm": either_format(GroupNorm, _group_norm),
     "layer_norm": _layer_norm,
-    "lrn": _lrn,
+    "lrn": either_format(Lrn, _lrn),
 }

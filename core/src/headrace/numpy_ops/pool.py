@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headrace.dtypes import dtype_of
+from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.window import accumulator, taps
 from headrace.op_call import OpCall
-from headrace.ops.pool import pool_window, spatial_indices, tap_counts
+from headrace.ops.pool import AvgPool, MaxPool, pool_window, spatial_indices, tap_counts
 from headrace.tensor_spec import Array
 
 
@@ -51,4 +52,7 @@ def _avg_pool(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Ar
     y[...] = total / np.maximum(tap_counts(call), 1).astype(total.dtype)
 
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {"max_pool": _max_pool, "avg_pool": _avg_pool}
+FUNCTIONS: Mapping[str, NumpyFunction] = {
+    "max_pool": either_format(MaxPool, _max_pool),
+    "avg_pool": either_format(AvgPool, _avg_pool),
+}

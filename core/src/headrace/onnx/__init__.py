@@ -11,13 +11,6 @@ before its size was checked against ``limits.py``; whatever is wrong with a mode
 names the file, the node and the reason.
 """
 
-try:
-    import onnx as _onnx  # noqa: F401
-except ImportError as _error:
-    raise ImportError(
-        "headrace.onnx needs the package onnx: pip install 'headrace[onnx]'"
-    ) from _error
-
 from headrace.onnx.model import Model, load
 from headrace.onnx.signature import TensorInfo
 

@@ -11,40 +11,67 @@ from __future__ import annotations
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
 
 import numpy as np
-from onnx import TensorProto
 
 from headrace.errors import InvalidModelError
 from headrace.onnx.text import quote
 from headrace.tensor_spec import Array
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
 
 _NUMBER = re.compile(r"[0-9]{1,19}\Z")
 # No blocking on pipes, no following of a link put there after it was checked. 0 where absent.
 _FLAGS = os.O_RDONLY | sum(getattr(os, f"O_{f}", 0) for f in ("BINARY", "NOFOLLOW", "NONBLOCK"))
 
 
-def read(tensor: TensorProto, nbytes: int, where: str, folder: Path | None) -> Array:
-    """Read the ``nbytes`` bytes that ``tensor`` takes; nothing is allocated before they exist.
+@dataclass(frozen=True, slots=True)
+class ExternalRange:
+    """A part of a file beside the model.
+
+    Attributes:
+        location: as the model names the file.
+        offset, nbytes: the part.
+    """
+
+    location: str
+    offset: int
+    nbytes: int
+
+
+def range_of(tensor: TensorProto, nbytes: int, where: str) -> ExternalRange:
+    """Where the ``nbytes`` bytes that ``tensor`` takes are said to be.
 
     Keys other than location, offset and length mean nothing here and are skipped.
 
     Raises:
-        InvalidModelError: the model has no folder, or the description or the file is not right.
+        InvalidModelError: the description is not right.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
+    offset = _number(entries, "offset", 0, where)
+    length = _number(entries, "length", nbytes, where)
+    if length != nbytes:
+        raise InvalidModelError(f"{where}: takes {nbytes} bytes; its external length is {length}")
+    return ExternalRange(entries.get("location", ""), offset, nbytes)
+
+
+def read(wanted: ExternalRange, where: str, folder: Path | None) -> Array:
+    """Read a part of a file beside the model; nothing is allocated before its bytes exist.
+
+    Raises:
+        InvalidModelError: the model has no folder, or the file is not right.
+    """
+    location, offset, length = wanted.location, wanted.offset, wanted.nbytes
     if folder is None:
         raise InvalidModelError(
             f"{where}: is in the external file {quote(location)}, and a model given as bytes has "
             "no folder to look in; load it by its path"
         )
     path = _path(folder, location, where)
-    offset = _number(entries, "offset", 0, where)
-    length = _number(entries, "length", nbytes, where)
-    if length != nbytes:
-        raise InvalidModelError(f"{where}: takes {nbytes} bytes; its external length is {length}")
     try:
         with os.fdopen(os.open(path, _FLAGS), "rb") as file:
             status = os.fstat(file.fileno())

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import SessionError
-from headrace.frontend.collector import collector_rests
-from headrace.frontend.compiled_job import CompiledJob
-from headrace.onnx.read import ModelFile
-from headrace.onnx.specialise import JobKey, job_key, specialise
-from headrace.placement import Placement
-from headrace.registry import BackendRegistry
+from headrace.frontend.ready_job import ReadyJob
+from headrace.onnx.make_job import JobMaker
 from headrace.runtime.bus import new_lock
 from headrace.tensor_spec import Array, TensorSpec
+
+JobKey = tuple[tuple[tuple[str, TensorSpec], ...], tuple[tuple[str, bytes], ...]]
+"""What a job is made for: specs of what is fed, and values of the inputs that are part of it."""
+
+
+def job_key(
+    specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], fixed: tuple[str, ...]
+) -> JobKey:
+    """The key of the job that serves ``arrays`` when the inputs ``fixed`` are part of it."""
+    values = tuple((name, arrays[name].tobytes()) for name in fixed if name in arrays)
+    return tuple(specs.items()), values
 
 
 class LeasedJob:
@@ -25,7 +31,7 @@ class LeasedJob:
         fixed: inputs of the model that are part of the job and are not fed to it.
     """
 
-    def __init__(self, job: CompiledJob, fixed: tuple[str, ...], cache: JobCache) -> None:
+    def __init__(self, job: ReadyJob, fixed: tuple[str, ...], cache: JobCache) -> None:
         self.job = job
         self.fixed = fixed
         self.users = 0
@@ -46,21 +52,9 @@ class JobCache:
     for it instead of compiling it twice. It is not held while jobs run.
     """
 
-    def __init__(
-        self,
-        file: ModelFile,
-        placement: Placement,
-        registry: BackendRegistry,
-        size: int,
-        fallback: str | None,
-        memory: MemoryOptions,
-    ) -> None:
-        self._file = file
-        self._placement = placement
-        self._registry = registry
+    def __init__(self, maker: JobMaker, size: int) -> None:
+        self._maker = maker
         self._size = size
-        self._fallback = fallback
-        self._memory = memory
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._fixed: tuple[str, ...] = ()
@@ -99,24 +93,24 @@ class JobCache:
 
     def _find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
         if self._closed:
-            raise SessionError(f"{self._file.name}: the model was closed")
+            raise SessionError(f"{self._maker.name}: the model was closed")
         key = job_key(specs, arrays, self._fixed)
         if key not in self._jobs:
             key = self._make(specs, arrays)
         self._jobs.move_to_end(key)
         return self._jobs[key]
 
-    @collector_rests()
     def _make(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> JobKey:
-        made = specialise(self._file, self._placement, specs, arrays, self._fixed, self._registry)
+        job, fixed = self._maker.make(specs, arrays, self._fixed, self._make_room)
         # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
-        self._fixed += tuple(name for name in made.fixed if name not in self._fixed)
-        # Room first: the old job and the new one may not fit into memory together.
-        self._drop_down_to(self._size - 1)
-        job = CompiledJob(made.graph, self._registry, self._fallback, self._memory)
+        self._fixed += tuple(name for name in fixed if name not in self._fixed)
         key = job_key(specs, arrays, self._fixed)
-        self._jobs[key] = LeasedJob(job, made.fixed, self)
+        self._jobs[key] = LeasedJob(job, fixed, self)
         return key
+
+    def _make_room(self) -> None:
+        """Drop a job before there is one too many: both may not fit into memory together."""
+        self._drop_down_to(self._size - 1)
 
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:

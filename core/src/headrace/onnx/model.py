@@ -1,40 +1,44 @@
-"""``load`` and ``Model``: a model file that runs on a device."""
+"""``load`` and ``Model``: a model file that runs on a device.
+
+A model whose plans were kept by an earlier process runs without the compiler and without a look
+into the file. Functions that need the compiler, or the package onnx, import them when they are
+called: that takes longer than all the rest.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from onnx import ModelProto
-
-from headrace.compiler.decision import PassRun
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError
 from headrace.frontend.default_device import default_device
-from headrace.frontend.explain import explain_graph
 from headrace.frontend.memory_options import memory_options_of
-from headrace.frontend.save_plan import save_plan
-from headrace.frontend.stages import Stage, stages_of
-from headrace.graph import JobGraph
+from headrace.frontend.plan_cache import plan_store
 from headrace.onnx import limits
-from headrace.onnx.explain import ExplainedModel, explain_nodes
 from headrace.onnx.jobs import JobCache
-from headrace.onnx.read import ModelFile, read_model
-from headrace.onnx.signature import (
-    check_array,
-    check_names,
-    check_spec,
-    inputs_of,
-    outputs_of,
-)
-from headrace.onnx.specialise import specialise
-from headrace.onnx.support import check_support
+from headrace.onnx.kept import KeptPlans
+from headrace.onnx.lazy import LazyFile
+from headrace.onnx.make_job import JobMaker
+from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
+from headrace.onnx.source import read_bytes
 from headrace.onnx.text import quote
 from headrace.placement import Placement
 from headrace.plan import Plan
+from headrace.plan.saved import PassRun
 from headrace.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from headrace.frontend.stages import Stage
+    from headrace.frontend.trace import Trace
+    from headrace.graph import JobGraph
+    from headrace.onnx.explain import ExplainedModel
+    from headrace.onnx.specialise import SpecialisedJob
 
 
 class Model:
@@ -52,23 +56,25 @@ class Model:
 
     def __init__(
         self,
-        file: ModelFile,
+        file: LazyFile,
+        inputs: tuple[TensorInfo, ...],
+        outputs: tuple[TensorInfo, ...],
         placement: Placement,
         registry: BackendRegistry,
-        jobs: int,
-        fallback: str | None = None,
-        memory: MemoryOptions | None = None,
+        jobs: JobCache,
+        fallback: str | None,
+        memory: MemoryOptions,
     ) -> None:
         self.name = file.name
         self.device = f"{placement.tag}:{placement.devices[0][1]}"
-        self.inputs = inputs_of(file)
-        self.outputs = outputs_of(file)
+        self.inputs = inputs
+        self.outputs = outputs
         self._file = file
         self._placement = placement
         self._registry = registry
+        self._jobs = jobs
         self._fallback = fallback
-        self._memory = memory or memory_options_of()
-        self._jobs = JobCache(file, placement, registry, jobs, fallback, self._memory)
+        self._memory = memory
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once.
@@ -134,8 +140,10 @@ class Model:
             UnsupportedError, DeviceError: it cannot be compiled.
             PlanError: the file cannot be written.
         """
+        from headrace.frontend.save_plan import save_plan
+
         specs, arrays = self._specs(feeds)
-        made = specialise(self._file, self._placement, specs, arrays, ops=self._registry)
+        made = self._specialised(specs, arrays)
         fixed = {name: arrays[name] for name in made.fixed}
         save_plan(path, made.graph, self._registry, self._fallback, fixed, self._memory)
 
@@ -148,8 +156,11 @@ class Model:
         Raises:
             InputError, ModelError: as ``run``. What the device cannot run is in the answer.
         """
+        from headrace.frontend.explain import explain_graph
+        from headrace.onnx.explain import explain_nodes
+
         job = explain_graph(self._graph(feeds), self._registry, self._fallback, self._memory)
-        return explain_nodes(self._file, self.device, job)
+        return explain_nodes(self._file.parsed(), self.device, job)
 
     def stages_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[Stage, ...]:
         """What each stage of compiling the model for these inputs makes. No device is opened.
@@ -160,11 +171,74 @@ class Model:
         Raises:
             InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
         """
+        from headrace.frontend.stages import stages_of
+
         return stages_of(self._graph(feeds), self._registry, self._fallback, self._memory)
 
-    def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
+    def plan_page(self, feeds: Mapping[str, TensorSpec | Array]) -> str:
+        """The plan for these inputs as one HTML document: ops, streams, memory.
+
+        It needs no network and no other file. No device is opened; equal models and inputs give
+        equal texts.
+
+        Args:
+            feeds: as for ``plan_for``.
+
+        Raises:
+            InputError, ModelError, DeviceError, UnsupportedError: as compiling it for ``run``.
+
+        Example:
+            ``Path("plan.html").write_text(model.plan_page({"x": array}), "utf-8")``
+        """
+        from headrace.frontend.plan_page import plan_page
+
+        return plan_page(self._graph(feeds), self._registry, self._fallback, self._memory)
+
+    def trace(
+        self,
+        feeds: Mapping[str, Array],
+        calls: int = 1,
+        *,
+        after_each: Callable[[], object] = lambda: None,
+    ) -> Trace:
+        """Run the model once to warm up, then record when each task of ``calls`` runs was done.
+
+        Args:
+            feeds: as for ``run``; fed in every call.
+            calls: how many are recorded.
+            after_each: called when a run is over.
+
+        Raises:
+            InputError, ModelError, RunError, DeviceError, UnsupportedError: as ``run``.
+
+        Example:
+            ``model.trace({"x": array}, calls=10).save(Path("timeline.json"))``
+        """
+        from headrace.frontend.trace import trace_job
+
         specs, arrays = self._specs(feeds)
-        return specialise(self._file, self._placement, specs, arrays, ops=self._registry).graph
+        made = self._specialised(specs, arrays)
+        fed = {name: array for name, array in arrays.items() if name not in made.fixed}
+        return trace_job(
+            made.graph,
+            self._registry,
+            fed,
+            calls,
+            fallback=self._fallback,
+            memory=self._memory,
+            after_each=after_each,
+        )
+
+    def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
+        return self._specialised(*self._specs(feeds)).graph
+
+    def _specialised(
+        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
+    ) -> SpecialisedJob:
+        from headrace.onnx.specialise import specialise
+
+        file = self._file.parsed()
+        return specialise(file, self._placement, specs, arrays, ops=self._registry)
 
     def _specs(
         self, feeds: Mapping[str, TensorSpec | Array]
@@ -212,6 +286,7 @@ def load(
     fallback: str | None = None,
     enable_inplace: bool | None = None,
     enable_reuse_mem: bool | None = None,
+    plan_cache: bool = True,
 ) -> Model:
     """Load an ONNX model onto a device.
 
@@ -224,6 +299,8 @@ def load(
         fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
             None means what ``HEADRACE_FALLBACK`` says, else ``error``.
         enable_inplace, enable_reuse_mem: as in ``FunctionConfig``.
+        plan_cache: keep plans of a model that is given by its path, for the next process that loads
+            it, and use those that were kept; ``HEADRACE_PLAN_CACHE=0`` does neither.
 
     Raises:
         InvalidModelError: it is not a model, is damaged, or contradicts itself.
@@ -240,7 +317,23 @@ def load(
     placement = default_device() if device is None else Placement.of_device(device)
     registry = registry or default_registry()
     registry.check_index(placement.tag, placement.devices[0][1])
-    file = read_model(source, {record.tag for record in registry.records()})
-    check_support(file, registry)
+    given = read_bytes(source)
+    store = plan_store() if plan_cache else None
     memory = memory_options_of(enable_inplace, enable_reuse_mem)
-    return Model(file, placement, registry, jobs, fallback, memory)
+    kept = KeptPlans.of(given, placement, registry, fallback, memory, store)
+    file = LazyFile(given, registry)
+    if kept is not None and kept.inputs is not None and kept.outputs is not None:
+        inputs, outputs = kept.inputs, kept.outputs
+    else:
+        inputs, outputs = _declared(file)
+        if kept is not None:
+            kept.keep_model(file.parsed(), inputs, outputs)
+    jobs_kept = JobCache(JobMaker(file, placement, registry, fallback, memory, kept), jobs)
+    return Model(file, inputs, outputs, placement, registry, jobs_kept, fallback, memory)
+
+
+def _declared(file: LazyFile) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+    parsed = file.parsed()
+    from headrace.onnx.declared import inputs_of, outputs_of
+
+    return inputs_of(parsed), outputs_of(parsed)

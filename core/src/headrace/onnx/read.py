@@ -7,25 +7,26 @@ the file, the place in it and the reason.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
+from headrace.onnx.external import ExternalRange
 from headrace.onnx.graphs import check_graph
+from headrace.onnx.source import ModelBytes, read_bytes
 from headrace.onnx.text import quote
 from headrace.onnx.utf8 import check_text
 from headrace.tensor_spec import Array
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto
-"""What a model can be loaded from."""
+if TYPE_CHECKING:
+    from headrace.onnx.source import Source
 
 # How files begin that are often found where a model should be.
 _LOOKS = (
@@ -36,6 +37,10 @@ _LOOKS = (
     (b"{", "JSON text"),
     (b"\x89HDF", "an HDF5 file; export it as ONNX first"),
 )
+
+
+_EXTERNAL = b"\x0a\x08location"
+"""How the description of external data has the name of its file in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +54,8 @@ class ModelFile:
         opsets: version of the operator set of each domain; the default domain is "".
         functions: the functions that the model brings.
         weights: its initializers.
+        externals: what was read of files beside the model; None when a part of them is read later,
+            with a node.
     """
 
     name: str
@@ -57,14 +64,23 @@ class ModelFile:
     opsets: Mapping[str, int]
     functions: Functions
     weights: Mapping[str, Array]
+    externals: tuple[ExternalRange, ...] | None = ()
 
 
 def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
-    """Read and check a model.
+    """``parse_model`` of ``read_bytes``.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError, ResourceLimitError: as these.
+    """
+    return parse_model(read_bytes(source), plugins)
+
+
+def parse_model(given: ModelBytes, plugins: Collection[str] = ()) -> ModelFile:
+    """Check a model.
 
     Args:
-        source: path, bytes, or a ``ModelProto``, which is copied. External data is looked for in
-            the folder of the path only.
+        given: what was read. External data is looked for in the folder of its path only.
         plugins: tags of installed backends, which are the domains of their own ops.
 
     Raises:
@@ -72,9 +88,8 @@ def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
         UnsupportedModelError: its versions, domains or dtypes are not known here.
         ResourceLimitError: it is larger than a stated limit; nothing of it was kept.
     """
-    name, folder, data = _bytes_of(source)
-    model = _parse(data, name)
-    del data
+    name, folder = given.name, given.folder
+    model = _parse(given.data, name)
     check_text(model, name)
     _check_versions(model, name)
     opsets = opsets_of(model.opset_import, name)
@@ -83,53 +98,16 @@ def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
     if not model.graph.output:
         raise InvalidModelError(f"{name}: the model has no outputs")
     check_graph(model.graph, name)
+    externals = _external_ranges(model.graph, name)
     weights = _take_weights(model.graph, name, folder)
     # A message frees the memory of its fields only as a whole.
-    model = ModelProto.FromString(model.SerializeToString())
+    rest = model.SerializeToString()
+    model = ModelProto.FromString(rest)
+    if _EXTERNAL in rest:
+        externals = None
     functions = collect_functions(model.functions, name, plugins)
     check_domains(model.graph.node, opsets, functions, name, plugins)
-    return ModelFile(name, folder, model.graph, opsets, functions, weights)
-
-
-def _bytes_of(source: Source) -> tuple[str, Path | None, bytes]:
-    if isinstance(source, ModelProto):
-        try:
-            return "model", None, source.SerializeToString()
-        except (EncodeError, ValueError) as error:
-            raise InvalidModelError(f"model: cannot be copied: {error}") from error
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
-        _check_size(len(data), "model")
-        return "model", None, data
-    if not isinstance(source, (str, os.PathLike)):
-        raise InvalidModelError(
-            f"a model is given by path, bytes or ModelProto, not as {type(source).__name__}"
-        )
-    path = Path(source)
-    try:
-        # Looked at before it is opened: opening a pipe would wait for its other end.
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InvalidModelError(f"{path}: is no plain file")
-        _check_size(status.st_size, path.name)
-        with path.open("rb") as file:
-            # Room is made for as many bytes as are asked for, not for as many as there are.
-            data = file.read(status.st_size + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidModelError(f"{path}: cannot be read: {reason}") from error
-    _check_size(len(data), path.name)
-    # A file name may hold bytes that are no text; the model's name goes into plans and messages.
-    name = path.name.encode("utf-8", "backslashreplace").decode("utf-8")
-    return name, path.parent, data
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > limits.FILE_BYTES:
-        raise ResourceLimitError(
-            f"{name}: has {size} bytes; a model file may have {limits.FILE_BYTES}. Larger models "
-            "keep their weights in external data"
-        )
+    return ModelFile(name, folder, model.graph, opsets, functions, weights, externals)
 
 
 def _parse(data: bytes, name: str) -> ModelProto:
@@ -159,6 +137,16 @@ def _check_versions(model: ModelProto, name: str) -> None:
         )
     if not model.opset_import:
         raise InvalidModelError(f"{name}: does not say which operator set it is written for")
+
+
+def _external_ranges(graph: GraphProto, name: str) -> tuple[ExternalRange, ...] | None:
+    """The parts of other files that initializers are in; None when a sparse one may be in some."""
+    ranges = [
+        tensors.external_range(t, f"{name}: initializer {quote(t.name)}") for t in graph.initializer
+    ]
+    if any(_EXTERNAL in sparse.SerializeToString() for sparse in graph.sparse_initializer):
+        return None
+    return tuple(part for part in ranges if part is not None)
 
 
 def _take_weights(graph: GraphProto, name: str, folder: Path | None) -> dict[str, Array]:

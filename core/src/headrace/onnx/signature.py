@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TypeProto, ValueInfoProto
 
 from headrace.dtypes import DType
-from headrace.errors import DTypeError, InputError, InvalidModelError, UnsupportedModelError
-from headrace.onnx.read import ModelFile
-from headrace.onnx.tensors import dtype_from_onnx
+from headrace.errors import DTypeError, InputError
 from headrace.onnx.text import quote, quote_all
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -40,37 +37,6 @@ class TensorInfo:
         if self.shape is None:
             return f"{self.dtype or '?'}[...]"
         return f"{self.dtype or '?'}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"
-
-
-def inputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
-    """What the model takes: its required inputs, then those that it has a value for.
-
-    Old files list all their weights as inputs; these are optional.
-
-    Raises:
-        InvalidModelError: the type of an input is not given.
-        UnsupportedModelError: an input is no tensor, or of a dtype that headrace lacks.
-    """
-    infos = [
-        _info(value, f"{file.name}: input {quote(value.name)}", value.name in file.weights)
-        for value in file.graph.input
-    ]
-    for info in infos:
-        if info.dtype is None:
-            raise InvalidModelError(f"{file.name}: input {quote(info.name)} has no data type")
-    return tuple(sorted(infos, key=lambda info: info.optional))
-
-
-def outputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
-    """What the model gives, in its order.
-
-    Raises:
-        UnsupportedModelError: an output is no tensor, or of a dtype that headrace lacks.
-    """
-    return tuple(
-        _info(value, f"{file.name}: output {quote(value.name)}", False)
-        for value in file.graph.output
-    )
 
 
 def check_names(
@@ -147,29 +113,3 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
 
 def _where(info: TensorInfo, model: str) -> str:
     return f"{model}: input {quote(info.name)}"
-
-
-def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
-    kind = value.type.WhichOneof("value")
-    if kind is None:
-        return TensorInfo(value.name, None, None, optional)
-    if kind != "tensor_type":
-        raise UnsupportedModelError(
-            f"{where}: is a {kind.removesuffix('_type')}; headrace has tensors only"
-        )
-    tensor = value.type.tensor_type
-    dtype = dtype_from_onnx(tensor.elem_type, where) if tensor.elem_type else None
-    shape = _shape(tensor, where) if tensor.HasField("shape") else None
-    return TensorInfo(value.name, dtype, shape, optional)
-
-
-def _shape(tensor: TypeProto.Tensor, where: str) -> Shape:
-    dims: list[int | str | None] = []
-    for dim in tensor.shape.dim:
-        if not dim.HasField("dim_value"):
-            dims.append(dim.dim_param or None)
-        elif dim.dim_value < -1:
-            raise InvalidModelError(f"{where}: dimension {dim.dim_value} is negative")
-        else:  # some exporters write -1 for a dimension that may be any
-            dims.append(None if dim.dim_value == -1 else dim.dim_value)
-    return tuple(dims)

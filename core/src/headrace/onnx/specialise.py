@@ -22,9 +22,6 @@ from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
-JobKey = tuple[tuple[tuple[str, TensorSpec], ...], tuple[tuple[str, bytes], ...]]
-"""What a job is made for: specs of what is fed, and values of the inputs that are part of it."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpecialisedJob:
@@ -32,14 +29,6 @@ class SpecialisedJob:
 
     graph: JobGraph
     fixed: tuple[str, ...]
-
-
-def job_key(
-    specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], fixed: tuple[str, ...]
-) -> JobKey:
-    """The key of the job that serves ``arrays`` when the inputs ``fixed`` are part of it."""
-    values = tuple((name, arrays[name].tobytes()) for name in fixed if name in arrays)
-    return tuple(specs.items()), values
 
 
 def specialise(

@@ -90,6 +90,18 @@ def nbytes_of(tensor: TensorProto, where: str) -> int:
     return _count(tensor.dims, where) * dtype_from_onnx(tensor.data_type, where).itemsize
 
 
+def external_range(tensor: TensorProto, where: str) -> external.ExternalRange | None:
+    """Where the elements of ``tensor`` are, if that is in another file.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``to_array``.
+    """
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return None
+    dtype = dtype_from_onnx(tensor.data_type, where)
+    return external.range_of(tensor, _packed_bytes(_count(tensor.dims, where), dtype), where)
+
+
 def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the file's bytes.
 
@@ -110,8 +122,8 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
-        needed = _packed_bytes(count, dtype)
-        flat = _from_bytes(external.read(tensor, needed, where, folder), dtype, count)
+        part = external.range_of(tensor, _packed_bytes(count, dtype), where)
+        flat = _from_bytes(external.read(part, where, folder), dtype, count)
     elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")

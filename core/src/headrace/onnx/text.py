@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from onnx import NodeProto
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 _LONGEST = 96
 

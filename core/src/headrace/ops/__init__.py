@@ -23,14 +23,15 @@ from headrace.ops.schema import (
     Input,
     Op,
     Output,
+    Reordered,
     SbpSignature,
     Tensor,
     make_call,
 )
 
 __all__ = [
-    "OPS", "REQUIRED", "Attr", "GraphBuilder", "Input", "Op", "Output", "SbpSignature", "Tensor",
-    "get_op", "make_call",
+    "OPS", "REQUIRED", "Attr", "GraphBuilder", "Input", "Op", "Output", "Reordered",
+    "SbpSignature", "Tensor", "get_op", "make_call",
 ]  # fmt: skip
 
 OPS: Mapping[str, type[Op]] = MappingProxyType(

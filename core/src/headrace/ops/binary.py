@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.data_format import Order
 from headrace.dtypes import NUMBERS
 from headrace.op_call import OpCall
-from headrace.ops.elementwise import Elementwise, partial, split_everywhere
+from headrace.ops.elementwise import Elementwise, along_axis, partial, split_everywhere
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Broadcast, Sbp, Split
 from headrace.tensor_spec import TensorSpec
@@ -163,6 +164,10 @@ class BiasAdd(Op):
             bias: Sbp = Split(0) if axis == channel else Broadcast()
             signatures.append(SbpSignature((Split(axis), bias), (Split(axis),)))
         return tuple(signatures) + partial("sum", (0, 1), count=2)
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        return along_axis(call, order)
 
     @classmethod
     def decompose(

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
+from headrace.ops.data_format import Imaged, channel_axis, first_shape, own_shape
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
 from headrace.ops.shapes import addressable
@@ -25,15 +26,17 @@ from headrace.tensor_spec import TensorSpec
 _INPUTS = (Input("x", FLOATS), Input("weight", FLOATS), Input("bias", FLOATS, optional=True))
 
 
-class Conv(Op):
+class Conv(Imaged):
     """Convolution: ``y[n, m] = bias[m] + sum over c, taps of weight[m, c, tap] * x[n, c, tap]``.
 
-    x ``[n, c, *spatial]``, weight ``[m, c / groups, *kernel]``, bias ``[m]``. Padding reads as 0.
-    Group ``g`` of the output channels reads group ``g`` of the input channels. 16-bit floats are
-    accumulated in float32.
+    x ``[n, c, *spatial]``, weight ``[m, c / groups, *kernel]``, bias ``[m]``; channels last,
+    x ``[n, *spatial, c]``, weight ``[m, *kernel, c / groups]``. Padding reads as 0. Group ``g`` of
+    the output channels reads group ``g`` of the input channels. 16-bit floats are accumulated in
+    float32.
     """
 
     name = "conv"
+    images = (0, 1)
     inputs: ClassVar[tuple[Input, ...]] = _INPUTS
     attrs = (*WINDOW_ATTRS, Attr("groups", "int", 1))
 
@@ -41,26 +44,27 @@ class Conv(Op):
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         spatial = spatial_shape(call)
         x, weight = call.input(0), call.input(1)
-        groups = _groups(call)
-        out_channels, group_channels = weight.shape[:2]
-        if group_channels * groups != x.shape[1]:
+        groups, channels = _groups(call), x.shape[channel_axis(call)]
+        out_channels, group_channels = first_shape(call, weight.shape)[:2]
+        if group_channels * groups != channels:
             fail(
                 call,
-                f"x has {x.shape[1]} channels but weight {weight} with groups={groups} reads "
+                f"x has {channels} channels but weight {weight} with groups={groups} reads "
                 f"{group_channels * groups}",
             )
         if out_channels % groups:
             fail(call, f"groups={groups} does not divide the {out_channels} channels of {weight}")
         _check_bias(call, out_channels)
         windows = slide(call, conv_window(call), spatial)
-        return (addressable(call, x.with_shape((x.shape[0], out_channels, *windows))),)
+        made = own_shape(call, (x.shape[0], out_channels, *windows))
+        return (addressable(call, x.with_shape(made)),)
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return _signatures(call, weight_out=0, weight_in=1)
+        return _signatures(call, weight_out=0, weight_in=channel_axis(call))
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         """A matrix product for each image and group, over what the taps read."""
@@ -83,15 +87,17 @@ class Conv(Op):
         return f.give(result)
 
 
-class ConvTranspose(Op):
+class ConvTranspose(Imaged):
     """Transposed convolution: the adjoint of ``conv`` on its input, with its own bias.
 
-    x ``[n, c, *spatial]``, weight ``[c, m / groups, *kernel]``, bias ``[m]``. On each axis the
+    x ``[n, c, *spatial]``, weight ``[c, m / groups, *kernel]``, bias ``[m]``; channels last,
+    x ``[n, *spatial, c]``, weight ``[c, *kernel, m / groups]``. On each axis the
     result has ``(in - 1) * stride + (kernel - 1) * dilation + 1 + output_padding - pads`` elements:
     ``pads`` crops it, ``output_padding`` lengthens its end.
     """
 
     name = "conv_transpose"
+    images = (0, 1)
     inputs = _INPUTS
     attrs = (*WINDOW_ATTRS, Attr("output_padding", "ints", ()), Attr("groups", "int", 1))
 
@@ -99,12 +105,12 @@ class ConvTranspose(Op):
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         spatial = spatial_shape(call)
         x, weight = call.input(0), call.input(1)
-        groups = _groups(call)
-        if weight.shape[0] != x.shape[1]:
-            fail(call, f"x has {x.shape[1]} channels but weight {weight} reads {weight.shape[0]}")
-        if x.shape[1] % groups:
-            fail(call, f"groups={groups} does not divide the {x.shape[1]} channels of x")
-        out_channels = weight.shape[1] * groups
+        groups, channels = _groups(call), x.shape[channel_axis(call)]
+        if weight.shape[0] != channels:
+            fail(call, f"x has {channels} channels but weight {weight} reads {weight.shape[0]}")
+        if channels % groups:
+            fail(call, f"groups={groups} does not divide the {channels} channels of x")
+        out_channels = weight.shape[channel_axis(call)] * groups
         _check_bias(call, out_channels)
         window = conv_window(call)
         extra = call.ints_attr("output_padding") or (0,) * len(spatial)
@@ -120,14 +126,15 @@ class ConvTranspose(Op):
         )
         if any(size < 1 for size in out):
             fail(call, f"pads {call.ints_attr('pads')} leave nothing of the result: {out}")
-        return (addressable(call, x.with_shape((x.shape[0], out_channels, *out))),)
+        made = own_shape(call, (x.shape[0], out_channels, *out))
+        return (addressable(call, x.with_shape(made)),)
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return _signatures(call, weight_out=1, weight_in=0)
+        return _signatures(call, weight_out=channel_axis(call), weight_in=0)
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         """A convolution of x with zeros between its elements and the weight turned around."""
@@ -142,7 +149,7 @@ class ConvTranspose(Op):
 
 def conv_window(call: OpCall) -> Window:
     """The window of a ``conv`` or ``conv_transpose``; its taps are those of the weight."""
-    return window_of(call, call.input(1).shape[2:])
+    return window_of(call, first_shape(call, call.input(1).shape)[2:])
 
 
 def _spread(f: Formula, x: Tensor, window: Window, out: tuple[int, ...]) -> Tensor:
@@ -196,16 +203,18 @@ def _check_bias(call: OpCall, channels: int) -> None:
 
 
 def _signatures(call: OpCall, weight_out: int, weight_in: int) -> tuple[SbpSignature, ...]:
-    whole, (n, channels) = Broadcast(), call.input(0).shape[:2]
+    """``weight_out`` and ``weight_in`` are axes of the weight: 0, or that of its channels."""
+    whole, channel = Broadcast(), channel_axis(call)
+    n, channels = call.input(0).shape[0], call.input(0).shape[channel]
     result = []
     if n > 1:
         result.append(SbpSignature((Split(0), whole, whole), (Split(0),)))
     if call.int_attr("groups") > 1:
         return tuple(result)  # a split of channels need not fall between two groups
     if call.input(1).shape[weight_out] > 1:
-        result.append(SbpSignature((whole, Split(weight_out), Split(0)), (Split(1),)))
+        result.append(SbpSignature((whole, Split(weight_out), Split(0)), (Split(channel),)))
     if channels > 1:
-        inputs = (Split(1), Split(weight_in), PartialSum())
+        inputs = (Split(channel), Split(weight_in), PartialSum())
         result.append(SbpSignature(inputs, (PartialSum(),)))
     return tuple(result)
 

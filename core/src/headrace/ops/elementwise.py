@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.data_format import Order
 from headrace.dtypes import DType
 from headrace.op_call import OpCall
-from headrace.ops.schema import Op, SbpSignature
+from headrace.ops.schema import Op, Reordered, SbpSignature
 from headrace.ops.shapes import broadcast
 from headrace.sbp import Broadcast, PartialSum, Sbp, Split
 from headrace.tensor_spec import TensorSpec
@@ -32,6 +33,12 @@ class Elementwise(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return split_everywhere(call)
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        # One element is stretched along every axis, wherever it stands.
+        given = [None if spec is None or spec.elements == 1 else order for spec in call.inputs]
+        return Reordered(call.attrs, tuple(given), (order,))
 
 
 def split_everywhere(call: OpCall) -> tuple[SbpSignature, ...]:
@@ -79,3 +86,13 @@ def partial(reduction: str, *layouts: tuple[int, ...], count: int) -> tuple[SbpS
         SbpSignature(tuple(part if i in layout else Broadcast() for i in range(count)), (part,))
         for layout in layouts
     )
+
+
+def along_axis(call: OpCall, order: Order) -> Reordered:
+    """``reordered`` of an op whose first input has an ``axis``, and whose others stay as they are.
+
+    Outputs have the axes of the first input.
+    """
+    axis = order.index(call.int_attr("axis") % len(order))
+    given = (order, *(None,) * (len(call.inputs) - 1))
+    return Reordered({**call.attrs, "axis": axis}, given, (order,) * len(call.outputs))

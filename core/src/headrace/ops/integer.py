@@ -103,7 +103,7 @@ class ConvInteger(Conv):
         )
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         f = Formula(call, builder, exact_float(math.prod(call.input(1).shape[1:])))

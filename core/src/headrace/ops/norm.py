@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.data_format import Order
 from headrace.dtypes import FLOATS, DType, bfloat16, float16, float32
 from headrace.op_call import OpCall
+from headrace.ops.data_format import DATA_FORMAT, Imaged, channel_axis, is_last
+from headrace.ops.elementwise import along_axis
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
+from headrace.ops.schema import (
+    Attr,
+    GraphBuilder,
+    Input,
+    Op,
+    Output,
+    Reordered,
+    SbpSignature,
+    Tensor,
+    fail,
+)
 from headrace.ops.shapes import broadcast, normal_axis
 from headrace.ops.standardize import decompose_groups, deviation, standardize
 from headrace.sbp import Broadcast, Split
@@ -55,6 +68,10 @@ class Normalization(Op):
         )
 
     @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        return along_axis(call, order)
+
+    @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
@@ -72,7 +89,7 @@ class Normalization(Op):
         return f.give(f.op("add", f.op("multiply", centred, factor), beta))
 
 
-class InstanceNorm(Op):
+class InstanceNorm(Imaged):
     """Each channel of each image by its own mean and variance over space, then gamma and beta.
 
     x ``[n, c, *spatial]``, gamma and beta ``[c]``.
@@ -80,7 +97,7 @@ class InstanceNorm(Op):
 
     name = "instance_norm"
     inputs = (Input("x", FLOATS), Input("gamma", FLOATS), Input("beta", FLOATS))
-    attrs = (_EPSILON,)
+    attrs = (_EPSILON, DATA_FORMAT)
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
@@ -90,20 +107,19 @@ class InstanceNorm(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return tuple(
-            SbpSignature(
-                (Split(axis), *((Split(0) if axis == 1 else Broadcast(),) * 2)), (Split(axis),)
-            )
-            for axis in _splittable(call, 2)
+            SbpSignature((Split(axis), *((Split(0) if axis else Broadcast(),) * 2)), (Split(axis),))
+            for axis in (0, channel_axis(call))
+            if call.input(0).shape[axis] > 1
         )
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         return decompose_groups(call, inputs, builder, call.input(0).shape[1])
 
 
-class GroupNorm(Op):
+class GroupNorm(Imaged):
     """Each of ``groups`` equal runs of channels of each image by its mean and variance.
 
     x ``[n, c, *spatial]``, gamma and beta ``[c]``; they scale and shift each channel.
@@ -111,7 +127,7 @@ class GroupNorm(Op):
 
     name = "group_norm"
     inputs = InstanceNorm.inputs
-    attrs = (Attr("groups", "int"), _EPSILON)
+    attrs = (Attr("groups", "int"), _EPSILON, DATA_FORMAT)
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
@@ -128,7 +144,7 @@ class GroupNorm(Op):
         )
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         return decompose_groups(call, inputs, builder, call.int_attr("groups"))
@@ -189,10 +205,10 @@ class LayerNorm(Op):
         return (*f.give(y), mean, inv_std)[: call.output_count]
 
 
-class Lrn(Op):
+class Lrn(Imaged):
     """Local response normalisation: ``y = x / (bias + alpha / size * s) ** beta``.
 
-    ``s`` is the sum of squares over ``size`` neighbouring channels (axis 1), of which
+    ``s`` is the sum of squares over ``size`` neighbouring channels, of which
     ``(size - 1) // 2`` come before; channels that do not exist count as 0.
     """
 
@@ -203,13 +219,14 @@ class Lrn(Op):
         Attr("alpha", "float", 1e-4),
         Attr("beta", "float", 0.75),
         Attr("bias", "float", 1.0),
+        DATA_FORMAT,
     )
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x = call.input(0)
         if x.rank < 2:
-            fail(call, f"x is {x}; it needs a channel axis 1")
+            fail(call, f"x is {x}; it needs an axis of channels")
         if call.int_attr("size") < 1:
             fail(call, f"size={call.int_attr('size')} must be at least 1")
         return (x,)
@@ -217,10 +234,11 @@ class Lrn(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         axes = _splittable(call, call.input(0).rank)
-        return tuple(SbpSignature((Split(i),), (Split(i),)) for i in axes if i != 1)
+        channels = channel_axis(call)
+        return tuple(SbpSignature((Split(i),), (Split(i),)) for i in axes if i != channels)
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         f = Formula(call, builder)
@@ -259,12 +277,14 @@ def _check_vector(call: OpCall, index: int, length: int, what: str) -> None:
 def _check_channels(call: OpCall) -> int:
     x = call.input(0)
     if x.rank < 2:
-        fail(call, f"x is {x}; it must be [n, c, *spatial]")
+        axes = "[n, *spatial, c]" if is_last(call) else "[n, c, *spatial]"
+        fail(call, f"x is {x}; it must be {axes}")
+    channels = x.shape[channel_axis(call)]
     for index, name in ((1, "gamma"), (2, "beta")):
-        if call.input(index).shape != x.shape[1:2]:
-            fail(call, f"{name} is {call.input(index)}; x has {x.shape[1]} channels")
+        if call.input(index).shape != (channels,):
+            fail(call, f"{name} is {call.input(index)}; x has {channels} channels")
     _check_epsilon(call)
-    return x.shape[1]
+    return channels
 
 
 def _check_epsilon(call: OpCall) -> None:

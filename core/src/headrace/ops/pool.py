@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.dtypes import FLOATS, NUMBERS, int64
 from headrace.op_call import OpCall
+from headrace.ops.data_format import Imaged, channel_axis, first_shape, own_shape
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
 from headrace.ops.shapes import addressable
@@ -27,7 +28,7 @@ from headrace.tensor_spec import Array, TensorSpec
 _ATTRS = (Attr("kernel", "ints"), *WINDOW_ATTRS, Attr("ceil_mode", "bool", False))
 
 
-class Pool(Op):
+class Pool(Imaged):
     """What both pools share: x ``[n, c, *spatial]`` gives y ``[n, c, *windows]``.
 
     ``kernel`` has one number for each spatial axis. With ``ceil_mode`` one more window may
@@ -42,7 +43,8 @@ class Pool(Op):
             fail(call, f"kernel {kernel} must have {len(spatial)} numbers for x {call.input(0)}")
         windows = slide(call, pool_window(call), spatial, ceil_mode=call.flag_attr("ceil_mode"))
         x = call.input(0)
-        y = addressable(call, x.with_shape((*x.shape[:2], *windows)))
+        made = own_shape(call, (*first_shape(call, x.shape)[:2], *windows))
+        y = addressable(call, x.with_shape(made))
         return (y, y.with_dtype(int64))[: call.output_count]
 
     @classmethod
@@ -52,16 +54,17 @@ class Pool(Op):
             return ()
         return tuple(
             SbpSignature((Split(axis),), (Split(axis),))
-            for axis, length in enumerate(call.input(0).shape[:2])
-            if length > 1
+            for axis in (0, channel_axis(call))
+            if call.input(0).shape[axis] > 1
         )
 
 
 class MaxPool(Pool):
     """The largest element of each window; padding never wins, NaN always does.
 
-    ``indices``: where the first largest element is, as an index into all of x flattened;
-    its spatial part counts the last axis fastest, or the first with ``storage_order="column"``.
+    ``indices``: where the first largest element is, as an index into all of x flattened, channels
+    first whatever the format: a format moves numbers and changes none. Its spatial
+    part counts the last axis fastest, or the first with ``storage_order="column"``.
     A window that stands on padding alone gives the lowest value of its dtype and index -1.
     """
 
@@ -71,7 +74,7 @@ class MaxPool(Pool):
     attrs = (*_ATTRS, Attr("storage_order", "str", "row", choices=("row", "column")))
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         """The taps compared one after another."""
@@ -113,7 +116,7 @@ class AvgPool(Pool):
     attrs = (*_ATTRS, Attr("count_include_pad", "bool", False))
 
     @classmethod
-    def decompose(
+    def formula(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
         """The sum of the taps over how many of them count."""

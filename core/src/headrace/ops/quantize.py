@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.data_format import Order
 from headrace.dtypes import (
     ALL,
     FLOATS,
@@ -27,8 +28,9 @@ from headrace.dtypes import (
 )
 from headrace.errors import DTypeError, OpError
 from headrace.op_call import OpCall
+from headrace.ops.elementwise import along_axis
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Broadcast, Sbp, Split
 from headrace.tensor_spec import Array, TensorSpec
@@ -67,6 +69,16 @@ class Linear(Op):
             granular: Sbp = Broadcast() if whole else Split(axis if call.input(1).rank > 1 else 0)
             found.append(SbpSignature((Split(axis), granular, granular), (Split(axis),)))
         return tuple(found)
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        if per_tensor(call):
+            return Reordered(call.attrs, (order, None, None), (order,))
+        if not call.int_attr("block_size"):
+            return along_axis(call, order)
+        given = (order, order, order if call.has_input(2) else None)
+        axis = order.index(call.int_attr("axis") % len(order))
+        return Reordered({**call.attrs, "axis": axis}, given, (order,))
 
 
 class Quantize(Linear):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from headrace.data_format import Order
 from headrace.dtypes import BOOL, NUMBERS, DType, float32, int64, uint64
 from headrace.op_call import OpCall
 from headrace.ops.formula import HALF, Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
 from headrace.ops.shapes import normal_axes, normal_axis
 from headrace.sbp import PartialSum, Split
 from headrace.tensor_spec import TensorSpec
@@ -48,6 +49,13 @@ class Reduce(Op):
             ),
             SbpSignature((part,), (part,)),
         )
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        folded = folded_axes(call)
+        axes = tuple(sorted(order.index(axis) for axis in folded))
+        made = _kept_order(call, folded, order)
+        return Reordered({**call.attrs, "axes": axes}, (order,), (made,))
 
 
 class ReduceSum(Reduce):
@@ -124,6 +132,12 @@ class ArgReduce(Op):
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return _kept_splits(call, {call.int_attr("axis") % call.input(0).rank})
 
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        folded = call.int_attr("axis") % len(order)
+        axis, made = order.index(folded), _kept_order(call, {folded}, order)
+        return Reordered({**call.attrs, "axis": axis}, (order,), (made,))
+
 
 class Argmax(ArgReduce):
     """Where the greatest element stands."""
@@ -174,6 +188,14 @@ def _kept_splits(call: OpCall, axes: set[int]) -> tuple[SbpSignature, ...]:
         gone = 0 if call.flag_attr("keep_dims") else sum(folded < axis for folded in axes)
         signatures.append(SbpSignature((Split(axis),), (Split(axis - gone),)))
     return tuple(signatures)
+
+
+def _kept_order(call: OpCall, folded: set[int], order: Order) -> Order:
+    """The order of what is left of axes in ``order``."""
+    if call.flag_attr("keep_dims"):
+        return order
+    kept = [axis for axis in order if axis not in folded]
+    return tuple(sorted(kept).index(axis) for axis in kept)
 
 
 OPS: tuple[type[Op], ...] = (

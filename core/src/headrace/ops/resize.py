@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.data_format import Order
 from headrace.dtypes import ALL, NUMBERS
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axes
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
@@ -106,6 +107,11 @@ class Resize(Op):
             for axis, length in enumerate(call.input(0).shape)
             if axis not in named and length > 1
         )
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        axes = tuple(order.index(axis) for axis in _axes(call))
+        return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
+from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
 from headrace.errors import DTypeError, OpError, ShapeError
 from headrace.op_call import Attrs, AttrValue, OpCall
@@ -72,6 +73,26 @@ class SbpSignature:
     inputs: tuple[Sbp, ...]
     outputs: tuple[Sbp, ...]
 
+    def __str__(self) -> str:
+        sides = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return " -> ".join(sides).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """How a call is said on tensors whose axes are in another order.
+
+    Attributes:
+        attrs: all attributes of that call.
+        inputs: the order in which it takes each input; None for one that it takes as it is. An
+            order longer than the input's rank gives it leading axes of one element first.
+        outputs: the order in which it makes each output.
+    """
+
+    attrs: Mapping[str, AttrValue]
+    inputs: tuple[Order | None, ...]
+    outputs: tuple[Order, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -120,6 +141,24 @@ class Op:
         return call.attrs
 
     @classmethod
+    def decompose_part(
+        cls,
+        call: OpCall,
+        boxes: Sequence[tuple[tuple[int, int], ...] | None],
+        inputs: Sequence[Tensor | None],
+        builder: GraphBuilder,
+    ) -> tuple[Tensor, ...] | None:
+        """Say in ops what a device makes of its parts; None when the op itself makes it of them.
+
+        Args:
+            call: of the whole.
+            boxes: where the part of each input lies in the whole: a range for each axis.
+            inputs: the parts.
+            builder: what the ops are added to.
+        """
+        return None
+
+    @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         """(input, output) index pairs that may be the same memory while the op runs.
 
@@ -132,6 +171,18 @@ class Op:
         """Where in the first input the only output begins, if it is bytes of it as they lie there.
 
         Then nothing need run. None when something must: when elements are computed, or moved.
+        """
+        return None
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        """The call that makes the same elements of tensors whose axes are in ``order``.
+
+        Args:
+            call: the checked call.
+            order: of the axes of its inputs of the highest rank.
+
+        None when there is none: when the order of the axes is what the op is about.
         """
         return None
 

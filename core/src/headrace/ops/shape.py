@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from headrace.data_format import Order
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops.elementwise import partial, split_along, split_everywhere
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axes
 from headrace.sbp import REDUCTIONS
 from headrace.tensor_spec import TensorSpec
@@ -34,6 +35,10 @@ class Identity(Op):
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return (*split_everywhere(call), *_any_partial())
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        return Reordered(call.attrs, (order,), (order,))
 
 
 class Reshape(Op):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from headrace.data_format import Order
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import split_along
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
 from headrace.ops.shapes import addressable, normal_axes, normal_axis
 from headrace.tensor_spec import TensorSpec
 
@@ -52,6 +53,13 @@ class Slice(Op):
         shape = call.input(0).shape
         whole = (n for n, kept in enumerate(slice_ranges(call)) if kept == range(shape[n]))
         return split_along(*(((axis,), axis) for axis in whole if shape[axis] > 1))
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        starts = call.ints_attr("starts")
+        named = call.ints_attr("axes") or tuple(range(len(starts)))
+        axes = tuple(order.index(axis % len(order)) for axis in named)
+        return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
 
 
 def slice_ranges(call: OpCall) -> tuple[range, ...]:
@@ -108,6 +116,12 @@ class Concat(Op):
         others = (n for n, dim in enumerate(first.shape) if n != joined and dim > 1)
         return split_along(*(((axis,) * count, axis) for axis in others))
 
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        axis = order.index(call.int_attr("axis") % len(order))
+        given = (order,) * len(call.inputs)
+        return Reordered({**call.attrs, "axis": axis}, given, (order,))
+
 
 class Pad(Op):
     """``x`` with more elements around it; negative amounts take elements away first.
@@ -150,6 +164,12 @@ class Pad(Op):
         kept = (n for n, amounts in enumerate(pad_amounts(call)) if amounts == (0, 0))
         return split_along(*(((axis, None), axis) for axis in kept if shape[axis] > 1))
 
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        rank, pads = len(order), call.ints_attr("pads")
+        moved = tuple(pads[side + axis] for side in (0, rank) for axis in order)
+        return Reordered({**call.attrs, "pads": moved}, (order, None), (order,))
+
 
 def pad_amounts(call: OpCall) -> tuple[tuple[int, int], ...]:
     """The amounts (before, after) of a ``pad`` for each axis of ``x``.
@@ -183,6 +203,11 @@ class Tile(Op):
         shape = call.input(0).shape
         kept = (n for n, count in enumerate(call.ints_attr("repeats")) if count == 1)
         return split_along(*(((axis,), axis) for axis in kept if shape[axis] > 1))
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        repeats = tuple(call.ints_attr("repeats")[axis] for axis in order)
+        return Reordered({**call.attrs, "repeats": repeats}, (order,), (order,))
 
 
 OPS: tuple[type[Op], ...] = (Slice, Concat, Pad, Tile)

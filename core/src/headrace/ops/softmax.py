@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.data_format import Order
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
+from headrace.ops.elementwise import along_axis
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
@@ -37,6 +39,10 @@ class _AlongAxis(Op):
             for axis, dim in enumerate(x.shape)
             if axis != line and dim > 1
         )
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        return along_axis(call, order)
 
 
 class Softmax(_AlongAxis):

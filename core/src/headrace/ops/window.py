@@ -1,6 +1,6 @@
 """The geometry of windows that slide over space, once for convolutions and pools.
 
-Tensors are channels first: ``[n, c, *spatial]`` with one to three spatial axes. Tap ``k`` of output
+Images have one to three spatial axes. Tap ``k`` of output
 position ``o`` reads input position ``o * stride + k * dilation - pad_begin`` on each axis.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.op_call import OpCall
+from headrace.ops.data_format import DATA_FORMAT, first_shape, is_last
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, Tensor, fail
 
@@ -18,9 +19,10 @@ WINDOW_ATTRS = (
     Attr("strides", "ints", ()),
     Attr("dilations", "ints", ()),
     Attr("pads", "ints", ()),
+    DATA_FORMAT,
 )
 """One number for each spatial axis; ``pads`` has all beginnings and then all ends. Left empty they
-are 1, 1 and 0."""
+are 1, 1 and 0. ``data_format`` says which axes are the spatial ones."""
 
 MAX_SPATIAL_RANK = 3
 
@@ -68,8 +70,9 @@ def spatial_shape(call: OpCall) -> tuple[int, ...]:
     """
     x = call.input(0)
     if not 3 <= x.rank <= 2 + MAX_SPATIAL_RANK:
-        fail(call, f"x is {x}; it must be [n, c, *spatial] with 1 to {MAX_SPATIAL_RANK} of them")
-    return x.shape[2:]
+        axes = "[n, *spatial, c]" if is_last(call) else "[n, c, *spatial]"
+        fail(call, f"x is {x}; it must be {axes} with 1 to {MAX_SPATIAL_RANK} of them")
+    return first_shape(call, x.shape)[2:]
 
 
 def slide(

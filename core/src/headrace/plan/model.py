@@ -99,24 +99,28 @@ class CriticalSection:
 
 
 class TaskKind(Enum):
-    """What a task does; ``COMPUTE`` runs a kernel, the rest is done by core.
+    """What a task does; ``COMPUTE`` runs a kernel, ``COLLECTIVE`` an exchange among devices.
 
     A ``VIEW`` is an op whose output is bytes of its first input as they lie: nothing is launched.
     ``COPY_D2D`` copies within one memory: into a variable, or out of one that gets a new value.
     ``INITIALIZE`` draws what a variable begins with, on the host.
+    The call of a collective has the device indices, in its attribute ``devices``; its stream is on
+    the first of them, and stands for one of the same index on each.
     """
 
     COMPUTE = "compute"
     COPY_H2D = "copy_h2d"
     COPY_D2H = "copy_d2h"
+    COPY_PEER = "copy_peer"
     FOREIGN_INPUT = "foreign_input"
     FOREIGN_OUTPUT = "foreign_output"
     COPY_D2D = "copy_d2d"
     INITIALIZE = "initialize"
     VIEW = "view"
+    COLLECTIVE = "collective"
 
 
-OP_KINDS = frozenset({TaskKind.COMPUTE, TaskKind.VIEW})
+OP_KINDS = frozenset({TaskKind.COMPUTE, TaskKind.VIEW, TaskKind.COLLECTIVE})
 """Kinds of tasks that are ops of a job."""
 
 

@@ -26,6 +26,8 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_FOREIGN_INPUT: _ClassVar[TaskKind]
     TASK_KIND_FOREIGN_OUTPUT: _ClassVar[TaskKind]
     TASK_KIND_VIEW: _ClassVar[TaskKind]
+    TASK_KIND_COPY_PEER: _ClassVar[TaskKind]
+    TASK_KIND_COLLECTIVE: _ClassVar[TaskKind]
     TASK_KIND_COPY_D2D: _ClassVar[TaskKind]
     TASK_KIND_INITIALIZE: _ClassVar[TaskKind]
 JOB_KIND_UNSPECIFIED: JobKind
@@ -42,6 +44,8 @@ TASK_KIND_COPY_D2H: TaskKind
 TASK_KIND_FOREIGN_INPUT: TaskKind
 TASK_KIND_FOREIGN_OUTPUT: TaskKind
 TASK_KIND_VIEW: TaskKind
+TASK_KIND_COPY_PEER: TaskKind
+TASK_KIND_COLLECTIVE: TaskKind
 TASK_KIND_COPY_D2D: TaskKind
 TASK_KIND_INITIALIZE: TaskKind
 

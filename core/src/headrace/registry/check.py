@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import NoReturn
 
+from headrace.data_format import DATA_FORMATS
 from headrace.device import (
     API_VERSION,
     CAPABILITIES,
+    PEER_COPIES,
     AllocatorEntry,
     ConformanceProfile,
     DeviceContextEntry,
@@ -22,11 +24,13 @@ from headrace.device import (
 from headrace.graph.op_source import tag_of
 from headrace.ops import OPS
 from headrace.registry import check_classes as rules
+from headrace.registry.check_collectives import check_collectives
 from headrace.registry.check_graph_hooks import check_ops, check_passes
-from headrace.registry.guards import Guards, describe
+from headrace.registry.guards import Guards
 from headrace.registry.hooks import PluginHooks
+from headrace.registry.names import describe, name_of_function, name_of_match
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
-from headrace.registry.tables import Backend, KernelTable
+from headrace.registry.tables import Backend, CollectiveTable, KernelTable
 
 
 def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
@@ -52,6 +56,8 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     for kernel in kernels:
         _check_kernel(kernel, [entry.name for entry in ops])
     _check_distinct(kernels)
+    collectives = hooks.collectives()
+    check_collectives(collectives)
     context = hooks.context()
     if context is None and allocator.memory_kind is MemoryKind.DEVICE:
         _refuse(
@@ -65,7 +71,7 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     profile = hooks.profile() or ConformanceProfile(record.tag)
     _check_profile(profile)
     _check_classes(device, allocator, kernels, context, streams)
-    guards = Guards(record.origin, allocator.memory_kind)
+    guards = Guards(record.origin, allocator.memory_kind, device.capabilities)
     return Backend(
         distribution=record.distribution,
         version=record.version,
@@ -78,6 +84,7 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
         kernels=KernelTable(map(guards.kernel, kernels)),
         ops=MappingProxyType({entry.name: entry for entry in ops}),
         passes=passes,
+        collectives=CollectiveTable(map(guards.collective, collectives)),
     )
 
 
@@ -109,16 +116,16 @@ def _check_classes(
     streams: StreamIndexEntry,
 ) -> None:
     """Look at the classes that records name; what functions make is looked at later."""
-    memory = allocator.memory_kind
+    memory, peers = allocator.memory_kind, PEER_COPIES in device.capabilities
     named: list[tuple[str, object, Callable[[type], str]]] = [
         ("Device", device.open, rules.fault_of_device),
-        ("Allocator", allocator.create, rules.fault_of_allocator),
+        ("Allocator", allocator.create, lambda kind: rules.fault_of_allocator(kind, memory)),
         ("StreamIndexGenerator", streams.create, rules.fault_of_streams),
         (
             "DeviceContext",
             context.create,
             lambda kind: rules.fault_of_context(
-                kind, memory, getattr(kind, "host_synchronous", None)
+                kind, memory, getattr(kind, "host_synchronous", None), peers
             ),
         ),
     ]
@@ -191,19 +198,27 @@ def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:
     priority: object = kernel.priority
     if not isinstance(priority, int):
         _refuse(f"its kernel for {kernel.op!r} has priority {priority!r}; it must be an int")
+    formats: object = kernel.data_formats
+    if not isinstance(formats, tuple) or not formats or not set(formats) <= set(DATA_FORMATS):
+        known = " and ".join(map(repr, DATA_FORMATS))
+        _refuse(
+            f"its kernel for {kernel.op!r} has data_formats {formats!r}; it must be a tuple of one "
+            f"or both of {known}"
+        )
 
 
 def _check_distinct(kernels: Sequence[KernelEntry]) -> None:
-    """Two kernels of one op, match and priority: none of them could ever be chosen."""
+    """Two kernels of one op, format, match and priority: none of them could ever be chosen."""
     groups: dict[tuple[str, int], list[KernelEntry]] = {}
     for kernel in kernels:
         groups.setdefault((kernel.op, kernel.priority), []).append(kernel)
     for (op, priority), group in groups.items():
         for one, other in itertools.combinations(group, 2):
-            if one.match == other.match:
+            if one.match == other.match and set(one.data_formats) & set(other.data_formats):
                 _refuse(
-                    f"its headrace_kernels offers {op!r} twice for {one.match} with priority "
-                    f"{priority}: {one.create!r} and {other.create!r}; give one a higher priority"
+                    f"its headrace_kernels offers {op!r} twice for {name_of_match(one.match)} "
+                    f"with priority {priority}: {name_of_function(one.create)} and "
+                    f"{name_of_function(other.create)}; give one a higher priority"
                 )
 
 

@@ -7,9 +7,12 @@ looked at when it is made (``guards.py``), which is when a device is opened or a
 
 from __future__ import annotations
 
+from numbers import Integral
+
 from headrace.device import (
     Allocator,
     Buffer,
+    Collective,
     Device,
     DeviceContext,
     Event,
@@ -18,6 +21,7 @@ from headrace.device import (
     MemoryKind,
     StreamIndexGenerator,
 )
+from headrace.ids import STREAM_INDEX_BITS
 
 COPIES = ("copy_h2d", "copy_d2h", "copy_d2d")
 LATE = ("synchronize", "record_event")
@@ -29,9 +33,21 @@ def fault_of_device(kind: type) -> str:
     return _absent(kind, Device, "close")
 
 
-def fault_of_allocator(kind: type) -> str:
-    """Why ``kind`` cannot be what ``AllocatorEntry.create`` returns; empty when it can."""
-    return _absent(kind, Allocator, "allocate", "free") or _inherited(kind, Allocator, "allocate")
+def fault_of_allocator(kind: type, memory: MemoryKind) -> str:
+    """Why ``kind`` cannot be what ``AllocatorEntry.create`` returns; empty when it can.
+
+    Args:
+        kind: the type.
+        memory: where its memory is. Host memory goes with its last reference; of a device's memory
+            nobody knows that, and a driver that is not told leaks without a word.
+    """
+    fault = _absent(kind, Allocator, "allocate", "free") or _inherited(kind, Allocator, "allocate")
+    if not fault and memory is MemoryKind.DEVICE and _inherited(kind, Allocator, "free"):
+        return (
+            "does not override free, and gives memory of MemoryKind.DEVICE; where that goes with "
+            "the last reference to a buffer, write a free that does nothing"
+        )
+    return fault
 
 
 def fault_of_buffer(buffer: object, memory: MemoryKind) -> str:
@@ -65,8 +81,15 @@ def fault_of_range(buffer: Buffer, nbytes: int, alignment_bytes: int) -> str:
         nbytes: what it was asked for.
         alignment_bytes: what its record promises. Of no bytes no address is asked.
     """
-    if buffer.nbytes < nbytes:
-        return f"returned {buffer.nbytes} bytes; it was asked for {nbytes}"
+    length: object = buffer.nbytes
+    if not isinstance(length, Integral):
+        return f"returned a buffer whose nbytes is {length!r}; it must be a number of bytes"
+    if isinstance(buffer, HostBuffer):
+        length = min(buffer.nbytes, buffer.memory.nbytes)
+        if buffer.address != buffer.memory.ctypes.data:
+            return "returned a HostBuffer whose address is not that of its memory"
+    if length < nbytes:
+        return f"returned {length} bytes; it was asked for {nbytes}"
     if nbytes and buffer.address % alignment_bytes:
         return (
             f"returned memory at {buffer.address:#x}, which is no multiple of {alignment_bytes}, "
@@ -75,13 +98,46 @@ def fault_of_range(buffer: Buffer, nbytes: int, alignment_bytes: int) -> str:
     return ""
 
 
-def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -> str:
+def fault_of_part(buffer: Buffer, part: object, offset: int, length: int) -> str:
+    """Why ``part`` cannot be what ``buffer.view(offset, length)`` returns; empty when it can.
+
+    In host memory the place is compared as well. Whether device memory begins where it should,
+    only a copy can tell, which is what the conformance suite does.
+    """
+    if not isinstance(part, Buffer):
+        return f"returned {part!r}, which is no Buffer"
+    if part.nbytes != length:
+        return f"returned {part.nbytes} bytes; it must return a part of {length}"
+    if not isinstance(buffer, HostBuffer):
+        return ""
+    if not isinstance(part, HostBuffer):
+        return f"returned a {type(part).__name__}; a part of a HostBuffer is one as well"
+    if part.memory.nbytes != length:
+        return f"returned memory of {part.memory.nbytes} bytes; it must return a part of {length}"
+    begins = part.memory.ctypes.data - buffer.memory.ctypes.data
+    if begins != offset or part.address != part.memory.ctypes.data:
+        return f"returned a part that begins {begins} bytes behind the beginning, not {offset}"
+    return ""
+
+
+def fault_of_stream_number(number: object) -> str:
+    """Why ``number`` cannot be the index of a stream; empty when it can."""
+    last = (1 << STREAM_INDEX_BITS) - 1
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= last:
+        return ""
+    return f"returned {number!r}; the number of a stream is an int from 0 to {last}"
+
+
+def fault_of_context(
+    kind: type, memory: MemoryKind, host_synchronous: object, peers: bool = False
+) -> str:
     """Why ``kind`` cannot be what ``DeviceContextEntry.create`` returns; empty when it can.
 
     Args:
         kind: the type.
         memory: where the device's kernels work.
         host_synchronous: what the context says of itself.
+        peers: the device claims peer copies.
     """
     names = (*COPIES, *LATE, "wait_event", "capture", "close")
     absent = _absent(kind, DeviceContext, *names)
@@ -104,6 +160,11 @@ def fault_of_context(kind: type, memory: MemoryKind, host_synchronous: object) -
         copies = _inherited(kind, DeviceContext, *COPIES)
         if copies:
             return f"{copies}, which cannot reach memory of MemoryKind.DEVICE"
+    if peers:
+        fault = _absent(kind, DeviceContext, "copy_peer")
+        fault = fault or _inherited(kind, DeviceContext, "copy_peer")
+        if fault:
+            return f"{fault}, and its DeviceEntry claims peer-copies"
     return ""
 
 
@@ -132,6 +193,11 @@ def fault_of_kernel(kind: type) -> str:
             "overrides neither launch nor bind" if _inherited(kind, Kernel, "launch") else ""
         )
     return ""
+
+
+def fault_of_collective(kind: type) -> str:
+    """Why ``kind`` cannot be what ``CollectiveEntry.create`` returns; empty when it can."""
+    return _absent(kind, Collective, "bind") or _inherited(kind, Collective, "bind")
 
 
 def fault_of_streams(kind: type) -> str:

@@ -1,7 +1,8 @@
 """Records whose functions look at what they make before they hand it on.
 
 They stand between a plugin and everybody who opens a device or compiles a job; a launch does not
-pass through here. A class was looked at when the plugin loaded, and stays as it is.
+pass through here. A class was looked at when the plugin loaded; only what its objects answer to
+core, buffers and numbers of streams, is looked at later (``guarded.py``).
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from functools import partial
 from typing import NoReturn
 
 from headrace.device import (
+    PEER_COPIES,
     Allocator,
     AllocatorEntry,
-    Buffer,
+    Collective,
+    CollectiveEntry,
     Device,
     DeviceContext,
     DeviceContextEntry,
@@ -24,9 +27,12 @@ from headrace.device import (
     OpCall,
     StreamIndexEntry,
     StreamIndexGenerator,
+    any_call,
 )
 from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
+from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
+from headrace.registry.names import describe
 
 
 class Guards:
@@ -35,11 +41,13 @@ class Guards:
     Args:
         origin: the plugin, for messages: ``headrace-toy 1.2``.
         memory: where its kernels work.
+        capabilities: what its device claims.
     """
 
-    def __init__(self, origin: str, memory: MemoryKind) -> None:
+    def __init__(self, origin: str, memory: MemoryKind, capabilities: frozenset[str]) -> None:
         self._origin = origin
         self._memory = memory
+        self._peers = PEER_COPIES in capabilities
 
     def device(self, entry: DeviceEntry) -> DeviceEntry:
         """``open`` returns a device of the index that was asked for."""
@@ -61,9 +69,9 @@ class Guards:
 
         def create(device: Device) -> Allocator:
             made = entry.create(device)
-            fault = rules.fault_of_allocator(type(made))
+            fault = rules.fault_of_allocator(type(made), self._memory)
             self._check("create of its AllocatorEntry", made, fault)
-            return _GuardedAllocator(made, self, device, entry.alignment_bytes)
+            return GuardedAllocator(made, device, self._memory, entry.alignment_bytes, self._refuse)
 
         return replace(entry, create=create)
 
@@ -76,7 +84,7 @@ class Guards:
         def create(device: Device, stream_index: int) -> DeviceContext:
             made = entry.create(device, stream_index)
             said = getattr(made, "host_synchronous", None)
-            fault = rules.fault_of_context(type(made), self._memory, said)
+            fault = rules.fault_of_context(type(made), self._memory, said, self._peers)
             self._check("create of its DeviceContextEntry", made, fault)
             if not said:
                 fault = rules.fault_of_event(made.record_event())
@@ -87,34 +95,38 @@ class Guards:
         return replace(entry, create=create)
 
     def streams(self, entry: StreamIndexEntry) -> StreamIndexEntry:
-        """``create`` returns a generator of stream indices."""
-        if isinstance(entry.create, type):
+        """``create`` returns a generator of stream indices that are numbers of streams."""
+        if entry.create is StreamIndexGenerator:
             return entry
 
         def create(device_index: int) -> StreamIndexGenerator:
             made = entry.create(device_index)
             fault = rules.fault_of_streams(type(made))
             self._check("create of its StreamIndexEntry", made, fault)
-            return made
+            return GuardedStreams(made, device_index, self._refuse)
 
         return replace(entry, create=create)
 
     def kernel(self, entry: KernelEntry) -> KernelEntry:
-        """``create`` returns a kernel."""
+        """``create`` returns a kernel, and ``match`` prints as a name."""
+        if entry.match is not any_call:
+            entry = replace(entry, match=NamedMatch(entry.match))
         if isinstance(entry.create, type):
             return entry
         return replace(entry, create=partial(self._create_kernel, entry))
 
-    def check_buffer(
-        self, buffer: Buffer, allocator: Allocator, nbytes: int, alignment_bytes: int
-    ) -> None:
-        """Refuse what ``allocate(nbytes)`` must not return, and give it back."""
-        fault = rules.fault_of_buffer(buffer, self._memory)
-        fault = fault or rules.fault_of_range(buffer, nbytes, alignment_bytes)
-        if fault:
-            if buffer is not None:
-                allocator.free(buffer)
-            self._refuse(f"allocate of {describe(type(allocator))} {fault}")
+    def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
+        """``create`` returns a collective."""
+        if isinstance(entry.create, type):
+            return entry
+
+        def create(call: OpCall) -> Collective:
+            made = entry.create(call)
+            fault = rules.fault_of_collective(type(made))
+            self._check(f"create of its collective {entry.name}", made, fault)
+            return made
+
+        return replace(entry, create=create)
 
     def _create_kernel(self, entry: KernelEntry, call: OpCall) -> Kernel:
         made = entry.create(call)
@@ -130,28 +142,3 @@ class Guards:
 
     def _refuse(self, text: str) -> NoReturn:
         raise PluginError(f"{self._origin}: {text}")
-
-
-class _GuardedAllocator(Allocator):
-    """An allocator of the plugin; what it gives is looked at."""
-
-    def __init__(
-        self, allocator: Allocator, guards: Guards, device: Device, alignment_bytes: int
-    ) -> None:
-        super().__init__(device)
-        self._alignment_bytes = alignment_bytes
-        self._allocator = allocator
-        self._guards = guards
-
-    def allocate(self, nbytes: int) -> Buffer:
-        buffer = self._allocator.allocate(nbytes)
-        self._guards.check_buffer(buffer, self._allocator, nbytes, self._alignment_bytes)
-        return buffer
-
-    def free(self, buffer: Buffer) -> None:
-        self._allocator.free(buffer)
-
-
-def describe(kind: type) -> str:
-    """A type by the name that its author looks for."""
-    return f"{kind.__module__}.{kind.__qualname__}"

@@ -20,6 +20,7 @@ import pluggy
 from headrace import hookspecs
 from headrace.device import (
     AllocatorEntry,
+    CollectiveEntry,
     ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
@@ -97,6 +98,10 @@ class PluginHooks:
     def ops(self) -> tuple[OpEntry, ...]:
         """The records of ``headrace_ops``."""
         return self._all("headrace_ops", OpEntry)
+
+    def collectives(self) -> tuple[CollectiveEntry, ...]:
+        """The records of ``headrace_collectives``."""
+        return self._all("headrace_collectives", CollectiveEntry)
 
     def passes(self) -> tuple[PassEntry, ...]:
         """The records of ``headrace_passes``."""

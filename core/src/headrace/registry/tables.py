@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from headrace.data_format import format_of
 from headrace.device import (
     AllocatorEntry,
+    CollectiveEntry,
     ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
@@ -19,63 +22,97 @@ from headrace.device import (
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
+from headrace.registry.names import name_of_function
+
+_Entry = TypeVar("_Entry", KernelEntry, CollectiveEntry)
 
 
-class KernelTable:
-    """The kernels of one device by op; immutable."""
+class _Table(Generic[_Entry]):
+    """Entries by what they compute; immutable."""
 
-    def __init__(self, entries: Iterable[KernelEntry]) -> None:
-        by_op: dict[str, list[KernelEntry]] = {}
-        for entry in entries:
-            by_op.setdefault(entry.op, []).append(entry)
-        self._by_op: Mapping[str, tuple[KernelEntry, ...]] = {
-            op: tuple(sorted(found, key=lambda entry: -entry.priority))
-            for op, found in sorted(by_op.items())
+    def __init__(self, entries: Iterable[tuple[str, _Entry]], kind: str) -> None:
+        by_name: dict[str, list[_Entry]] = {}
+        for name, entry in entries:
+            by_name.setdefault(name, []).append(entry)
+        self._kind = kind
+        self._by_name: Mapping[str, tuple[_Entry, ...]] = {
+            name: tuple(sorted(found, key=lambda entry: -entry.priority))
+            for name, found in sorted(by_name.items())
         }
 
-    def ops(self) -> tuple[str, ...]:
-        """Names of the ops that have a kernel, sorted."""
-        return tuple(self._by_op)
+    def names(self) -> tuple[str, ...]:
+        """What has an entry, sorted."""
+        return tuple(self._by_name)
 
-    def entries(self, op: str) -> tuple[KernelEntry, ...]:
-        """The kernels of ``op``, highest priority first; empty when there is none."""
-        return self._by_op.get(op, ())
+    def entries(self, name: str) -> tuple[_Entry, ...]:
+        """The entries of ``name``, highest priority first; empty when there is none."""
+        return self._by_name.get(name, ())
 
-    def select(self, call: OpCall) -> KernelEntry | None:
-        """The matching kernel of highest priority; None when none matches. Deterministic.
+    def _candidates(self, call: OpCall) -> Iterable[_Entry]:
+        """The entries that may be asked whether they match."""
+        return self.entries(call.op)
+
+    def select(self, call: OpCall) -> _Entry | None:
+        """The matching entry of highest priority; None when none matches. Deterministic.
 
         Raises:
             PluginError: two that match have the same priority; or a match raised, or answered
                 neither yes nor no.
         """
-        matching = [entry for entry in self.entries(call.op) if _matches(entry, call)]
+        matching = [entry for entry in self._candidates(call) if _matches(entry, call)]
         if not matching:
             return None
         best = [entry for entry in matching if entry.priority == matching[0].priority]
         if len(best) > 1:
-            names = " and ".join(f"{entry.create!r} for {entry.match}" for entry in best)
+            names = " and ".join(
+                f"{name_of_function(entry.create)} for {entry.match}" for entry in best
+            )
             raise PluginError(
-                f"{call}: device {best[0].tag!r} offers two kernels of priority "
+                f"{call}: device {best[0].tag!r} offers two {self._kind}s of priority "
                 f"{best[0].priority} for it: {names}; give one a higher priority"
             )
         return best[0]
 
 
-def _matches(entry: KernelEntry, call: OpCall) -> bool:
+def _matches(entry: KernelEntry | CollectiveEntry, call: OpCall) -> bool:
     """Ask ``entry``; its answer may come from numpy, whose booleans are no ``bool``."""
     try:
         answer: object = entry.match(call)
     except Exception as error:
         raise PluginError(
-            f"{call}: match of a kernel that device {entry.tag!r} offers for {entry.op!r} raised "
-            f"{error!r}"
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{call.op!r} raised {error!r}"
         ) from error
     if not isinstance(answer, bool | np.bool_):
         raise PluginError(
-            f"{call}: match of a kernel that device {entry.tag!r} offers for {entry.op!r} returned "
-            f"{answer!r}; it must return True or False"
+            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
+            f"{call.op!r} returned {answer!r}; it must return True or False"
         )
     return bool(answer)
+
+
+class KernelTable(_Table[KernelEntry]):
+    """The kernels of one device by op; immutable."""
+
+    def __init__(self, entries: Iterable[KernelEntry]) -> None:
+        super().__init__(((entry.op, entry) for entry in entries), "kernel")
+
+    def ops(self) -> tuple[str, ...]:
+        """Names of the ops that have a kernel, sorted."""
+        return self.names()
+
+    def _candidates(self, call: OpCall) -> Iterable[KernelEntry]:
+        data_format = format_of(call)
+        for entry in self.entries(call.op):
+            if data_format is None or data_format in entry.data_formats:
+                yield entry
+
+
+class CollectiveTable(_Table[CollectiveEntry]):
+    """The collectives of one tag by name; immutable."""
+
+    def __init__(self, entries: Iterable[CollectiveEntry]) -> None:
+        super().__init__(((entry.name, entry) for entry in entries), "collective")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +126,7 @@ class Backend:
         kernels: its kernel table.
         ops: its own ops, by their whole names.
         passes: its passes, in order.
+        collectives: what its devices exchange among themselves.
     """
 
     distribution: str
@@ -102,6 +140,7 @@ class Backend:
     kernels: KernelTable
     ops: Mapping[str, OpEntry]
     passes: tuple[PassEntry, ...]
+    collectives: CollectiveTable
 
     @property
     def tag(self) -> str:

@@ -7,11 +7,11 @@ least common multiple of the slot counts; usually one. Nothing is looked up when
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
-from headrace.device import Buffer, HostBuffer, Launch
+from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.initializer import initial_value
@@ -19,6 +19,8 @@ from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable
 from headrace.runtime.bus import Call
+from headrace.runtime.group import GroupContext
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.resources import FOREIGN, Resources
 
 LaunchAct = Callable[[int], None]
@@ -31,8 +33,9 @@ def bind_actor(
     resources: Resources,
     registry: BackendRegistry,
     call_of: Callable[[int], Call],
+    recorder: Recorder | None = None,
 ) -> LaunchAct:
-    """The launch of one actor.
+    """The launch of one actor; with a recorder, its tasks one by one, nothing captured.
 
     Raises:
         PlanError: a device has no kernel for an op of the plan.
@@ -44,15 +47,30 @@ def bind_actor(
     bound = []
     for phase in range(phases):
         binding = _Binding(plan, resources, registry, actor.stream_id, phase)
+        acts: list[LaunchAct]
         if tasks[0].kind in FOREIGN:
-            bound.append([binding.foreign(task, call_of) for task in tasks])
+            acts = [binding.foreign(task, call_of) for task in tasks]
         else:
-            launched = [task for task in tasks if task.kind is not TaskKind.VIEW]
-            captured: object = context.capture([binding.launch(task) for task in launched])
-            if not callable(captured):
-                raise _no_launch(captured, f"capture of {type(context).__name__}")
-            bound.append([partial(_without_number, cast("Launch", captured))])
+            launches = [binding.launch(t) for t in tasks if t.kind is not TaskKind.VIEW]
+            acts = [
+                partial(_without_number, launch)
+                for launch in (launches if recorder else [_captured(context, launches)])
+            ]
+        if recorder:
+            done = [p for p in actor.tasks if plan.tasks[p].kind is not TaskKind.VIEW]
+            acts = [
+                recorder.timed(position, step, act, context)
+                for step, (position, act) in enumerate(zip(done, acts, strict=True))
+            ]
+        bound.append(acts)
     return _by_phase(bound)
+
+
+def _captured(context: DeviceContext, launches: Sequence[Launch]) -> Launch:
+    captured: object = context.capture(launches)
+    if not callable(captured):
+        raise _no_launch(captured, f"capture of {type(context).__name__}")
+    return cast("Launch", captured)
 
 
 def _without_number(launch: Launch, number: int) -> None:
@@ -94,17 +112,16 @@ class _Binding:
         self._tag = plan.device_types.tag(stream_id.device_id.device_type)
 
     def launch(self, task: TaskDesc) -> Launch:
-        """The launch of a compute or copy task."""
+        """The launch of a task on a device."""
         if task.kind is TaskKind.COMPUTE:
             return self._compute(task)
+        if task.kind is TaskKind.COLLECTIVE:
+            return self._exchange(task)
         (source,), (destination,) = task.inputs, task.outputs
         assert source is not None
-        copies: Mapping[TaskKind, Callable[[Any, Any], None]] = {
-            TaskKind.COPY_H2D: self._context.copy_h2d,
-            TaskKind.COPY_D2H: self._context.copy_d2h,
-            TaskKind.COPY_D2D: self._context.copy_d2d,
-        }
-        return partial(copies[task.kind], self._buffer(destination), self._buffer(source))
+        # By name and one alone: a context need not have copies that no device claims.
+        copy: Callable[[Buffer, Buffer], None] = getattr(self._context, task.kind.value)
+        return partial(copy, self._buffer(destination), self._buffer(source))
 
     def foreign(self, task: TaskDesc, call_of: Callable[[int], Call]) -> LaunchAct:
         """The launch of a task that core does itself: it takes from or gives to the caller."""
@@ -147,6 +164,22 @@ class _Binding:
     @cached_property
     def _kernels(self) -> KernelTable:
         return self._registry.backend(self._tag).kernels
+
+    def _exchange(self, task: TaskDesc) -> Launch:
+        assert task.call is not None
+        assert isinstance(self._context, GroupContext)
+        entry = self._registry.backend(self._tag).collectives.select(task.call)
+        if entry is None:
+            raise PlanError(
+                f"{task.call}: device {self._tag!r} offers no such collective; compile again"
+            )
+        inputs = [self._buffer(r) for r in task.inputs if r is not None]
+        outputs = [self._buffer(r) for r in task.outputs]
+        launch: object = entry.create(task.call).bind(self._context.members, inputs, outputs)
+        if not callable(launch):
+            what = f"bind of the collective {task.call} on device {self._tag!r}"
+            raise _no_launch(launch, what)
+        return cast("Launch", launch)
 
     def _buffer(self, register: int) -> Buffer:
         buffer = self._buffers.get(register)

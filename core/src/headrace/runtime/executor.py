@@ -23,6 +23,7 @@ from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.resources import Resources, default_memory_limit
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
@@ -45,6 +46,7 @@ class Executor:
         memory_limit: int | None = None,
         *,
         lasting: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         """Acquire all resources and bind all launches.
 
@@ -54,6 +56,7 @@ class Executor:
             constants: values of the weights that the plan names; read now, not kept.
             memory_limit: bytes the plan may hold; default ``default_memory_limit()``.
             lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
+            recorder: told when each task is worked on; without one, nobody looks at a clock.
 
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
@@ -71,7 +74,9 @@ class Executor:
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
             self._launches = [
-                bind_actor(plan, actor, self._resources, registry, partial(self._call, job))
+                bind_actor(
+                    plan, actor, self._resources, registry, partial(self._call, job), recorder
+                )
                 for actor, job in zip(plan.actors, self._network.jobs, strict=True)
             ]
             contexts = self._resources.contexts.values()

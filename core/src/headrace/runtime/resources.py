@@ -12,9 +12,10 @@ from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAlloca
 from headrace.errors import PlanError, ResourceLimitError
 from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
-from headrace.plan import Plan, RegisterDesc, TaskKind
+from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
+from headrace.runtime.group import GroupContext
 from headrace.tensor_spec import Array, TensorSpec
 
 FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT, TaskKind.INITIALIZE})
@@ -84,8 +85,8 @@ class Resources:
         try:
             for actor in plan.actors:
                 if actor.stream_id not in self.contexts:
-                    foreign = plan.tasks[actor.tasks[0]].kind in FOREIGN
-                    self.contexts[actor.stream_id] = self._context(actor.stream_id, foreign)
+                    first = plan.tasks[actor.tasks[0]]
+                    self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
             for chunk in plan.chunks:
                 allocator = self._allocator(chunk.memory)
                 with self._pool.allocating:
@@ -146,12 +147,25 @@ class Resources:
         with self._pool.allocating:
             allocator.free(buffer)
 
-    def _context(self, stream_id: StreamId, foreign: bool) -> DeviceContext:
-        if foreign:  # core's own work on the host, whether or not a plugin brings a host device
-            return DeviceContext(Device(0), stream_id.stream_index)
+    def _context(self, stream_id: StreamId, first: TaskDesc) -> DeviceContext:
+        """The context of a stream, by the first task on it: all of one stream are of one sort."""
+        index = stream_id.stream_index
+        if first.kind in FOREIGN:  # core's own, whether or not a plugin brings a host device
+            return DeviceContext(Device(0), index)
         tag = self._plan.device_types.tag(stream_id.device_id.device_type)
-        device = self._device(tag, stream_id.device_id.device_index)
-        return self._registry.backend(tag).context.create(device, stream_id.stream_index)
+        create = self._registry.backend(tag).context.create
+        if first.kind is not TaskKind.COLLECTIVE:
+            return create(self._device(tag, stream_id.device_id.device_index), index)
+        assert first.call is not None
+        members: list[DeviceContext] = []
+        try:
+            for device_index in first.call.ints_attr("devices"):
+                members.append(create(self._device(tag, device_index), index))
+        except BaseException:
+            for member in members:
+                member.close()
+            raise
+        return GroupContext(members)
 
     def _device(self, tag: str, index: int) -> Device:
         if (tag, index) not in self._devices:

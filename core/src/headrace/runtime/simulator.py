@@ -72,16 +72,18 @@ def simulate(
     plan: Plan,
     calls: int = 1,
     *,
+    job: int = 0,
     duration: Duration = one_each,
     hop: float = 0.0,
     jitter: float = 0.0,
     seed: int = 0,
 ) -> Simulation:
-    """Run ``calls`` calls of ``plan``, all announced at time 0.
+    """Run ``calls`` calls of a job of ``plan``, all announced at time 0.
 
     Args:
         plan: a checked plan.
         calls: how many.
+        job: position of the job in the plan; the first one is a user's.
         duration: how long each task takes; an act takes the sum of its tasks.
         hop: seconds for a message from one stream to another.
         jitter: durations and hops are multiplied by a random factor from 1 to 1 + ``jitter``.
@@ -90,7 +92,7 @@ def simulate(
     Raises:
         ProtocolError: it stops before all calls are over; says which actors wait, and for what.
     """
-    return _Simulator(plan, duration, hop, jitter, random.Random(seed)).run(calls)
+    return _Simulator(plan, duration, hop, jitter, random.Random(seed)).run(calls, job)
 
 
 @dataclass(slots=True)
@@ -110,7 +112,10 @@ class _Simulator:
         self._network = Network.of(plan)
         self._actors = {w.actor_id: Actor.initial(w) for w in self._network.wirings}
         self._servers = {stream: _Server() for stream in self._network.streams}
-        self._seconds = [sum(duration(plan.tasks[t]) for t in a.tasks) for a in plan.actors]
+        self._seconds = {
+            ActorId(number): sum(duration(plan.tasks[position]) for position in actor.tasks)
+            for number, actor in enumerate(plan.actors)
+        }
         self._hop = hop
         self._jitter = jitter
         self._draw = draw
@@ -122,14 +127,14 @@ class _Simulator:
         self._log: list[Delivery] = []
         self._spans: list[Span] = []
 
-    def run(self, calls: int) -> Simulation:
-        for source in self._network.sources:
+    def run(self, calls: int, job: int) -> Simulation:
+        for source in self._network.sources[job]:
             for _ in range(calls):
                 self._put(0.0, 0.0, source, CallArrived())
         while self._agenda:
             self._now, _, _, actor_id, event = heappop(self._agenda)
             self._deliver(actor_id, event)
-        self._check_over(calls)
+        self._check_over(calls, job)
         most = {stream: server.most for stream, server in self._servers.items()}
         seconds = max((span.end for span in self._spans), default=0.0)
         return Simulation(tuple(self._log), tuple(self._spans), seconds, most)
@@ -180,11 +185,14 @@ class _Simulator:
     def _factor(self) -> float:
         return 1.0 + self._jitter * self._draw.random()
 
-    def _check_over(self, calls: int) -> None:
-        behind = [a for a in self._actors.values() if a.finished < calls]
+    def _check_over(self, calls: int, job: int) -> None:
+        actors = [
+            a for a, of in zip(self._actors.values(), self._network.jobs, strict=True) if of == job
+        ]
+        behind = [actor for actor in actors if actor.finished < calls]
         if behind:
             states = "; ".join(map(str, behind[:4]))
             raise ProtocolError(
                 f"plan {self._plan.name!r} stopped at {self._now} s of virtual time with "
-                f"{len(behind)} of {len(self._actors)} actors short of {calls} acts: {states}"
+                f"{len(behind)} of {len(actors)} actors short of {calls} acts: {states}"
             )

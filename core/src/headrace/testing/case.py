@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from headrace.data_format import CHANNELS_LAST
 from headrace.tensor_spec import Array
 
 
@@ -35,3 +38,18 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.op}-{self.id}"
+
+
+def channels_last(case: Case, images: int = 1) -> Case:
+    """A channels-first case of the same numbers with channels last.
+
+    Args:
+        case: of an op that has a ``data_format``.
+        images: so many of its first inputs have an axis of channels.
+    """
+    inputs = tuple(
+        array if array is None or index >= images else np.moveaxis(array, 1, -1).copy()
+        for index, array in enumerate(case.inputs)
+    )
+    attrs = {**case.attrs, "data_format": CHANNELS_LAST}
+    return replace(case, id=f"{case.id}-channels-last", inputs=inputs, attrs=attrs)

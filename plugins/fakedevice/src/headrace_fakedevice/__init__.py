@@ -1,9 +1,10 @@
 """A fake device: the backend to copy, and the strictest one to run on.
 
-Read ``plugin.py`` first: five hooks, and from each one step to what it registers. ``memory.py`` and
+Read ``plugin.py`` first: six hooks, and from each one step to what it registers. ``memory.py`` and
 ``allocator.py`` are memory that the host cannot open and that checks itself, ``stream.py`` and
 ``context.py`` are streams on which nothing happens until somebody waits, ``kernels.py`` runs every
-op that numpy computes, ``statistics.py`` counts what was done.
+op that numpy computes, ``collectives.py`` lets several devices reduce and share out what they hold,
+``statistics.py`` counts what was done.
 
 Nothing here imports more of core than the contract: ``headrace.device``, ``headrace.hookspecs``,
 ``headrace.numpy_ops`` and the value modules.

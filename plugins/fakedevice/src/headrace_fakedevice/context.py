@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer
 from headrace.errors import DeviceError
 from headrace_fakedevice.device import FakeDevice
-from headrace_fakedevice.memory import MemoryFault, open_buffer
+from headrace_fakedevice.memory import MemoryFault, device_index_of, open_buffer
 from headrace_fakedevice.stream import FakeEvent, Stream, Work
 
 
@@ -59,6 +59,19 @@ class FakeContext(DeviceContext):
             index = self.device.index
             open_buffer(destination, index)[:] = open_buffer(source, index)
             self.counters.copies_d2d += 1
+
+        self.enqueue(work)
+
+    def copy_peer(self, destination: Buffer, source: Buffer) -> None:
+        """Queue a copy from another fake device."""
+        _check_sizes(destination, source)
+
+        def work() -> None:
+            there = device_index_of(source)
+            if there == self.device.index:
+                raise MemoryFault(f"{self} was asked for a peer copy from its own device")
+            open_buffer(destination, self.device.index)[:] = open_buffer(source, there)
+            self.counters.copies_peer += 1
 
         self.enqueue(work)
 

@@ -36,11 +36,11 @@ class FakeKernel(NumpyKernel):
         written = tuple(zip(outputs, call.outputs, strict=True))
 
         def work() -> None:
-            sources = [None if b is None or s is None else _array(b, s, index) for b, s in read]
+            sources = [None if b is None or s is None else array_of(b, s, index) for b, s in read]
             for source in sources:
                 if source is not None:
                     source.flags.writeable = False
-            results = [_array(buffer, spec, index) for buffer, spec in written]
+            results = [array_of(buffer, spec, index) for buffer, spec in written]
             with np.errstate(all="ignore"):
                 function(call, sources, results)
             counters.launches += 1
@@ -48,6 +48,7 @@ class FakeKernel(NumpyKernel):
         return partial(context.enqueue, work)
 
 
-def _array(buffer: Buffer, spec: TensorSpec, device_index: int) -> Array:
+def array_of(buffer: Buffer, spec: TensorSpec, device_index: int) -> Array:
+    """A buffer of a device as an array, for work while it runs."""
     data = open_buffer(buffer, device_index)[: spec.nbytes]
     return data.view(spec.dtype.numpy).reshape(spec.shape)

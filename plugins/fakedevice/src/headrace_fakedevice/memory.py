@@ -130,6 +130,17 @@ def block_of(buffer: Buffer, device_index: int) -> Block:
     return buffer._block
 
 
+def device_index_of(buffer: Buffer) -> int:
+    """The fake device whose memory ``buffer`` is.
+
+    Raises:
+        MemoryFault: it is memory of no fake device.
+    """
+    if not isinstance(buffer, FakeBuffer):
+        raise MemoryFault(f"{type(buffer).__name__} is no memory of a fake device")
+    return buffer._block.device_index
+
+
 def open_buffer(buffer: Buffer, device_index: int) -> Array:
     """The bytes of ``buffer``, for copies and kernels of ``device_index`` while they run.
 

@@ -1,11 +1,15 @@
-"""The five hooks. What they return is all that core learns about this device."""
+"""The six hooks. What they return is all that core learns about this device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from headrace.device import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
+    PEER_COPIES,
     AllocatorEntry,
+    CollectiveEntry,
     DeviceContextEntry,
     DeviceEntry,
     KernelEntry,
@@ -14,8 +18,9 @@ from headrace.device import (
     StreamIndexGenerator,
 )
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import kernel_entries
+from headrace.numpy_ops import NUMPY_COLLECTIVES, kernel_entries
 from headrace_fakedevice.allocator import FakeAllocator
+from headrace_fakedevice.collectives import FakeCollective
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import FakeDevice, device_count
 from headrace_fakedevice.kernels import FakeKernel
@@ -27,7 +32,7 @@ TAG = "fakedevice"
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type; how many there are is asked later."""
-    yield DeviceEntry(TAG, device_count, FakeDevice, frozenset({"in-place"}))
+    yield DeviceEntry(TAG, device_count, FakeDevice, frozenset({"in-place", PEER_COPIES}))
 
 
 @hookimpl
@@ -50,5 +55,12 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
 
 @hookimpl
 def headrace_kernels() -> Iterable[KernelEntry]:
-    """Offer one kernel for every op that numpy computes."""
-    yield from kernel_entries(TAG, FakeKernel)
+    """Offer one kernel for every op that numpy computes, in both formats of images."""
+    yield from kernel_entries(TAG, FakeKernel, (CHANNELS_FIRST, CHANNELS_LAST))
+
+
+@hookimpl
+def headrace_collectives() -> Iterable[CollectiveEntry]:
+    """Let the devices reduce and share out among themselves what they hold."""
+    for name in NUMPY_COLLECTIVES:
+        yield CollectiveEntry(TAG, name, FakeCollective)

@@ -14,6 +14,8 @@ class Statistics:
         allocations: all that were made.
         launches: kernels that ran.
         copies_h2d, copies_d2h, copies_d2d: copies that ran, by direction.
+        copies_peer: copies from other devices to this one.
+        collectives: exchanges among several devices, of which this is the first.
     """
 
     live_allocations: int
@@ -23,6 +25,8 @@ class Statistics:
     copies_h2d: int
     copies_d2h: int
     copies_d2d: int
+    copies_peer: int
+    collectives: int
 
 
 class Counters:
@@ -40,6 +44,8 @@ class Counters:
         self.copies_h2d = 0
         self.copies_d2h = 0
         self.copies_d2d = 0
+        self.copies_peer = 0
+        self.collectives = 0
 
     def allocated(self, nbytes: int) -> None:
         """Count one allocation."""

@@ -28,9 +28,12 @@ MOST_CHAINS = 1 << 14
 class Arena:
     """Chains in order, and when each begins: their tasks are numbered through.
 
+    Between two chains one moment is left, in which chains elsewhere read what the first has made
+    and bring what the second will read, in whatever order.
+
     Attributes:
         chains: numbers of the chains.
-        starts: time of the first task of each chain, and behind it, the time after the last task.
+        starts: time of the first task of each chain, and behind it, a time after the last task.
         waits_for: chains elsewhere that must be done before the first one starts anew.
     """
 
@@ -40,7 +43,7 @@ class Arena:
 
     @property
     def end(self) -> int:
-        """The time after the last task."""
+        """A time after the last task."""
         return self.starts[-1]
 
 
@@ -69,7 +72,7 @@ class Arenas:
             for time, position in enumerate(chains[number], arena.end):
                 self._times[position] = time
             arena.chains.append(number)
-            arena.starts.append(arena.end + len(chains[number]))
+            arena.starts.append(arena.end + len(chains[number]) + 1)
             self._of_chain[number] = arena
 
     def of(self, position: int) -> Arena:
@@ -100,12 +103,12 @@ class Arenas:
     def end_before(self, arena: Arena, chain: int) -> int:
         """The time by which ``chain``, which writes into ``arena``, has certainly not begun.
 
-        That is the end of the last chain of the arena that it waits for; 0 if there is none.
+        That is the moment behind the last chain of the arena that it waits for; 0 if there is none.
         """
         waited_for = bisect_left(
             arena.chains, True, key=lambda other: not self._goes_before(other, chain)
         )
-        return arena.starts[waited_for]
+        return max(arena.starts[waited_for] - 1, 0)
 
     def _goes_before(self, chain: int, other: int) -> bool:
         """True when ``other`` waits, through whatever others, until ``chain`` is done."""

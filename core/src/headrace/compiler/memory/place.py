@@ -152,11 +152,15 @@ class FirstFit:
         return Placed(tuple(offsets), total)
 
     def _search(self, order: list[int]) -> Iterator[Placed]:
-        """Move what lies on top to the front, and place all again."""
+        """Move what lies on top to the front, and place all again, until an order comes back."""
         placed = self.place(order)
+        seen = set()
         for _ in range(SEARCH_STEPS // len(order)):
             top = max(order, key=lambda i: (placed.offsets[i] + self._sizes[i], i))
             order = [top, *(i for i in order if i != top)]
+            if (known := hash(tuple(order))) in seen:
+                return
+            seen.add(known)
             placed = self.place(order)
             yield placed
 

@@ -19,7 +19,8 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
 
     Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
     that keeps every value, where both are at one place. The first of two stays where others read
-    it. What is left without a reader is for ``remove_dead_ops``.
+    it, and a tensor with a hint stays between them: it shall lie as it says. What is left without
+    a reader is for ``remove_dead_ops``.
     """
     same: dict[str, str] = {}  # tensor -> the earlier one that it equals
     makers: dict[str, JobOp] = {}
@@ -27,7 +28,9 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     for op in graph.ops:
         inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
         op = op if inputs == op.inputs else replace(op, inputs=inputs)
-        before = makers.get(inputs[0] or "") if op.call.op in MOVES else None
+        before = None
+        if op.call.op in MOVES and graph.hints.keys().isdisjoint((inputs[0], *op.outputs)):
+            before = makers.get(inputs[0] or "")
         if before is not None and (before.call.op, before.placement) == (op.call.op, op.placement):
             joined = _joined(before.call, op.call)
             if joined is not None and _is_nothing(joined):

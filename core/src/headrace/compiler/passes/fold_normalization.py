@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.ops.data_format import channel_axis
 from headrace.tensor_spec import Array
 
 FOLDED = (float32, float64)
@@ -20,7 +21,8 @@ def fold_normalization(graph: JobGraph) -> JobGraph:
     Before: any ops. After: no normalization along the channels reads a convolution with constant
     weights that nobody else reads, where its own vectors are constant too. With
     ``s = gamma / sqrt(variance + epsilon)``, w' is ``w * s`` and b' is ``(b - mean) * s + beta``,
-    both computed in float64.
+    both computed in float64. Where one of these tensors has a hint, nothing is folded: it would
+    not be there to lie so.
     """
     pairs = _pairs(graph)
     if not pairs:
@@ -64,9 +66,10 @@ def _pairs(graph: JobGraph) -> dict[str, JobOp]:
             continue
         constant = [*op.inputs[1:], *conv.inputs[1:]]
         if (
-            all(name is None or name in graph.constants for name in constant)
+            graph.hints.keys().isdisjoint((*constant, *conv.outputs))
+            and all(name is None or name in graph.constants for name in constant)
             and conv.call.input(1).dtype in FOLDED
-            and op.call.int_attr("axis") in (1, 1 - op.call.input(0).rank)
+            and op.call.int_attr("axis") % op.call.input(0).rank == channel_axis(conv.call)
         ):
             pairs[op.call.name] = conv
     return pairs

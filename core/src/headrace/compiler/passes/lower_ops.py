@@ -92,6 +92,9 @@ class _Lowering:
         return Lowered(builder.finish(), tuple(self._decisions))
 
     def _lower(self, op: JobOp) -> None:
+        if op.placement.parallel_num > 1:
+            self._exchange(op)
+            return
         try:
             self._place(op, op.placement, How.KERNEL, "")
         except _CannotRunError as error:
@@ -101,6 +104,17 @@ class _Lowering:
                 self._give_up(op, error.reason)
             else:
                 raise
+
+    def _exchange(self, op: JobOp) -> None:
+        """A collective was put in because the plugin offers it."""
+        entry = self._registry.backend(op.placement.tag).collectives.select(op.call)
+        assert entry is not None, f"{op.call} is not offered any more"
+        made = self._builder.adopt(op, [self._known[n].name for n in op.inputs if n is not None])
+        self._known.update(zip(op.outputs, made, strict=True))
+        kernels = ((op.call.op, entry),)
+        self._decisions.append(
+            Decision(op.call, op.placement, op.placement, How.KERNEL, (op.call.name,), kernels)
+        )
 
     def _move(self, op: JobOp, cause: _CannotRunError) -> None:
         """Place ``op`` on the host."""

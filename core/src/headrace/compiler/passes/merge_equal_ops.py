@@ -10,6 +10,8 @@ from headrace.graph.job_graph import JobGraph, JobOp
 def merge_equal_ops(graph: JobGraph) -> JobGraph:
     """Keep the first of several ops that do the same to the same tensors at the same place.
 
+    Ops are not equal if their results have different hints, or only one has a hint.
+
     Before: any ops; no op of headrace has a side effect or draws random numbers. After: no two ops
     are equal but for their names. Results keep their names.
     """
@@ -19,7 +21,8 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
     for op in graph.ops:
         inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
         attrs = tuple(sorted(op.call.attrs.items()))
-        key = (op.call.op, inputs, repr(attrs), op.call.output_count, op.placement)
+        wanted = tuple(h and h.axes for h in map(graph.hints.get, op.outputs))
+        key = (op.call.op, inputs, repr(attrs), op.call.output_count, op.placement, wanted)
         first = seen.setdefault(key, op)
         if first is op:
             kept.append(op if inputs == op.inputs else replace(op, inputs=inputs))

@@ -21,4 +21,11 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
             kept.append(op)
             needed.update(name for name in op.inputs if name is not None)
     constants = {name: value for name, value in graph.constants.items() if name in needed}
-    return replace(graph, ops=tuple(reversed(kept)), constants=MappingProxyType(constants))
+    left = {*constants, *(t.name for t in graph.inputs), *(n for op in kept for n in op.outputs)}
+    hints = {name: hint for name, hint in graph.hints.items() if name in left}
+    return replace(
+        graph,
+        ops=tuple(reversed(kept)),
+        constants=MappingProxyType(constants),
+        hints=MappingProxyType(hints),
+    )

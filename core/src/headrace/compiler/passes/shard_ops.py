@@ -2,61 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from headrace.compiler.sharding.boxing import ShardedTensor, box
-from headrace.compiler.sharding.layout import lay_out
-from headrace.compiler.sharding.signature import choose_signature
-from headrace.errors import UnsupportedError
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
+from headrace.compiler.sharding.boxing import Boxed, ShardedTensor, box
+from headrace.compiler.sharding.layout import Piece, lay_out
+from headrace.compiler.sharding.log import BoxedTensor
+from headrace.compiler.sharding.signature import (
+    Arrival,
+    WantedOutput,
+    check_axes,
+    choose_signature,
+)
+from headrace.compiler.sharding.topology import COST, Topology
+from headrace.device import COLLECTIVES
+from headrace.errors import SbpError, UnsupportedError
+from headrace.graph import Auto, JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
+from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import Broadcast, NdSbp, Split
-from headrace.tensor_spec import TensorSpec
-
-NO_HINTS: Mapping[str, NdSbp] = MappingProxyType({})
+from headrace.tensor_spec import Array, TensorSpec
 
 
-def shard_ops(graph: JobGraph, ops: OpSource, hints: Mapping[str, NdSbp] = NO_HINTS) -> JobGraph:
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharded:
+    """The job on single devices, and what boxing did, in the order of the job."""
+
+    graph: JobGraph
+    log: tuple[BoxedTensor, ...]
+
+
+def shard_ops(graph: JobGraph, ops: OpSource, topology: Topology) -> Sharded:
     """Replace every op by one for each device of its placement, and box what does not fit.
 
-    Before: ops are placed on any number of devices; tensors are logical. After: ops are placed on
-    one device; each part of a tensor is a tensor, and how it got there is ops as well. A graph
-    without an op on several devices stays as it is.
+    Before: ops are placed on any number of devices; tensors are logical, and may have hints.
+    After: ops are placed on one device, but for collectives, which have an output on each of
+    theirs; each part of a tensor is a tensor, and how it got there is ops as well. Hints are
+    spent. A graph without an op on several devices has no other change.
 
     Args:
         graph: the job.
         ops: where its ops are looked up.
-        hints: how the user wants tensors to lie over the devices of their op, by name.
+        topology: what is between devices, and what they do together.
 
     Raises:
-        UnsupportedError: an op is placed on another machine, or cannot run as a hint wants it.
+        UnsupportedError: an op is placed on another machine.
+        SbpError: a tensor cannot lie as a hint wants it.
     """
     placements = {graph.placement, *(op.placement for op in graph.ops)}
     placements |= {part.placement for part in graph.variables}
     for placement in placements:
         _check_machine(graph, placement)
     if all(placement.parallel_num == 1 for placement in placements):
-        return graph
-    return _Sharding(graph, ops, hints).run()
+        return Sharded(replace(graph, hints=MappingProxyType({})), ())
+    return _Sharding(graph, ops, topology).run()
 
 
 class _Sharding:
-    def __init__(self, graph: JobGraph, ops: OpSource, hints: Mapping[str, NdSbp]) -> None:
+    def __init__(self, graph: JobGraph, ops: OpSource, topology: Topology) -> None:
         self._graph = graph
         self._ops = ops
-        self._hints = hints
+        self._topology = topology
         self._builder = JobGraphBuilder(graph.name, graph.placement.device(0), ops=ops)
         self._inputs = {tensor.name for tensor in graph.inputs}
         self._tensors: dict[str, ShardedTensor] = {}
-        self._boxed: dict[tuple[str, NdSbp, Placement], ShardedTensor] = {}
+        self._laid: dict[tuple[str, Placement], ShardedTensor] = {}  # what is fed, as hinted
+        self._boxed: dict[tuple[str, NdSbp, Placement], _Delivery] = {}
+        self._log: list[_Delivery] = []
         # Users may name an op or an input as we would name a part of another op.
         self._taken = {op.call.name for op in graph.ops}
         self._taken |= {name.rpartition("/")[0] for name in (*self._inputs, *graph.constants)}
         self._taken |= {*self._inputs, *graph.constants}
 
-    def run(self) -> JobGraph:
+    def run(self) -> Sharded:
         graph, builder = self._graph, self._builder
         homes: dict[str, Placement] = {}
         for op in graph.ops:  # what is fed comes to the first device that reads it
@@ -68,22 +88,23 @@ class _Sharding:
         nowhere = graph.placement.device(0)
         for tensor in graph.inputs:
             home = homes.get(tensor.name, nowhere)
-            self._whole(builder.input(tensor.name, tensor.spec), home)
+            self._whole(builder.input(tensor.name, tensor.spec), home, is_fed=True)
         for name, value in graph.constants.items():
-            self._whole(builder.constant(value, name), homes.get(name, nowhere))
+            self._whole(builder.constant(value, name), homes.get(name, nowhere), is_fed=True)
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:
             self._op(op)
         for name, tensor in graph.outputs:
             source = self._tensors[tensor.name]
-            one = source.placement.device(0)
-            builder.output(name, box(source, NdSbp.broadcast(1), one, builder).parts[0])
+            one, whole = source.placement.device(0), NdSbp.broadcast(1)
+            delivered = self._deliver(tensor.name, source, whole, one, f"result {name}")
+            builder.output(name, delivered.parts[0])
         for name, tensor in graph.updates:
-            held = self._tensors[name]
-            new = box(self._tensors[tensor.name], held.sbp, held.placement, builder)
-            for variable, after in zip(held.parts, new.parts, strict=True):
+            held, new = self._tensors[name], self._tensors[tensor.name]
+            placed = self._deliver(tensor.name, new, held.sbp, held.placement, f"variable {name}")
+            for variable, after in zip(held.parts, placed.parts, strict=True):
                 builder.update(variable, after)
-        return builder.finish()
+        return Sharded(builder.finish(), tuple(delivery.record() for delivery in self._log))
 
     def _variable(self, whole: VariablePart) -> None:
         """A variable as the parts that its devices hold, whatever the job does with it."""
@@ -99,57 +120,81 @@ class _Sharding:
         sharded = ShardedTensor(variable.spec, variable.sbp, placement, tuple(parts))
         self._tensors[name] = sharded
 
-    def _whole(self, tensor: Tensor, home: Placement) -> None:
-        whole = ShardedTensor(tensor.spec, NdSbp.broadcast(1), home, (tensor,))
+    def _whole(self, tensor: Tensor, home: Placement, *, is_fed: bool = False) -> None:
+        whole = ShardedTensor(tensor.spec, NdSbp.broadcast(1), home, (tensor,), is_fed)
         self._tensors[tensor.name] = whole
 
     def _op(self, op: JobOp) -> None:
         if op.placement.parallel_num == 1:
             self._keep(op)
+        elif op.call.op in COLLECTIVES:
+            self._keep_exchange(op)
         else:
             self._share_out(op)
 
     def _keep(self, op: JobOp) -> None:
         """An op on one device, reading what is boxed to it."""
-        inputs = [self._input(name, NdSbp.broadcast(1), op.placement) for name in op.inputs]
+        inputs = [self._input(name, NdSbp.broadcast(1), op) for name in op.inputs]
         made = self._builder.adopt(op, [None if t is None else t.parts[0].name for t in inputs])
         for tensor in made:
             self._whole(tensor, op.placement)
 
+    def _keep_exchange(self, op: JobOp) -> None:
+        """A collective that is there already: each input lies on its device, and each output."""
+        names = [n if n is None else self._tensors[n].parts[0].name for n in op.inputs]
+        for index, tensor in enumerate(self._builder.adopt(op, names)):
+            self._whole(tensor, op.placement.device(index))
+
     def _share_out(self, op: JobOp) -> None:
         call, placement = op.call, op.placement
-        arriving = [self._arriving(name, placement) for name in op.inputs]
-        hints = [self._hints.get(name) for name in op.outputs]
-        chosen = choose_signature(call, placement.hierarchy, arriving, hints, self._ops)
+        chosen = choose_signature(
+            call,
+            placement.hierarchy,
+            [self._arriving(name, op) for name in op.inputs],
+            [self._wanted(name) for name in op.outputs],
+            self._ops,
+        )
         inputs = [
-            self._input(name, sbp, placement)
-            for name, sbp in zip(op.inputs, chosen.inputs, strict=True)
+            self._input(name, sbp, op) for name, sbp in zip(op.inputs, chosen.inputs, strict=True)
         ]
         pieces = [
             lay_out(sbp, placement.hierarchy, spec.shape)
             for sbp, spec in zip(chosen.outputs, call.outputs, strict=True)
         ]
-        schema = self._ops.op(call.op).op
-        rows = []
-        for index in range(placement.parallel_num):
-            specs = [
-                spec.with_shape(laid[index].shape)
-                for spec, laid in zip(call.outputs, pieces, strict=True)
-            ]
-            with self._builder.placed(placement.device(index)):
-                rows.append(
-                    self._builder.op(
-                        call.op,
-                        [None if t is None else t.parts[index] for t in inputs],
-                        outputs=call.output_count,
-                        name=self._part_name(call.name, index),
-                        location=call.location,
-                        attrs=schema.part_attrs(call, specs),
-                    )
-                )
+        rows = [
+            self._part(op, index, inputs, [laid[index] for laid in pieces])
+            for index in range(placement.parallel_num)
+        ]
         for number, (name, spec) in enumerate(zip(op.outputs, call.outputs, strict=True)):
             parts = tuple(row[number] for row in rows)
             self._tensors[name] = ShardedTensor(spec, chosen.outputs[number], placement, parts)
+
+    def _part(
+        self,
+        op: JobOp,
+        index: int,
+        inputs: Sequence[ShardedTensor | None],
+        pieces: Sequence[Piece],
+    ) -> Sequence[Tensor]:
+        """What one device makes of its parts."""
+        call, schema = op.call, self._ops.op(op.call.op).op
+        read = [None if t is None else t.parts[index] for t in inputs]
+        boxes = [None if t is None else t.pieces[index].box for t in inputs]
+        specs = [
+            spec.with_shape(piece.shape) for spec, piece in zip(call.outputs, pieces, strict=True)
+        ]
+        with self._builder.placed(op.placement.device(index)):
+            said = schema.decompose_part(call, boxes, read, _Located(self._builder, call))
+            if said is not None:
+                return said
+            return self._builder.op(
+                call.op,
+                read,
+                outputs=call.output_count,
+                name=self._part_name(call.name, index),
+                location=call.location,
+                attrs=schema.part_attrs(call, specs),
+            )
 
     def _part_name(self, name: str, index: int) -> str:
         part = f"{name}@{index}"
@@ -158,29 +203,112 @@ class _Sharding:
         self._taken.add(part)
         return part
 
-    def _arriving(self, name: str | None, placement: Placement) -> NdSbp | None:
-        """How a tensor lies on the devices that read it; None when it lies elsewhere.
+    def _wanted(self, name: str) -> WantedOutput | None:
+        hint = self._graph.hints.get(name)
+        return None if hint is None else WantedOutput(name, hint)
+
+    def _arriving(self, name: str | None, op: JobOp) -> Arrival:
+        """How a tensor lies on the devices that read it, and over which link it comes.
 
         What is fed or constant lies nowhere yet: it comes as the user wants it, else weights whole
         and what is fed split along its first axis, the batch.
         """
         if name is None:
-            return None
-        source = self._tensors[name]
+            return Arrival(None)
+        source, placement = self._source(name, op), op.placement
+        first, other = placement.device(0), placement.device(1)
+        if source.placement == placement:
+            return Arrival(source.sbp, COST[self._topology.link(first, other)])
         if name in self._inputs:
-            return self._hints.get(name) or _as_batch(source.spec, placement)
+            return Arrival(
+                _as_batch(source.spec, placement), COST[self._topology.link(None, first)]
+            )
         if name in self._graph.constants:
-            return self._hints.get(name) or NdSbp.broadcast(len(placement.hierarchy))
-        return source.sbp if source.placement == placement else None
+            whole = NdSbp.broadcast(len(placement.hierarchy))
+            return Arrival(whole, COST[self._topology.link(None, first)])
+        there = source.placement.device(0)
+        away = next(d for d in (first, other) if d != there)
+        return Arrival(None, COST[self._topology.link(there, away)])
 
-    def _input(self, name: str | None, sbp: NdSbp, placement: Placement) -> ShardedTensor | None:
-        """A tensor as an op reads it; boxed once for all that read it alike."""
+    def _source(self, name: str, op: JobOp) -> ShardedTensor:
+        """A tensor as it lies before ``op`` reads it: what is fed lies as its hint says."""
+        hint, whole, placement = self._graph.hints.get(name), self._tensors[name], op.placement
+        if hint is None or not whole.is_fed or placement.parallel_num == 1:
+            return whole
+        if all(isinstance(wish, Auto) for wish in hint.axes):
+            return whole
+        if (name, placement) not in self._laid:
+            check_axes(name, hint, str(op.call), placement.hierarchy)
+            sbp = hint.or_whole()
+            for piece in lay_out(sbp, placement.hierarchy, whole.spec.shape):
+                if any(start == stop for start, stop in piece.box):
+                    raise SbpError(
+                        f"{hint.said_of(name)} for {op.call}, which runs on '{placement}'; of "
+                        f"{whole.spec} that leaves a device without elements"
+                    )
+            boxed = box(whole, sbp, placement, self._builder, self._topology)
+            self._log.append(_Delivery(name, whole, boxed, [op.call.name]))
+            self._laid[name, placement] = boxed.tensor
+        return self._laid[name, placement]
+
+    def _input(self, name: str | None, sbp: NdSbp, op: JobOp) -> ShardedTensor | None:
+        """A tensor as an op reads it."""
         if name is None:
             return None
+        return self._deliver(name, self._source(name, op), sbp, op.placement, op.call.name)
+
+    def _deliver(
+        self, name: str, source: ShardedTensor, sbp: NdSbp, placement: Placement, reader: str
+    ) -> ShardedTensor:
+        """A tensor laid as a reader wants it; boxed once for all that read it alike."""
         key = (name, sbp, placement)
-        if key not in self._boxed:
-            self._boxed[key] = box(self._tensors[name], sbp, placement, self._builder)
-        return self._boxed[key]
+        found = self._boxed.get(key)
+        if found is None:
+            boxed = box(source, sbp, placement, self._builder, self._topology)
+            found = self._boxed[key] = _Delivery(name, source, boxed, [])
+            self._log.append(found)
+        if reader not in found.readers:
+            found.readers.append(reader)
+        return found.boxed.tensor
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """A tensor that was boxed, and who reads it so."""
+
+    name: str
+    source: ShardedTensor
+    boxed: Boxed
+    readers: list[str]
+
+    def record(self) -> BoxedTensor:
+        made = self.boxed.tensor
+        return BoxedTensor(
+            self.name,
+            tuple(self.readers),
+            self.source.sbp,
+            self.source.placement,
+            made.sbp,
+            made.placement,
+            self.boxed.rule,
+            MappingProxyType(dict(self.boxed.received)),
+        )
+
+
+class _Located:
+    """The builder, for ops that one part of an op is said in: they stand where it stands."""
+
+    def __init__(self, builder: JobGraphBuilder, origin: OpCall) -> None:
+        self._builder = builder
+        self._location = origin.location or origin.name
+
+    def constant(self, value: Array) -> Tensor:
+        return self._builder.constant(value)
+
+    def op(
+        self, op: str, inputs: Sequence[Tensor | None], *, outputs: int = 1, **attrs: object
+    ) -> tuple[Tensor, ...]:
+        return self._builder.op(op, inputs, outputs=outputs, location=self._location, attrs=attrs)
 
 
 def _as_batch(spec: TensorSpec, placement: Placement) -> NdSbp:

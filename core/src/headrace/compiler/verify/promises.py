@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from headrace.device import COLLECTIVES
 from headrace.errors import GraphError
 from headrace.graph import JobGraph, JobOp
 from headrace.registry.registry import BackendRegistry
@@ -40,21 +41,24 @@ def nothing_is_dead(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]
 
 
 def no_two_are_equal(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
-    """No two ops do the same to the same tensors at the same place."""
+    """No two ops do the same to the same tensors at the same place, for the same hints."""
     seen: dict[object, JobOp] = {}
     for op in graph.ops:
         attrs = repr(sorted(op.call.attrs.items()))
-        key = (op.call.op, op.inputs, attrs, op.call.output_count, op.placement)
+        hints = tuple(str(graph.hints.get(name)) for name in op.outputs)
+        key = (op.call.op, op.inputs, attrs, op.call.output_count, op.placement, hints)
         first = seen.setdefault(key, op)
         if first is not op:
             yield f"{first.call} and {op.call} do the same to {list(op.inputs)}"
 
 
 def no_move_follows_its_like(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
-    """No transpose reads a transpose, and no reshape a reshape, at one place."""
+    """No transpose reads a transpose, and no reshape a reshape, at one place without a hint."""
     makers = {name: op for op in graph.ops for name in op.outputs}
     for op in graph.ops:
-        if op.call.op in ("transpose", "reshape"):
+        if op.call.op in ("transpose", "reshape") and graph.hints.keys().isdisjoint(
+            (op.inputs[0], *op.outputs)
+        ):
             source = makers.get(op.inputs[0] or "")
             if source is not None and (source.call.op, source.placement) == (
                 op.call.op,
@@ -64,16 +68,25 @@ def no_move_follows_its_like(graph: JobGraph, registry: BackendRegistry) -> Iter
 
 
 def ops_are_on_one_device(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
-    """Every op is placed on one device."""
+    """Every op but a collective is placed on one device."""
     for op in graph.ops:
-        if op.placement.parallel_num != 1:
+        if op.placement.parallel_num != 1 and op.call.op not in COLLECTIVES:
             yield f"{op.call} is still placed on several devices: '{op.placement}'"
 
 
+def hints_are_spent(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
+    """No hint is left: what it asked for is said in ops."""
+    for name, hint in graph.hints.items():
+        yield f"{hint.said_of(name)}, and nobody will see to it any more"
+
+
 def ops_have_kernels(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
-    """The device of every op has a kernel for it."""
+    """The device of every op has a kernel for it, the devices of a collective do it."""
     for op in graph.ops:
-        if registry.backend(op.placement.tag).kernels.select(op.call) is None:
+        backend = registry.backend(op.placement.tag)
+        several = op.placement.parallel_num > 1
+        entry = (backend.collectives if several else backend.kernels).select(op.call)
+        if entry is None:
             yield f"{op.call} was left to device {op.placement.tag!r}, which has no kernel for it"
 
 
@@ -83,7 +96,7 @@ PROMISES: Mapping[str, tuple[Promise, ...]] = MappingProxyType(
         "merge_equal_ops": (no_two_are_equal,),
         "cancel_moves": (no_move_follows_its_like,),
         "remove_what_is_left": (nothing_is_dead,),
-        "shard_ops": (ops_are_on_one_device,),
+        "shard_ops": (ops_are_on_one_device, hints_are_spent),
         "lower_ops": (nothing_is_dead, ops_are_on_one_device, ops_have_kernels),
     }
 )

@@ -9,6 +9,8 @@ from headrace.compiler.task_graph import TaskGraph, TaskNode
 from headrace.errors import GraphError
 from headrace.plan import TaskKind
 
+COPIES = frozenset({TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER})
+
 
 def verify_task_graph(graph: TaskGraph) -> None:
     """Every task reads what was made before it, in the memory it works in; copies cross zones.
@@ -17,6 +19,7 @@ def verify_task_graph(graph: TaskGraph) -> None:
       before as constants and variables are; a variable is written by a copy within its memory;
     - a task that computes has an op whose specs are those of its tensors, and works in one memory:
       that of its stream's device, or the host's;
+    - a collective has an output in the memory of each of its devices;
     - a copy brings one tensor, unchanged, from one memory to another, or within one;
     - jobs are those of the graph, and what control edges hold back is of the same job.
 
@@ -47,7 +50,9 @@ def verify_task_graph(graph: TaskGraph) -> None:
             made.add(name)
         if task.kind is TaskKind.COMPUTE:
             _check_compute(graph, task)
-        elif task.kind in (TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D):
+        elif task.kind is TaskKind.COLLECTIVE:
+            _check_exchange(graph, task)
+        elif task.kind in COPIES:
             _check_copy(graph, task)
     for name in graph.tensors:
         if name not in made:
@@ -75,8 +80,26 @@ def _check_compute(graph: TaskGraph, task: TaskNode) -> None:
         raise GraphError(
             f"task {task.name!r} runs on {stream} and works in {memory}, that of another device"
         )
+    _check_specs(graph, task)
+
+
+def _check_exchange(graph: TaskGraph, task: TaskNode) -> None:
+    _check_specs(graph, task)
+    assert task.call is not None
+    devices = task.call.ints_attr("devices")
+    for name, index in zip(task.outputs, devices, strict=True):
+        memory = graph.tensors[name].memory
+        if not memory.is_host and (memory.tag, memory.device_index) != (task.stream.tag, index):
+            raise GraphError(
+                f"task {task.name!r} makes {name!r} for device {task.stream.tag}:{index}, and it "
+                f"lies in {memory}"
+            )
+
+
+def _check_specs(graph: TaskGraph, task: TaskNode) -> None:
     if task.call is None:
         raise GraphError(f"task {task.name!r} computes and has no op")
+    tensors = [graph.tensors[name] for name in (*task.inputs, *task.outputs) if name is not None]
     specs = [spec for spec in (*task.call.inputs, *task.call.outputs) if spec is not None]
     for tensor, spec in zip(tensors, specs, strict=True):
         if tensor.spec != spec:
@@ -121,7 +144,7 @@ FED = (TaskKind.FOREIGN_INPUT, TaskKind.INITIALIZE)
 def _verify_same_job(graph: OpGraph, tasks: TaskGraph, mine: Sequence[TaskNode]) -> None:
     job = graph.job
     for what, wanted, kinds in (
-        ("ops", [op.call.name for op in job.ops], (TaskKind.COMPUTE,)),
+        ("ops", [op.call.name for op in job.ops], (TaskKind.COMPUTE, TaskKind.COLLECTIVE)),
         ("inputs", [tensor.name for tensor in job.inputs], FED),
         ("results", [name for name, _ in job.outputs], (TaskKind.FOREIGN_OUTPUT,)),
     ):

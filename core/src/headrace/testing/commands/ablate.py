@@ -25,22 +25,24 @@ def ablate(ctx: click.Context, tag: str, progress: Path | None, skip: int) -> No
     Each hook, each function of a record and each method behind it is removed in a child process.
     Either an error names it before anything is computed, or the documented default gives right
     numbers. Ends with 1 when a number is wrong, an error does not say what is missing, or the
-    process crashes or hangs.
+    process crashes or hangs, or an error comes after a launch.
     """
     from importlib import import_module
 
     from headrace.cli.show import escape, print_table, printable
     from headrace.registry import default_registry
+    from headrace.registry.discover import discover
     from headrace.testing import ablation
 
     default_registry().backend(tag)  # it must work as it is
     (record,) = [r for r in default_registry().records() if r.tag == tag and r.state == "ready"]
     plugin = import_module(record.module)
+    (installed,) = [b for b in discover() if (b.tag, b.distribution) == (tag, record.distribution)]
     wanted = ablation.removals(plugin)
     if progress is not None:
         with progress.open("a", encoding="utf-8") as file:
             for removal in wanted[skip:]:
-                done = ablation.ablate(tag, plugin, removal)
+                done = ablation.ablate(tag, plugin, removal, installed)
                 file.write(json.dumps([done.outcome, done.detail]) + "\n")
                 file.flush()
         return

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.dtypes import FLOATS
 from headrace.tensor_spec import Array
-from headrace.testing.case import Case
+from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
 
@@ -106,10 +106,12 @@ _WIDE = Case(
     ),
 )
 
-CASES: tuple[Case, ...] = _CONVS + _TRANSPOSED + (*_DTYPES, _WIDE)
+_FIRST = (*_CONVS, *_TRANSPOSED, *_DTYPES, _WIDE)
+
+CASES: tuple[Case, ...] = _FIRST + tuple(channels_last(case, images=2) for case in _FIRST)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_conv(device: str, case: Case) -> None:
-    """Sums of products agree with the oracle for every geometry, grouping and dtype."""
+    """Sums of products agree with the oracle for every geometry, grouping, format and dtype."""
     check_case(device, case)

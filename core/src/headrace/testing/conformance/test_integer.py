@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headrace.tensor_spec import Array
-from headrace.testing.case import Case
+from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
 _RANDOM = np.random.default_rng(3)
@@ -95,7 +95,10 @@ _DTYPES = tuple(
     )
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = _MATMULS + _CONVS + _DTYPES
+_FIRST = _MATMULS + _CONVS + _DTYPES
+_LAST = tuple(channels_last(case, images=2) for case in _FIRST if case.op == "conv_integer")
+
+CASES: tuple[Case, ...] = _FIRST + _LAST
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.dtypes import FLOATS
 from headrace.tensor_spec import Array
-from headrace.testing.case import Case
+from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
 
@@ -123,7 +123,12 @@ _DTYPES = tuple(
     for dtype in sorted(FLOATS)
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = _BATCH + _INSTANCE + _GROUP + _LAYER + _LRN + _DTYPES
+_FIRST = _BATCH + _INSTANCE + _GROUP + _LAYER + _LRN + _DTYPES
+_LAST = tuple(
+    channels_last(case) for case in _FIRST if case.op in ("instance_norm", "group_norm", "lrn")
+)
+
+CASES: tuple[Case, ...] = _FIRST + _LAST
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.dtypes import FLOATS, NUMBERS
 from headrace.tensor_spec import Array
-from headrace.testing.case import Case
+from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
 
@@ -94,7 +94,9 @@ _DTYPES = (
     )
 )
 
-CASES: tuple[Case, ...] = _MAX + _INDICES + _SPECIAL + _AVERAGES + _DTYPES
+_FIRST = _MAX + _INDICES + _SPECIAL + _AVERAGES + _DTYPES
+
+CASES: tuple[Case, ...] = _FIRST + tuple(map(channels_last, _FIRST))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -224,6 +224,22 @@ def test_an_error_in_a_sequence_surfaces_once(opened: OpenedDevice, one: Buffer)
     assert np.array_equal(value(opened, y), ONE + 1)
 
 
+def test_what_says_that_it_is_done_on_return_is(opened: OpenedDevice, one: Buffer) -> None:
+    """A context that is ``host_synchronous`` is read without a wait, as core does; others wait."""
+    context, result = opened.compute(), opened.host(SPEC.nbytes)
+    a, b = opened.allocate(SPEC.nbytes), opened.allocate(SPEC.nbytes)
+    there, back = (add(opened, context, x, one, y) for x, y in ((a, b), (b, a)))
+    context.copy_h2d(a, opened.host_copy(X))
+    for _ in range(10):
+        there()
+        back()
+    context.copy_d2d(b, a)
+    context.copy_d2h(result, b)
+    if not context.host_synchronous:
+        context.synchronize()
+    assert np.array_equal(result.array(SPEC), X + 20)
+
+
 @pytest.mark.conformance("events")
 def test_events_are_not_used_twice(opened: OpenedDevice) -> None:
     """A hundred later ones, of another stream, do not change what the first twenty stand for."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
+from headrace.testing.reference.data_format import either_format
 
 
 def _conv(
@@ -96,4 +97,7 @@ def _reads(
         yield tap, tuple(source)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"conv": _conv, "conv_transpose": _conv_transpose}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "conv": either_format(_conv, images=2),
+    "conv_transpose": either_format(_conv_transpose, images=2),
+}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
+from headrace.testing.reference.data_format import either_format
 from headrace.testing.reference.scalars import store
 
 
@@ -93,5 +94,5 @@ def _less(x: Array, zero: Array | None) -> Array:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "matmul_integer": _matmul_integer,
-    "conv_integer": _conv_integer,
+    "conv_integer": either_format(_conv_integer, images=2),
 }

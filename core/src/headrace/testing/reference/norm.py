@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
+from headrace.testing.reference.data_format import either_format
 
 
 def _normalization(
@@ -97,8 +98,8 @@ def _divide(a: float, b: float) -> float:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "normalization": _normalization,
-    "instance_norm": _instance_norm,
-    "group_norm": _group_norm,
+    "instance_norm": either_format(_instance_norm),
+    "group_norm": either_format(_group_norm),
     "layer_norm": _layer_norm,
-    "lrn": _lrn,
+    "lrn": either_format(_lrn),
 }

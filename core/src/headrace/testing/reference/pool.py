@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.dtypes import dtype_of
 from headrace.tensor_spec import Array
+from headrace.testing.reference.data_format import either_format
 
 
 def _max_pool(
@@ -117,4 +118,7 @@ def _real(
     ]
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"max_pool": _max_pool, "avg_pool": _avg_pool}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "max_pool": either_format(_max_pool),
+    "avg_pool": either_format(_avg_pool),
+}

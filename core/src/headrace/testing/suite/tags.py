@@ -18,6 +18,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "events": "waits between streams",
         "errors": "what cannot be done is said by name, and does no harm",
         "multi-device": "several devices of one backend at once",
+        "collectives": "exchanges among devices that a plugin offers",
         "in-place": "an output on the memory of an input",
         "layouts": "the order of elements in memory",
         "ops/*/*": "an op family in a dtype, for example ops/matmul/float32",

@@ -1,8 +1,7 @@
-"""Where downloaded files are kept, and how a package's files get there."""
+"""How the files of a package get into the cache folder."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,19 +15,6 @@ from headrace.cli.progress import Bar
 
 RAW_PROGRESS = Version("24.1")
 """The first pip that reports its progress for programs."""
-
-
-def cache_folder() -> Path:
-    """The folder that the platform means for caches; ``HEADRACE_CACHE`` overrides it."""
-    given = os.environ.get("HEADRACE_CACHE")
-    if given:
-        return Path(given)
-    home = Path.home()
-    if sys.platform == "darwin":
-        return home / "Library/Caches/headrace"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local") / "headrace/Cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "headrace"
 
 
 def fetch_wheel(name: str, release: str, folder: Path) -> Path:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from headrace.cli.cache import cache_folder, fetch_wheel
+from headrace.cli.fetch import fetch_wheel
 from headrace.cli.group import CommandError
+from headrace.frontend.cache_folder import cache_folder
 
 
 def test_the_variable_goes_before_the_platform(
@@ -46,7 +47,7 @@ def test_each_platform_has_its_folder(
     for name, value in variables.items():
         monkeypatch.setenv(name, value.replace("HOME", str(tmp_path)))
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setattr("headrace.cli.cache.sys.platform", platform)
+    monkeypatch.setattr("headrace.frontend.cache_folder.sys.platform", platform)
 
     assert cache_folder() == tmp_path / folder
 

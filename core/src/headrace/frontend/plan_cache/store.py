@@ -1,0 +1,164 @@
+"""``PlanStore``: plan files and small notes by key, in one folder, bounded in size.
+
+Any number of processes may use a folder at once. There are no locks: a file is put in place whole,
+under a name that says all that it depends on, so two processes that make it make the same. What is
+read is checked byte for byte; what is damaged is dropped, and made again by whoever wanted it. A
+folder that cannot be written costs the cache and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.errors import InputError, PlanError
+from headrace.frontend.cache_folder import cache_folder
+from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
+from headrace.plan.saved import SavedPlan
+from headrace.tensor_spec import Array
+
+VARIABLE = "HEADRACE_PLAN_CACHE"
+DEFAULT_BYTES = 1 << 30
+MODE = 0o600
+"""Of the files: what a model computes is for those who may read the model."""
+
+_log = logging.getLogger("headrace.plan_cache")
+
+
+def plan_store() -> PlanStore | None:
+    """The store of this user; None when ``HEADRACE_PLAN_CACHE`` is 0, or the user has no home.
+
+    Raises:
+        InputError: the variable is not a number of bytes.
+    """
+    given = os.environ.get(VARIABLE, "")
+    if given and not given.isdecimal():
+        raise InputError(f"{VARIABLE} is {given!r}; write 0 for no cache, or its size in bytes")
+    limit = int(given) if given else DEFAULT_BYTES
+    if not limit:
+        return None
+    try:
+        return PlanStore(cache_folder().absolute() / "plans", limit)
+    except (OSError, RuntimeError):  # no home; a current folder that is gone
+        return None
+
+
+class PlanStore:
+    """What was kept in ``folder``, of at most ``limit`` bytes together.
+
+    When there is more, what was used longest ago goes first. May be used from any thread.
+    """
+
+    def __init__(self, folder: Path, limit: int = DEFAULT_BYTES) -> None:
+        self.folder = folder
+        self.limit = limit
+
+    def plan(self, key: str) -> PlanFile | None:
+        """The plan that was kept under ``key``; None when there is none, or it is damaged."""
+        path = self.folder / f"{key}.plan"
+        if not _is_ours(path):
+            return None
+        try:
+            file = read_plan_file(path)
+        except PlanError as error:
+            self._drop(path, error)
+            return None
+        _touch(path)
+        return file
+
+    def keep_plan(self, key: str, saved: SavedPlan, blobs: Sequence[Array]) -> None:
+        """Keep a plan; or do not, where that cannot be done."""
+        nbytes = sum(blob.nbytes for blob in blobs)
+        if nbytes > self.limit:
+            _log.debug("not kept: %d bytes of weights, over %d", nbytes, self.limit)
+            return
+        path = self.folder / f"{key}.plan"
+        try:
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            write_plan_file(path, saved, blobs, MODE)
+        except (OSError, PlanError) as error:
+            _log.debug("not kept: %s", error)
+            return
+        _log.debug("kept %s", path)
+        self._trim()
+
+    def drop_plan(self, key: str, reason: Exception) -> None:
+        """Forget a plan that turned out not to be usable."""
+        self._drop(self.folder / f"{key}.plan", reason)
+
+    def note(self, key: str) -> object:
+        """The note that was kept under ``key``; None when there is none, or it is damaged."""
+        path = self.folder / f"{key}.note"
+        if not _is_ours(path):
+            return None
+        try:
+            digest, _, text = path.read_bytes().partition(b"\n")
+            if digest != _digest(text):
+                raise ValueError("its checksum does not fit")
+            value: object = json.loads(text)
+        except (OSError, ValueError, RecursionError) as error:
+            self._drop(path, error)
+            return None
+        _touch(path)
+        return value
+
+    def keep_note(self, key: str, value: object) -> None:
+        """Keep what JSON can say; or do not, where that cannot be done."""
+        text = json.dumps(value).encode()
+        scratch = self.folder / f".{key}.{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "wb") as f:
+                f.write(_digest(text) + b"\n" + text)
+            scratch.replace(self.folder / f"{key}.note")
+        except OSError as error:
+            _log.debug("not kept: %s", error)
+        finally:
+            with contextlib.suppress(OSError):
+                scratch.unlink(missing_ok=True)
+
+    def _drop(self, path: Path, error: Exception) -> None:
+        _log.warning("%s cannot be used and is made again: %s", path, error)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+    def _trim(self) -> None:
+        """Remove what was used longest ago until the rest is small enough."""
+        found = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):  # another process removed it
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime_ns, status.st_size, entry.path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= self.limit:
+                return
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+                _log.debug("removed %s: the cache is over %d bytes", path, self.limit)
+            total -= size
+
+
+def _is_ours(path: Path) -> bool:
+    """True when there is such a file and this user, or the administrator, put it there."""
+    try:
+        owner = path.lstat().st_uid
+    except OSError:
+        return False
+    return not hasattr(os, "getuid") or owner in (0, os.getuid())
+
+
+def _touch(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()

@@ -1,0 +1,59 @@
+"""The plan of a job as a web page, with what the plan itself does not say of its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.compiler.decision import Decision, How
+from headrace.compiler.memory.options import MemoryOptions
+from headrace.compiler.pipeline import compile_job
+from headrace.compiler.stage import Structure
+from headrace.frontend.collector import collector_rests
+from headrace.frontend.explain import kernel_text
+from headrace.frontend.fallback import fallback_of
+from headrace.frontend.memory_options import memory_options_of
+from headrace.frontend.stages import is_same_job
+from headrace.graph import JobGraph
+from headrace.page import OpNote, StageNote, render_page
+from headrace.registry.registry import BackendRegistry
+
+
+@collector_rests()
+def plan_page(
+    graph: JobGraph,
+    registry: BackendRegistry,
+    fallback: str | None = None,
+    memory: MemoryOptions | None = None,
+) -> str:
+    """Compile a job and draw its plan: one HTML document that needs nothing else.
+
+    Opens no device. Equal jobs give equal texts.
+
+    Raises:
+        UnsupportedError, DeviceError: as compiling it.
+    """
+    stages: list[StageNote] = []
+    before: Structure | None = None
+
+    def note(name: str, structure: Structure) -> None:
+        nonlocal before
+        if isinstance(structure, JobGraph):
+            changed = not is_same_job(before, structure)
+            stages.append(StageNote(name, len(structure.ops), changed))
+        before = structure
+
+    options = memory or memory_options_of()
+    compiled = compile_job(graph, registry, fallback_of(fallback), watch=note, memory=options)
+    return render_page(compiled.plan, op_notes(compiled.decisions, registry), stages)
+
+
+def op_notes(decisions: Iterable[Decision], registry: BackendRegistry) -> dict[str, OpNote]:
+    """What was decided for each op of the plan, by the name of its task."""
+    notes: dict[str, OpNote] = {}
+    for decision in decisions:
+        for name, (op, entry) in zip(decision.ops, decision.kernels, strict=True):
+            part_of = "" if name == decision.call.name else str(decision.call)
+            kernel = kernel_text(op, entry, decision.placed, registry)
+            why = "" if decision.how is How.KERNEL else decision.why
+            notes[name] = OpNote(str(decision.how), kernel, why, part_of)
+    return notes

@@ -1,0 +1,68 @@
+"""What a model declares that it takes and gives."""
+
+from __future__ import annotations
+
+from onnx import TypeProto, ValueInfoProto
+
+from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx.read import ModelFile
+from headrace.onnx.signature import Shape, TensorInfo
+from headrace.onnx.tensors import dtype_from_onnx
+from headrace.onnx.text import quote
+
+
+def inputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+    """What the model takes: its required inputs, then those that it has a value for.
+
+    Old files list all their weights as inputs; these are optional.
+
+    Raises:
+        InvalidModelError: the type of an input is not given.
+        UnsupportedModelError: an input is no tensor, or of a dtype that headrace lacks.
+    """
+    infos = [
+        _info(value, f"{file.name}: input {quote(value.name)}", value.name in file.weights)
+        for value in file.graph.input
+    ]
+    for info in infos:
+        if info.dtype is None:
+            raise InvalidModelError(f"{file.name}: input {quote(info.name)} has no data type")
+    return tuple(sorted(infos, key=lambda info: info.optional))
+
+
+def outputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+    """What the model gives, in its order.
+
+    Raises:
+        UnsupportedModelError: an output is no tensor, or of a dtype that headrace lacks.
+    """
+    return tuple(
+        _info(value, f"{file.name}: output {quote(value.name)}", False)
+        for value in file.graph.output
+    )
+
+
+def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
+    kind = value.type.WhichOneof("value")
+    if kind is None:
+        return TensorInfo(value.name, None, None, optional)
+    if kind != "tensor_type":
+        raise UnsupportedModelError(
+            f"{where}: is a {kind.removesuffix('_type')}; headrace has tensors only"
+        )
+    tensor = value.type.tensor_type
+    dtype = dtype_from_onnx(tensor.elem_type, where) if tensor.elem_type else None
+    shape = _shape(tensor, where) if tensor.HasField("shape") else None
+    return TensorInfo(value.name, dtype, shape, optional)
+
+
+def _shape(tensor: TypeProto.Tensor, where: str) -> Shape:
+    dims: list[int | str | None] = []
+    for dim in tensor.shape.dim:
+        if not dim.HasField("dim_value"):
+            dims.append(dim.dim_param or None)
+        elif dim.dim_value < -1:
+            raise InvalidModelError(f"{where}: dimension {dim.dim_value} is negative")
+        else:  # some exporters write -1 for a dimension that may be any
+            dims.append(None if dim.dim_value == -1 else dim.dim_value)
+    return tuple(dims)

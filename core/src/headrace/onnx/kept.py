@@ -1,0 +1,284 @@
+"""``KeptPlans``: what of a model is kept on disk, and how the next process finds it.
+
+Of a model a note is kept, which says what it takes and gives and which other files it reads, and a
+plan for each set of input shapes. Their keys are digests of the model's bytes and name, of the
+placement and the options, of the code and settings that plans depend on (``identity_of``), and,
+for a plan, of the other files, the shapes, and the values of inputs that are part of it. Which
+inputs these are is learnt by compiling; a note under the key without them says so.
+
+Weights that are in the model's files are not stored a second time: a plan says where they lie in
+bytes that the key vouches for. Only what the compiler made (folded, cast) is in the plan's file.
+
+Models that are given as bytes are not kept: who decrypts a model in memory wants no trace of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.compiler.decision import Fallback, How
+from headrace.compiler.memory.options import MemoryOptions
+from headrace.dtypes import dtype_of
+from headrace.errors import HeadraceError
+from headrace.frontend.fallback import fallback_of
+from headrace.frontend.plan_cache import PlanStore, identity_of
+from headrace.frontend.plan_file import WeightPacker, array_in
+from headrace.ids import HOST_TAG
+from headrace.onnx import external
+from headrace.onnx.external import ExternalRange
+from headrace.onnx.signature import TensorInfo
+from headrace.onnx.source import ModelBytes, read_bytes
+from headrace.placement import Placement
+from headrace.plan import Plan
+from headrace.plan.saved import PassRun, Source
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.compiler.pipeline import Compiled
+    from headrace.onnx.read import ModelFile
+    from headrace.onnx.specialise import SpecialisedJob
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptPlan:
+    """A plan from an earlier process.
+
+    Attributes:
+        plan: what runs.
+        constants: values of its weights; nobody writes to them.
+        fixed: inputs of the model that are part of it.
+        passes: those of plugins that ran.
+    """
+
+    plan: Plan
+    constants: Mapping[str, Array]
+    fixed: tuple[str, ...]
+    passes: tuple[PassRun, ...]
+
+
+class KeptPlans:
+    """The plans of one model on one placement. Used under the lock of its user.
+
+    Attributes:
+        inputs, outputs: what the model takes and gives; None when it was not kept.
+    """
+
+    def __init__(
+        self, store: PlanStore, given: ModelBytes, settings: str, policy: Fallback
+    ) -> None:
+        self._store = store
+        self._policy = policy
+        self._given: ModelBytes | None = given
+        self._path = given.path
+        self._model = Source("", 0, len(given.data), hashlib.sha256(given.data).digest())
+        self._settings = _digest(settings, given.name, self._model.sha256)
+        self._externals: tuple[Source, ...] = ()
+        self._read: tuple[Array, ...] = ()  # what is in these
+        self.inputs: tuple[TensorInfo, ...] | None = None
+        self.outputs: tuple[TensorInfo, ...] | None = None
+        self._load_note(given)
+
+    @staticmethod
+    def of(
+        given: ModelBytes,
+        placement: Placement,
+        registry: BackendRegistry,
+        fallback: str | None,
+        memory: MemoryOptions,
+        store: PlanStore | None,
+    ) -> KeptPlans | None:
+        """The plans of a model; None when none are kept of it.
+
+        Raises:
+            DeviceUnavailableError: the device cannot be had.
+            JobError: ``fallback`` is none.
+        """
+        if store is None or given.path is None:
+            return None
+        policy = fallback_of(fallback)
+        tags = {placement.tag} if policy is Fallback.ERROR else {placement.tag, HOST_TAG}
+        identity = identity_of(registry, tags)
+        if identity is None:
+            return None
+        settings = f"{identity}\n{placement}\n{policy}\n{memory}\n{_FORMAT}"
+        return KeptPlans(store, given, settings, policy)
+
+    def find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> KeptPlan | None:
+        """The plan for what is fed, if it was kept."""
+        if self.inputs is None or self._given is None:
+            return None
+        key = self._keys(specs, arrays)[-1]
+        file = self._store.plan(key)
+        if file is None:
+            return None
+        saved = file.saved
+        sources = [memoryview(self._given.data), *(array.data for array in self._read)]
+        try:
+            if saved.sources != (self._model, *self._externals):
+                return None
+            constants = {
+                weight.name: file.weights[weight.name]
+                if weight.source is None
+                else array_in(sources[weight.source], weight)
+                for weight in saved.weights
+            }
+        except (HeadraceError, IndexError) as error:
+            self._store.drop_plan(key, error)
+            return None
+        return KeptPlan(saved.plan, constants, tuple(w.name for w in saved.fixed), saved.passes)
+
+    def drop(
+        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], reason: Exception
+    ) -> None:
+        """Forget the plan for what is fed: it turned out not to be usable."""
+        self._store.drop_plan(self._keys(specs, arrays)[-1], reason)
+
+    def keep_model(
+        self,
+        file: ModelFile,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[TensorInfo],
+    ) -> None:
+        """Keep what the model takes and gives."""
+        self._given = None
+        if file.externals is None:
+            return
+        try:
+            parts = {part: self._part(part) for part in file.externals}
+        except HeadraceError:  # a file was changed since it was read
+            return
+        self._externals = tuple(source for source, _ in parts.values())
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        value = {
+            "inputs": [_described(info) for info in inputs],
+            "outputs": [_described(info) for info in outputs],
+            "files": [[s.location, s.offset, s.nbytes, s.sha256.hex()] for s in self._externals],
+        }
+        self._store.keep_note(_digest(self._settings, "model"), value)
+
+    def keep(
+        self,
+        specs: Mapping[str, TensorSpec],
+        made: SpecialisedJob,
+        fixed: Mapping[str, Array],
+        compiled: Compiled,
+        registry: BackendRegistry,
+    ) -> None:
+        """Keep a plan that was just compiled.
+
+        Args:
+            specs: of every input that is fed.
+            made: the job.
+            fixed: values of the inputs that are part of it.
+            compiled: what it became.
+            registry: what it was compiled with.
+        """
+        from headrace.frontend.save_plan import pack
+        from headrace.onnx.stored import StoredBytes
+
+        if self.inputs is None or self._path is None or self._warned(compiled):
+            return
+        try:
+            data = read_bytes(self._path).data
+            read = [
+                self._part(ExternalRange(s.location, s.offset, s.nbytes)) for s in self._externals
+            ]
+        except HeadraceError:
+            return
+        now = (hashlib.sha256(data).digest(), *(source.sha256 for source, _ in read))
+        if now != tuple(s.sha256 for s in (self._model, *self._externals)):
+            return  # a file was changed since it was read
+        packer = WeightPacker(StoredBytes([data, *(array.data for _, array in read)]).find)
+        saved = pack(packer, made.graph, compiled, registry, fixed)
+        saved = replace(saved, sources=(self._model, *self._externals))
+        keys = self._keys(specs, fixed, made.fixed)
+        self._store.keep_plan(keys[-1], saved, packer.blobs)
+
+    def _warned(self, compiled: Compiled) -> bool:
+        """True when compiling warned of something, which it should do in the next process too."""
+        moved = any(decision.how is How.FALLBACK for decision in compiled.decisions)
+        return moved and self._policy is Fallback.WARN
+
+    def _keys(
+        self,
+        specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
+        learnt: tuple[str, ...] = (),
+    ) -> list[str]:
+        """The key without values of inputs, then with those that notes say are part of the plan.
+
+        Args:
+            specs: of every input that is fed.
+            arrays: values of inputs, as far as they are known.
+            learnt: inputs whose values are part of a new plan; notes are written to lead to it.
+        """
+        fixed: tuple[str, ...] = ()
+        keys: list[str] = []
+        while True:
+            values = [(name, arrays[name].tobytes()) for name in sorted(fixed)]
+            shapes = [(name, str(spec)) for name, spec in specs.items()]
+            sources = [source.sha256 for source in self._externals]
+            keys.append(_digest(self._settings, "plan", shapes, values, sources))
+            if learnt and set(fixed) == set(learnt):
+                return keys
+            noted = self._store.note(keys[-1])
+            names = tuple(map(str, noted)) if isinstance(noted, list) else ()
+            if learnt and not set(fixed) < set(names) <= set(learnt):
+                names = learnt
+                self._store.keep_note(keys[-1], list(names))
+            if not set(fixed) < set(names) <= set(arrays):
+                return keys
+            fixed = names
+
+    def _load_note(self, given: ModelBytes) -> None:
+        key = _digest(self._settings, "model")
+        note: Any = self._store.note(key)
+        if note is None:
+            return
+        try:
+            inputs = tuple(map(_info, note["inputs"]))
+            outputs = tuple(map(_info, note["outputs"]))
+            files = [
+                (ExternalRange(location, offset, nbytes), bytes.fromhex(sha256))
+                for location, offset, nbytes, sha256 in note["files"]
+            ]
+            parts = [self._part(part) for part, _ in files]
+        except (HeadraceError, KeyError, TypeError, ValueError):
+            return  # the model is parsed, which says what is wrong with its files
+        if any(source.sha256 != said for (source, _), (_, said) in zip(parts, files, strict=True)):
+            return
+        self._externals = tuple(source for source, _ in parts)
+        self._read = tuple(array for _, array in parts)
+        self.inputs, self.outputs = inputs, outputs
+
+    def _part(self, part: ExternalRange) -> tuple[Source, Array]:
+        folder = None if self._path is None else self._path.parent
+        data = external.read(part, "external data", folder)
+        digest = hashlib.sha256(data.data).digest()
+        return Source(part.location, part.offset, part.nbytes, digest), data
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()
+
+
+def _described(info: TensorInfo) -> list[object]:
+    dtype = None if info.dtype is None else info.dtype.name
+    shape = None if info.shape is None else list(info.shape)
+    return [info.name, dtype, shape, info.optional]
+
+
+def _info(described: Sequence[Any]) -> TensorInfo:
+    name, dtype, shape, optional = described
+    return TensorInfo(
+        name,
+        None if dtype is None else dtype_of(dtype),
+        None if shape is None else tuple(shape),
+        optional,
+    )

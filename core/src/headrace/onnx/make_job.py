@@ -1,0 +1,95 @@
+"""``JobMaker``: a job for what is fed, out of the plan cache or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from headrace.compiler.memory.options import MemoryOptions
+from headrace.errors import PlanError
+from headrace.frontend.collector import collector_rests
+from headrace.frontend.ready_job import ReadyJob
+from headrace.onnx.kept import KeptPlans
+from headrace.onnx.lazy import LazyFile
+from headrace.placement import Placement
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.compiler.pipeline import Compiled
+
+
+class JobMaker:
+    """Makes jobs of one model on one placement. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        file: LazyFile,
+        placement: Placement,
+        registry: BackendRegistry,
+        fallback: str | None,
+        memory: MemoryOptions,
+        kept: KeptPlans | None,
+    ) -> None:
+        self.name = file.name
+        self._file = file
+        self._placement = placement
+        self._registry = registry
+        self._fallback = fallback
+        self._memory = memory
+        self._kept = kept
+
+    @collector_rests()
+    def make(
+        self,
+        specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
+        fixed: tuple[str, ...],
+        make_room: Callable[[], None],
+    ) -> tuple[ReadyJob, tuple[str, ...]]:
+        """A job that is ready to run, and the inputs that became part of it.
+
+        Args:
+            specs: of every input that is fed.
+            arrays: their values, as far as they are known.
+            fixed: inputs known to decide shapes.
+            make_room: called before devices are asked for memory.
+
+        Raises:
+            ModelError, DeviceError, UnsupportedError: the job cannot be made.
+        """
+        found = None if self._kept is None else self._kept.find(specs, arrays)
+        if found is None or self._kept is None:
+            return self._compile(specs, arrays, fixed, make_room)
+        make_room()
+        try:
+            job = ReadyJob(
+                found.plan, self._registry, found.constants, lasting=True, passes=found.passes
+            )
+        except PlanError as error:
+            self._kept.drop(specs, arrays, error)
+            return self._compile(specs, arrays, fixed, make_room)
+        return job, found.fixed
+
+    def _compile(
+        self,
+        specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
+        fixed: tuple[str, ...],
+        make_room: Callable[[], None],
+    ) -> tuple[ReadyJob, tuple[str, ...]]:
+        # Not needed for plans that were kept, and neither is onnx.
+        from headrace.frontend.compiled_job import CompiledJob
+        from headrace.onnx.specialise import specialise
+
+        file, registry, kept = self._file.parsed(), self._registry, self._kept
+        made = specialise(file, self._placement, specs, arrays, fixed, registry)
+        make_room()
+
+        def keep(compiled: Compiled) -> None:
+            if kept is not None:
+                values = {name: arrays[name] for name in made.fixed}
+                kept.keep(specs, made, values, compiled, registry)
+
+        job = CompiledJob(made.graph, registry, self._fallback, self._memory, keep)
+        return job, made.fixed

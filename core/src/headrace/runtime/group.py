@@ -1,0 +1,35 @@
+"""``GroupContext``: streams of several devices that a collective runs on, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from headrace.device import DeviceContext
+
+
+class GroupContext(DeviceContext):
+    """One stream on each of several devices: what is launched on it is work of all of them.
+
+    Only collectives are launched on it; it has no copies of its own.
+
+    Attributes:
+        members: the streams, in the order of the collective's devices.
+    """
+
+    def __init__(self, members: Sequence[DeviceContext]) -> None:
+        super().__init__(members[0].device, members[0].stream_index)
+        self.members = tuple(members)
+        self.host_synchronous = all(member.host_synchronous for member in members)
+
+    def synchronize(self) -> None:
+        """Wait for all members, also when one has failed; raises the first error."""
+        with ExitStack() as last_first:
+            for member in reversed(self.members):
+                last_first.callback(member.synchronize)
+
+    def close(self) -> None:
+        """Close all members, whatever one of them raises."""
+        with ExitStack() as last_first:
+            for member in self.members:
+                last_first.callback(member.close)

@@ -1,0 +1,72 @@
+"""``Recorder``: when each task of a run was worked on, for executors that are given one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.device import DeviceContext
+from headrace.errors import LaunchError
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpan:
+    """One task of one act, in nanoseconds of ``time.perf_counter_ns``.
+
+    Attributes:
+        task: its position in the plan.
+        number: the act, which counts the calls of its job.
+        begin_ns: when it was launched.
+        end_ns: when its work was done.
+    """
+
+    task: int
+    number: int
+    begin_ns: int
+    end_ns: int
+
+
+class Recorder:
+    """Collects the spans of one executor, whose threads all add to it; read it between calls.
+
+    Every task is launched by itself and waited for: a recorded run takes longer than another one,
+    by a little where launches return with the work done, and by what its queue hides elsewhere.
+    Streams still overlap.
+    """
+
+    def __init__(self) -> None:
+        self._spans: list[TaskSpan] = []
+
+    def spans(self) -> tuple[TaskSpan, ...]:
+        """All spans since the last ``clear``, in the order in which the tasks ended."""
+        return tuple(self._spans)
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._spans.clear()
+
+    def timed(
+        self, task: int, step: int, act: Callable[[int], None], context: DeviceContext
+    ) -> Callable[[int], None]:
+        """``act``, and the wait for its work, with their time noted.
+
+        Args:
+            task: position of the task in the plan.
+            step: position of its launch in its chain, for errors.
+            act: does the task for the act of a number.
+            context: the stream that it is launched on.
+        """
+        add, wait = self._spans.append, None if context.host_synchronous else context.synchronize
+
+        def run(number: int) -> None:
+            begin = time.perf_counter_ns()
+            try:
+                act(number)
+                if wait is not None:
+                    wait()
+            except Exception as error:
+                raise LaunchError(step) from error
+            add(TaskSpan(task, number, begin, time.perf_counter_ns()))
+
+        return run

@@ -1,0 +1,502 @@
+"""Jobs of a session in one plan: isolation, agreement, later jobs, shared memory, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_backends import FarAllocator, far, near
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.errors import (
+    JobError,
+    OutOfMemoryError,
+    ResourceLimitError,
+    UnsupportedError,
+    VariableError,
+)
+from headrace.frontend.gate import Gate
+from headrace.hookspecs import hookimpl
+from headrace.numpy_ops import NumpyKernel
+from headrace.plan import JobKind, dump
+from headrace.registry import BackendRegistry
+
+X = np.array([1, 2, 3], np.float32)
+Three = tp.Numpy.Placeholder((3,))
+Big = tp.Numpy.Placeholder((256,))  # 1,024 bytes
+
+
+@pytest.fixture
+def session(registry: BackendRegistry) -> Iterator[flow.Session]:
+    """A session on the toy backends."""
+    with flow.Session(registry) as made:
+        yield made
+
+
+def on(session: flow.Session, tag: str) -> Callable[..., Any]:
+    """``global_function`` in a session, on a device."""
+    config = flow.FunctionConfig()
+    config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+    return flow.global_function(function_config=config, session=session)
+
+
+@pytest.fixture(params=["near", "far"])
+def job(session: flow.Session, request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """The decorator on each of the toy devices."""
+    return on(session, request.param)
+
+
+def counter(job: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A job that adds to a variable, and one that reads it."""
+
+    @job
+    def add(x: Three) -> tp.Numpy:
+        total = flow.get_variable("total", (3,))
+        flow.assign(total, total + x)
+        return total
+
+    @job
+    def read() -> tp.Numpy:
+        return flow.get_variable("total", (3,)) + 0
+
+    return add, read
+
+
+def test_the_first_call_compiles_all_jobs(job: Callable[..., Any], session: flow.Session) -> None:
+    """One plan has the jobs, a push job for each input, a pull job for each output, and three jobs
+    for the variable."""
+    add, _ = counter(job)
+    assert session.status is flow.SessionStatus.OPEN
+    add(X)
+    assert session.status is flow.SessionStatus.RUNNING
+    jobs = [(made.kind, made.name) for made in session.plan().jobs]
+    assert jobs == [
+        (JobKind.USER, "add"),
+        (JobKind.PUSH, "System-Push-add/x"),
+        (JobKind.PULL, "System-Pull-add/result"),
+        (JobKind.USER, "read"),
+        (JobKind.PULL, "System-Pull-read/result"),
+        (JobKind.INIT, "System-ModelInit-total"),
+        (JobKind.LOAD, "System-ModelLoad-total"),
+        (JobKind.PUSH, "System-Push-System-ModelLoad-total/total"),
+        (JobKind.SAVE, "System-ModelSave-total"),
+        (JobKind.PULL, "System-Pull-System-ModelSave-total/total"),
+    ]
+
+
+def test_the_plan_shows_variables_and_critical_sections(session: flow.Session) -> None:
+    """In its text: who writes and reads what, and who shares an arena."""
+    add, _ = counter(on(session, "near"))
+    add(X)
+    lines = dump(session.plan()).splitlines()
+    assert (
+        "variable 0 'total': float32[3] on near 0:0 as B, begins as constant(value=0) with seed "
+        "3257917790" in lines
+    )
+    assert "critical section of job 0: arena 0, writes 'total'" in lines
+    assert "critical section of job 3: arena 0, reads 'total'" in lines
+
+
+def test_a_job_that_cannot_be_compiled_stops_no_other(
+    job: Callable[..., Any], session: flow.Session
+) -> None:
+    """Its own error comes when it is called, each time; also one of its function."""
+
+    @job
+    def broken(x: Three) -> tp.Numpy:
+        raise ZeroDivisionError("on purpose")
+
+    @job
+    def unsupported(x: Three) -> tp.Numpy:
+        return flow.tanh(x)
+
+    add, read = counter(job)
+    add(X)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="on purpose"):
+            broken(X)
+        with pytest.raises(UnsupportedError, match="tanh"):
+            unsupported(X)
+    assert read().tolist() == X.tolist()
+    assert [desc.variable.name for desc in session.plan().variables] == ["total"]
+
+
+def test_jobs_that_disagree_are_named_with_both_sides(job: Callable[..., Any]) -> None:
+    """The first to say it is right; the other one cannot be called."""
+    add, _ = counter(job)
+
+    @job
+    def other() -> tp.Numpy:
+        return flow.get_variable("total", (3,), trainable=False) + 0
+
+    with pytest.raises(
+        VariableError,
+        match="'total': job 'add' has it with trainable True, and job 'other' with trainable False",
+    ):
+        other()
+    assert add(X).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("shape", lambda: flow.get_variable("v", (2,))),
+        ("dtype", lambda: flow.get_variable("v", (3,), "int32")),
+        ("initializer", lambda: flow.get_variable("v", (3,), initializer=flow.ones_initializer())),
+        ("random_seed", lambda: flow.get_variable("v", (3,), random_seed=1)),
+    ],
+)
+def test_every_side_of_a_variable_is_compared(
+    session: flow.Session, what: str, other: Callable[[], flow.Symbol]
+) -> None:
+    """Placement is in the next test."""
+
+    @on(session, "near")
+    def one() -> None:
+        flow.get_variable("v", (3,))
+
+    @on(session, "near")
+    def two() -> None:
+        other()
+
+    with pytest.raises(VariableError, match=f"variable 'v': job 'one' has it with {what}"):
+        two()
+
+
+def test_two_placements_of_one_variable_are_refused(session: flow.Session) -> None:
+    """A variable lies somewhere; a job elsewhere may read it if it says where that is."""
+
+    @on(session, "near")
+    def one() -> None:
+        flow.get_variable("v", (3,))
+
+    @on(session, "far")
+    def two() -> None:
+        flow.get_variable("v", (3,))
+
+    with pytest.raises(VariableError, match=r"with placement near 0:0, and job 'two' with .* far"):
+        two()
+
+
+def test_a_later_job_finds_what_variables_hold(
+    job: Callable[..., Any], session: flow.Session
+) -> None:
+    """All jobs are compiled again, and no value is lost."""
+    add, read = counter(job)
+    add(X)
+    before = session.plan()
+
+    @job
+    def twice() -> tp.Numpy:
+        new = flow.get_variable("new", (3,), initializer=flow.ones_initializer())
+        return flow.get_variable("total", (3,)) + new
+
+    assert twice().tolist() == (X + 1).tolist()
+    assert session.plan() != before
+    add(X)
+    assert twice().tolist() == (2 * X + 1).tolist()
+    assert read().tolist() == (2 * X).tolist()
+
+
+def test_calls_under_way_are_finished_before_the_plan_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that is at work on one thread still writes what the new plan then finds."""
+    working, waiting, go = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(NumpyKernel):
+        def enqueue(self, context: Any, work: Callable[[], None]) -> Callable[[], None]:
+            def launch() -> None:
+                working.set()
+                assert go.wait(20)
+                work()
+
+            return launch
+
+    alone = Gate.alone
+
+    @contextmanager
+    def watched(gate: Gate) -> Iterator[None]:
+        waiting.set()
+        with alone(gate):
+            yield
+
+    fast: Any = near(ops=("add", "identity"))
+    slow_ones: Any = near(ops=("relu",), kernel=Slow)
+    kernels = [*fast.headrace_kernels(), *slow_ones.headrace_kernels()]
+    module = _with(fast, "headrace_kernels", kernels)
+    registry = BackendRegistry.from_modules({"near": module})
+    with flow.Session(registry) as session:
+        job = on(session, "near")
+
+        @job
+        def slow(x: Three) -> None:
+            flow.assign(flow.get_variable("v", (3,)), flow.relu(x))
+
+        with ThreadPoolExecutor(2) as pool:
+            calling = pool.submit(slow, X)
+            assert working.wait(20)
+
+            @job
+            def read() -> tp.Numpy:
+                return flow.get_variable("v", (3,)) + 0
+
+            monkeypatch.setattr(Gate, "alone", watched)
+            reading = pool.submit(read)
+            assert waiting.wait(20)
+            assert not reading.done()
+            go.set()
+            calling.result(20)
+            assert reading.result(20).tolist() == X.tolist()
+
+
+def _with(module: Any, hook: str, entries: list[Any]) -> Any:
+    """A plugin module that answers a hook in another way."""
+    hooks = {**vars(module), hook: hookimpl(lambda: entries)}
+    return SimpleNamespace(**hooks)
+
+
+class Fussy(FarAllocator):
+    """Gives so many buffers at a time, and no more."""
+
+    most = 99
+
+    def allocate(self, nbytes: int) -> Any:
+        if type(self).live >= type(self).most:
+            raise OutOfMemoryError("the device is full")
+        return super().allocate(nbytes)
+
+
+@pytest.fixture
+def fussy(monkeypatch: pytest.MonkeyPatch) -> Iterator[flow.Session]:
+    """A session whose device has room for as many allocations as a test says."""
+    module: Any = far()
+    allocators = [replace(entry, create=Fussy) for entry in module.headrace_allocators()]
+    made = _with(module, "headrace_allocators", allocators)
+    monkeypatch.setattr(Fussy, "live", 0)
+    monkeypatch.setattr(Fussy, "most", 99)
+    with flow.Session(BackendRegistry.from_modules({"far": made})) as session:
+        yield session
+    assert Fussy.live == 0
+
+
+def test_the_old_plan_makes_room_for_the_new_one(fussy: flow.Session) -> None:
+    """Where the device cannot hold both, what variables hold waits on the host."""
+    add, _ = counter(on(fussy, "far"))
+    add(X)
+    Fussy.most = Fussy.live
+
+    @on(fussy, "far")
+    def later() -> tp.Numpy:
+        return flow.get_variable("total", (3,)) + 1
+
+    assert later().tolist() == (X + 1).tolist()
+    add(X)
+    assert later().tolist() == (2 * X + 1).tolist()
+
+
+def test_what_variables_hold_outlives_a_device_without_memory(fussy: flow.Session) -> None:
+    """The new plan does not fit, and at first not even the old one again: nothing is lost."""
+    add, read = counter(on(fussy, "far"))
+    add(X)
+
+    @on(fussy, "far")
+    def later() -> tp.Numpy:
+        return flow.get_variable("total", (3,)) + 1
+
+    Fussy.most = 0
+    for call in (later, read):
+        with pytest.raises(OutOfMemoryError, match="the device is full"):
+            call()
+    Fussy.most = 99
+    assert read().tolist() == X.tolist()
+    assert later().tolist() == (X + 1).tolist()
+
+
+def test_a_job_that_does_not_fit_with_the_others_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, session: flow.Session
+) -> None:
+    """It is refused when it is called, naming its tensors; the others run."""
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "20000")
+    job = on(session, "near")
+    add, read = counter(job)
+
+    @job
+    def large() -> tp.Numpy:
+        return flow.relu(flow.get_variable("large", (10_000,))) + 1
+
+    add(X)
+    with pytest.raises(ResourceLimitError, match="large"):
+        large()
+    assert read().tolist() == X.tolist()
+
+
+def test_a_session_without_a_job_has_no_plan(session: flow.Session) -> None:
+    """It says so, and why jobs failed if there are some."""
+    with pytest.raises(JobError, match="no job that can be compiled"):
+        session.plan()
+
+    @on(session, "near")
+    def broken() -> None:
+        raise ValueError("on purpose")
+
+    with pytest.raises(JobError, match="no job that can be compiled; job 'broken': on purpose"):
+        session.get_all_variables()
+
+
+def _bytes(*functions: Callable[..., Any], registry: BackendRegistry) -> int:
+    with flow.Session(registry) as session:
+        for function in functions:
+            on(session, "far")(function)
+        return sum(chunk.nbytes for chunk in session.plan().chunks)
+
+
+def test_jobs_that_exclude_each_other_share_memory(registry: BackendRegistry) -> None:
+    """Two that write one variable need as much as the larger; two that read it need both."""
+
+    def write(x: Big) -> None:
+        flow.assign(flow.get_variable("v", (256,)), flow.relu(x))
+
+    def write_too(x: Big) -> None:
+        flow.assign(flow.get_variable("v", (256,)), flow.relu(x + 1))
+
+    def read(x: Big) -> tp.Numpy:
+        return flow.relu(x) + flow.get_variable("v", (256,))
+
+    def read_too(x: Big) -> tp.Numpy:
+        return flow.relu(x) + flow.get_variable("v", (256,))
+
+    alone = _bytes(write, registry=registry)
+    together = _bytes(write, write_too, registry=registry)
+    assert together - alone <= 1024  # the constant 1, and what x + 1 needs beside x
+    readers = _bytes(read, read_too, registry=registry)
+    one = _bytes(read, registry=registry)
+    assert readers - one >= 2 * 1024
+
+
+def test_readers_never_see_half_a_write(session: flow.Session) -> None:
+    """Threads write vectors of equal elements and read them: what is read is one of them."""
+    job = on(session, "far")
+
+    @job
+    def write(x: Three) -> None:
+        v = flow.get_variable("v", (3,))
+        with flow.scope.placement("near"):
+            x = flow.relu(x)  # the new value comes from elsewhere, chain by chain
+        flow.assign(v, x)
+
+    @job
+    def read() -> tp.Tuple[tp.Numpy, tp.Numpy]:
+        v = flow.get_variable("v", (3,))
+        with flow.scope.placement("near"):
+            return v + 0, flow.relu(v)
+
+    def work(number: int) -> None:
+        for step in range(8):
+            if number % 2:
+                write(np.full(3, 10 * number + step, np.float32))
+            else:
+                one, two = read()
+                assert len({*one.tolist(), *two.tolist()}) == 1
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, number) for number in range(4)]:
+            done.result(60)
+
+
+def test_no_update_is_lost_between_threads(job: Callable[..., Any]) -> None:
+    """Calls of one job follow each other, however many threads make them."""
+    add, read = counter(job)
+
+    def work() -> list[float]:
+        return [float(add(np.ones(3, np.float32))[0]) for _ in range(10)]
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(work) for _ in range(4)]
+        seen = [value for call in calls for value in call.result(60)]
+    assert sorted(seen) == list(range(40))
+    assert read().tolist() == [40, 40, 40]
+
+
+def _rotate(job: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Jobs over three variables; each is a plain function of what they hold."""
+
+    def variables() -> list[flow.Symbol]:
+        return [flow.get_variable(name, ()) for name in "abc"]
+
+    @job
+    def feed(x: tp.Numpy.Placeholder(())) -> tp.Numpy:
+        a, _, _ = variables()
+        flow.assign(a, a + x)
+        return a
+
+    @job
+    def rotate() -> None:
+        a, b, c = variables()
+        for to, value in ((a, b), (b, c), (c, a)):
+            flow.assign(to, value)
+
+    @job
+    def mix() -> tp.Numpy:
+        a, b, c = variables()
+        flow.assign(b, a + c)
+        return a + b
+
+    return {"feed": feed, "rotate": rotate, "mix": mix}
+
+
+def _model(calls: list[str]) -> list[float]:
+    """What the jobs of ``_rotate`` leave, in plain Python."""
+    a = b = c = 0.0
+    for number, name in enumerate(calls):
+        if name == "feed":
+            a += number
+        elif name == "rotate":
+            a, b, c = b, c, a
+        else:
+            b = a + c
+    return [a, b, c]
+
+
+@given(
+    calls=st.lists(st.sampled_from(["feed", "rotate", "mix"]), max_size=8),
+    tag=st.sampled_from(["near", "far"]),
+    later=st.integers(0, 8),
+)
+@settings(max_examples=30, deadline=None)
+def test_any_calls_leave_what_plain_python_leaves(calls: list[str], tag: str, later: int) -> None:
+    """Three jobs that write each other's variables, in any order, with one more added between."""
+    registry = BackendRegistry.from_modules({"near": near(), "far": far()})
+    with flow.Session(registry) as session:
+        jobs = _rotate(on(session, tag))
+        for number, name in enumerate(calls):
+            if number == later:
+
+                @on(session, tag)
+                def extra() -> tp.Numpy:
+                    return flow.get_variable("a", ()) + flow.get_variable("d", ())
+
+                extra()
+            jobs[name](*[np.float32(number)] * (name == "feed"))
+        held = session.get_all_variables()
+    assert [float(held[name]) for name in "abc"] == _model(calls)
+
+
+def test_closing_ends_calls_and_frees_all(registry: BackendRegistry) -> None:
+    """Variables lie on the device until then, and not after."""
+    live = FarAllocator.live
+    with flow.Session(registry) as session:
+        add, _ = counter(on(session, "far"))
+        add(X)
+        assert FarAllocator.live > live
+    assert FarAllocator.live == live
