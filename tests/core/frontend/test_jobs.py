@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,13 +16,6 @@ from headrace.registry.registry import BackendRegistry
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
 Spec = tp.Numpy.Placeholder((2, 3))
-
-
-@pytest.fixture
-def session(registry: BackendRegistry) -> Iterator[flow.Session]:
-    """A session on the toy backends."""
-    with flow.Session(registry) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Jobs of a session in one plan: isolation, agreement, later jobs, shared memory, threads."""
+"""Jobs of a session in one plan: isolation, agreement, later jobs, threads."""
 
 from __future__ import annotations
 
@@ -6,70 +6,32 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_backends import FarAllocator, far, near
+from session_jobs import Three, X, counter, on, with_hook
+from toy_backends import far, near
 
 import headrace as flow
 import headrace.typing as tp
 from headrace.errors import (
     JobError,
-    OutOfMemoryError,
-    ResourceLimitError,
     UnsupportedError,
     VariableError,
 )
 from headrace.frontend.gate import Gate
-from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.plan import JobKind, dump
 from headrace.registry import BackendRegistry
-
-X = np.array([1, 2, 3], np.float32)
-Three = tp.Numpy.Placeholder((3,))
-Big = tp.Numpy.Placeholder((256,))  # 1,024 bytes
-
-
-@pytest.fixture
-def session(registry: BackendRegistry) -> Iterator[flow.Session]:
-    """A session on the toy backends."""
-    with flow.Session(registry) as made:
-        yield made
-
-
-def on(session: flow.Session, tag: str) -> Callable[..., Any]:
-    """``global_function`` in a session, on a device."""
-    config = flow.FunctionConfig()
-    config.default_placement_scope(flow.scope.placement(tag, "0:0"))
-    return flow.global_function(function_config=config, session=session)
 
 
 @pytest.fixture(params=["near", "far"])
 def job(session: flow.Session, request: pytest.FixtureRequest) -> Callable[..., Any]:
     """The decorator on each of the toy devices."""
     return on(session, request.param)
-
-
-def counter(job: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A job that adds to a variable, and one that reads it."""
-
-    @job
-    def add(x: Three) -> tp.Numpy:
-        total = flow.get_variable("total", (3,))
-        flow.assign(total, total + x)
-        return total
-
-    @job
-    def read() -> tp.Numpy:
-        return flow.get_variable("total", (3,)) + 0
-
-    return add, read
 
 
 def test_the_first_call_compiles_all_jobs(job: Callable[..., Any], session: flow.Session) -> None:
@@ -234,7 +196,7 @@ def test_calls_under_way_are_finished_before_the_plan_changes(
     fast: Any = near(ops=("add", "identity"))
     slow_ones: Any = near(ops=("relu",), kernel=Slow)
     kernels = [*fast.headrace_kernels(), *slow_ones.headrace_kernels()]
-    module = _with(fast, "headrace_kernels", kernels)
+    module = with_hook(fast, "headrace_kernels", kernels)
     registry = BackendRegistry.from_modules({"near": module})
     with flow.Session(registry) as session:
         job = on(session, "near")
@@ -260,87 +222,6 @@ def test_calls_under_way_are_finished_before_the_plan_changes(
             assert reading.result(20).tolist() == X.tolist()
 
 
-def _with(module: Any, hook: str, entries: list[Any]) -> Any:
-    """A plugin module that answers a hook in another way."""
-    hooks = {**vars(module), hook: hookimpl(lambda: entries)}
-    return SimpleNamespace(**hooks)
-
-
-class Fussy(FarAllocator):
-    """Gives so many buffers at a time, and no more."""
-
-    most = 99
-
-    def allocate(self, nbytes: int) -> Any:
-        if type(self).live >= type(self).most:
-            raise OutOfMemoryError("the device is full")
-        return super().allocate(nbytes)
-
-
-@pytest.fixture
-def fussy(monkeypatch: pytest.MonkeyPatch) -> Iterator[flow.Session]:
-    """A session whose device has room for as many allocations as a test says."""
-    module: Any = far()
-    allocators = [replace(entry, create=Fussy) for entry in module.headrace_allocators()]
-    made = _with(module, "headrace_allocators", allocators)
-    monkeypatch.setattr(Fussy, "live", 0)
-    monkeypatch.setattr(Fussy, "most", 99)
-    with flow.Session(BackendRegistry.from_modules({"far": made})) as session:
-        yield session
-    assert Fussy.live == 0
-
-
-def test_the_old_plan_makes_room_for_the_new_one(fussy: flow.Session) -> None:
-    """Where the device cannot hold both, what variables hold waits on the host."""
-    add, _ = counter(on(fussy, "far"))
-    add(X)
-    Fussy.most = Fussy.live
-
-    @on(fussy, "far")
-    def later() -> tp.Numpy:
-        return flow.get_variable("total", (3,)) + 1
-
-    assert later().tolist() == (X + 1).tolist()
-    add(X)
-    assert later().tolist() == (2 * X + 1).tolist()
-
-
-def test_what_variables_hold_outlives_a_device_without_memory(fussy: flow.Session) -> None:
-    """The new plan does not fit, and at first not even the old one again: nothing is lost."""
-    add, read = counter(on(fussy, "far"))
-    add(X)
-
-    @on(fussy, "far")
-    def later() -> tp.Numpy:
-        return flow.get_variable("total", (3,)) + 1
-
-    Fussy.most = 0
-    for call in (later, read):
-        with pytest.raises(OutOfMemoryError, match="the device is full"):
-            call()
-    Fussy.most = 99
-    assert read().tolist() == X.tolist()
-    assert later().tolist() == (X + 1).tolist()
-
-
-def test_a_job_that_does_not_fit_with_the_others_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, session: flow.Session
-) -> None:
-    """It is refused when it is called, naming its tensors; the others run."""
-    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "20000")
-    job = on(session, "near")
-    add, read = counter(job)
-
-    @job
-    def large() -> tp.Numpy:
-        return flow.relu(flow.get_variable("large", (10_000,))) + 1
-
-    add(X)
-    with pytest.raises(ResourceLimitError, match="large"):
-        large()
-    assert read().tolist() == X.tolist()
-
-
 def test_a_session_without_a_job_has_no_plan(session: flow.Session) -> None:
     """It says so, and why jobs failed if there are some."""
     with pytest.raises(JobError, match="no job that can be compiled"):
@@ -352,36 +233,6 @@ def test_a_session_without_a_job_has_no_plan(session: flow.Session) -> None:
 
     with pytest.raises(JobError, match="no job that can be compiled; job 'broken': on purpose"):
         session.get_all_variables()
-
-
-def _bytes(*functions: Callable[..., Any], registry: BackendRegistry) -> int:
-    with flow.Session(registry) as session:
-        for function in functions:
-            on(session, "far")(function)
-        return sum(chunk.nbytes for chunk in session.plan().chunks)
-
-
-def test_jobs_that_exclude_each_other_share_memory(registry: BackendRegistry) -> None:
-    """Two that write one variable need as much as the larger; two that read it need both."""
-
-    def write(x: Big) -> None:
-        flow.assign(flow.get_variable("v", (256,)), flow.relu(x))
-
-    def write_too(x: Big) -> None:
-        flow.assign(flow.get_variable("v", (256,)), flow.relu(x + 1))
-
-    def read(x: Big) -> tp.Numpy:
-        return flow.relu(x) + flow.get_variable("v", (256,))
-
-    def read_too(x: Big) -> tp.Numpy:
-        return flow.relu(x) + flow.get_variable("v", (256,))
-
-    alone = _bytes(write, registry=registry)
-    together = _bytes(write, write_too, registry=registry)
-    assert together - alone <= 1024  # the constant 1, and what x + 1 needs beside x
-    readers = _bytes(read, read_too, registry=registry)
-    one = _bytes(read, registry=registry)
-    assert readers - one >= 2 * 1024
 
 
 def test_readers_never_see_half_a_write(session: flow.Session) -> None:
@@ -490,13 +341,3 @@ def test_any_calls_leave_what_plain_python_leaves(calls: list[str], tag: str, la
             jobs[name](*[np.float32(number)] * (name == "feed"))
         held = session.get_all_variables()
     assert [float(held[name]) for name in "abc"] == _model(calls)
-
-
-def test_closing_ends_calls_and_frees_all(registry: BackendRegistry) -> None:
-    """Variables lie on the device until then, and not after."""
-    live = FarAllocator.live
-    with flow.Session(registry) as session:
-        add, _ = counter(on(session, "far"))
-        add(X)
-        assert FarAllocator.live > live
-    assert FarAllocator.live == live
