@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.doctor.itself import VARIABLES
+
 VARIABLE = re.compile(r"\bHEADRACE_[A-Z][A-Z_]*[A-Z]\b")
 SOURCES = ("core/src", "plugins/*/src")
 PAGES = ("docs/environment.md", "plugins/*/README.md")
@@ -29,6 +31,12 @@ def test_the_pages_list_every_variable_and_no_other(root: Path) -> None:
     assert read >= {"HEADRACE_BACKENDS", "HEADRACE_DISABLE"}
     assert variables(root, *PAGES) == read
     assert variables(root, "docs/environment.md") >= variables(root, "core/src")
+
+
+def test_doctor_knows_every_variable_of_core(root: Path) -> None:
+    """It tells a misspelt one by them."""
+    sources = {file for file in (root / "core/src").rglob("*.py") if "testing" not in file.parts}
+    assert set().union(*(variables(root, str(f.relative_to(root))) for f in sources)) == VARIABLES
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,23 @@ def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, "broken", "--json").stdout)["headrace"]["notes"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HEADRACE_FALLBAK", "HEADRACE_FALLBACK"),
+        ("HEADRACE_BACKEND", "HEADRACE_BACKENDS"),
+        ("HEADRACE_STRICT", ""),
+        ("HEADRACE_BROKEN_COUNT", ""),
+    ],
+)
+def test_a_misspelt_variable_is_said(tmp_path: Path, name: str, meant: str) -> None:
+    """Not one that core knows, nor one that is like none of core's: a backend may read it."""
+    install(tmp_path, WORKS)
+    notes = json.loads(run(tmp_path, "--json", **{name: ""}).stdout)["headrace"]["notes"]
+    says = f"{name} is set, and nothing reads it; did you mean {meant}?"
+    assert notes == ([says] if meant else [])
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_what_a_backend_starts_ends_with_its_probe(tmp_path: Path) -> None:
     """A process that a plugin leaves behind is gone when doctor has answered."""

@@ -47,7 +47,7 @@ def test_hello_is_twenty_lines_in_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "-x", "x-", "Chip", "9x", "a b", "a/b", "../x", "ü", "a\nb", "_x", "a.b"]
+    "name", ["", "-x", "x-", "Chip", "9x", "a b", "a/b", "../x", "ü", "a\nb", "_x", "a.b", "a" * 65]
 )
 def test_a_name_that_is_none_writes_nothing(name: str, tmp_path: Path) -> None:
     """It would not be a device tag, a distribution and a module all at once."""

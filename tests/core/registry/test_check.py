@@ -141,7 +141,9 @@ def test_headrace_collectives_are_kept(make_plugin: Make) -> None:
     entry = CollectiveEntry("toy", "all_reduce", Meets)
     backend = load(make_plugin(headrace_collectives=lambda: [entry]))
     assert backend.collectives.names() == ("all_reduce",)
-    assert backend.collectives.select(OpCall("all_reduce", "node", ())) is entry
+    found = backend.collectives.select(OpCall("all_reduce", "node", ()))
+    assert found is not None
+    assert isinstance(found.create(OpCall("all_reduce", "node", ())), Meets)
     assert backend.collectives.select(OpCall("all_gather", "node", ())) is None
     assert load(make_plugin()).collectives.names() == ()
 
@@ -378,6 +380,12 @@ def test_there_is_at_most_one_context_and_stream_record(
         ),
         (
             "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.HOST, 1 << 40, HostAllocator),
+            "alignment_bytes of its AllocatorEntry is 1099511627776; it must be a power of two, "
+            "of at most 2097152",
+        ),
+        (
+            "headrace_allocators",
             record(AllocatorEntry, MemoryKind.HOST, 64, None),
             "whose create cannot be called",
         ),
@@ -468,9 +476,9 @@ def test_open_is_not_called_by_loading(make_plugin: Make) -> None:
     """A device is opened by a session, never by looking at it."""
 
     def open_device(index: int) -> Device:
-        raise AssertionError(f"opened device {index}")
+        raise OSError(f"no device {index}")
 
     entry = DeviceEntry("toy", open=open_device)
 
-    with pytest.raises(AssertionError, match="opened device 3"):
+    with pytest.raises(PluginError, match=r"DeviceEntry raised OSError: no device 3"):
         load(make_plugin(headrace_devices=lambda: [entry])).device.open(3)

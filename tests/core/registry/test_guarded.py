@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -212,6 +213,25 @@ def test_a_free_that_fails_hides_no_refusal() -> None:
     allocator = with_allocator(MemoryKind.DEVICE, Sulking).create(Device())
     with pytest.raises(PluginError, match="returned 9 bytes") as caught:
         allocator.allocate(10)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("hook", ["allocators", "device_contexts"])
+def test_what_create_raises_says_whose_it_is(hook: str) -> None:
+    """The plugin and the function are named; what it raised is the cause."""
+
+    def create(*args: object) -> Any:
+        raise ZeroDivisionError("on purpose")
+
+    hooks = dict(vars(far()))
+    (entry,) = hooks[f"headrace_{hook}"]()
+    changed = replace(entry, create=create)
+    hooks[f"headrace_{hook}"] = hookimpl(lambda: [changed])
+    backend = loaded(SimpleNamespace(**hooks), "far")
+    served = backend.allocator if hook == "allocators" else backend.context
+    says = rf"^headrace-toy 1\.2: create of its {type(entry).__name__} raised ZeroDivisionError: on"
+    with pytest.raises(PluginError, match=says) as caught:
+        served.create(Device(), *([0] if hook == "device_contexts" else []))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 

@@ -15,6 +15,7 @@ from headrace.device.device import Device
 from headrace.device.entries import (
     API_VERSION,
     CAPABILITIES,
+    MAX_ALIGNMENT_BYTES,
     PEER_COPIES,
     AllocatorEntry,
     CollectiveEntry,
@@ -36,6 +37,7 @@ __all__ = [
     "CHANNELS_FIRST",
     "CHANNELS_LAST",
     "COLLECTIVES",
+    "MAX_ALIGNMENT_BYTES",
     "PEER_COPIES",
     "Allocator",
     "AllocatorEntry",

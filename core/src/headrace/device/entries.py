@@ -25,6 +25,10 @@ API_VERSION = (1, 2)
 1.2: data formats of kernels.
 """
 
+MAX_ALIGNMENT_BYTES = 2 << 20
+"""That of a huge page. Buffers lie on multiples of the alignment; more of it is a mistake in units,
+and would waste memory without a word."""
+
 PEER_COPIES = "peer-copies"
 """The capability of devices that copy to each other without the host."""
 
@@ -71,7 +75,8 @@ class AllocatorEntry:
         tag: the device tag.
         memory_kind: ``MemoryKind.DEVICE``, or ``MemoryKind.HOST`` when kernels work in host memory
             (then nothing is copied between the host and the device).
-        alignment_bytes: what ``allocate`` guarantees, a power of two.
+        alignment_bytes: what ``allocate`` guarantees, a power of two of at most
+            ``MAX_ALIGNMENT_BYTES``.
         create: makes an allocator of an opened device; called any number of times for one.
     """
 

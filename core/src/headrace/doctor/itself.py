@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
@@ -20,6 +21,28 @@ from headrace.registry.screen import CORE
 
 OPTIONAL = ("onnx",)
 """What headrace uses where it is installed, and is as broken as anything where it is broken."""
+
+
+VARIABLES = frozenset(
+    f"HEADRACE_{name}"
+    for name in (
+        "BACKENDS",
+        "CACHE",
+        "DEVICE",
+        "DISABLE",
+        "ENABLE_INPLACE",
+        "ENABLE_REUSE_MEM",
+        "FALLBACK",
+        "LOCK",
+        "MEMORY_LIMIT",
+        "PLAN_CACHE",
+        "STATE",
+        "STRICT",
+        "TRACEBACK",
+        "VERIFY",
+    )
+)
+"""What core reads of the environment; docs/environment.md says what each is for."""
 
 
 def examine_core(
@@ -61,10 +84,21 @@ def examine_core(
         "dependencies": versions,
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
         "faults": faults,
-        "notes": []
-        if quarantine.is_kept()
-        else ["the state folder cannot be written: what ends a process is not remembered"],
+        "notes": [*_misspelt(os.environ), *_forgetful(quarantine)],
     }, broken
+
+
+def _misspelt(environment: Iterable[str]) -> Iterator[str]:
+    """Variables that look like one of core's and are none; backends may have others."""
+    for name in sorted(environment):
+        close = difflib.get_close_matches(name, VARIABLES, 1, cutoff=0.85)
+        if name.startswith("HEADRACE_") and name not in VARIABLES and close:
+            yield f"{name} is set, and nothing reads it; did you mean {close[0]}?"
+
+
+def _forgetful(quarantine: Quarantine) -> Iterator[str]:
+    if not quarantine.is_kept():
+        yield "the state folder cannot be written: what ends a process is not remembered"
 
 
 def _fits(requirement: Requirement, there: str) -> bool:

@@ -12,6 +12,7 @@ from headrace.data_format import DATA_FORMATS
 from headrace.device import (
     API_VERSION,
     CAPABILITIES,
+    MAX_ALIGNMENT_BYTES,
     PEER_COPIES,
     AllocatorEntry,
     ConformanceProfile,
@@ -178,9 +179,14 @@ def _check_allocator(allocator: AllocatorEntry) -> None:
     if not isinstance(kind, MemoryKind):
         _refuse(f"memory_kind of its AllocatorEntry is {kind!r}; it must be a MemoryKind")
     alignment: object = allocator.alignment_bytes
-    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+    if (
+        not isinstance(alignment, int)
+        or not 1 <= alignment <= MAX_ALIGNMENT_BYTES
+        or alignment & (alignment - 1)
+    ):
         _refuse(
-            f"alignment_bytes of its AllocatorEntry is {alignment!r}; it must be a power of two"
+            f"alignment_bytes of its AllocatorEntry is {alignment!r}; it must be a power of two, "
+            f"of at most {MAX_ALIGNMENT_BYTES}"
         )
 
 

@@ -7,8 +7,9 @@ core, buffers and numbers of streams, is looked at later (``guarded.py``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import NoReturn
 
 from headrace.device import (
@@ -29,7 +30,7 @@ from headrace.device import (
     StreamIndexGenerator,
     any_call,
 )
-from headrace.errors import PluginError
+from headrace.errors import HeadraceError, PluginError
 from headrace.registry import check_classes as rules
 from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
 from headrace.registry.names import describe
@@ -51,11 +52,12 @@ class Guards:
 
     def device(self, entry: DeviceEntry) -> DeviceEntry:
         """``open`` returns a device of the index that was asked for."""
-        if isinstance(entry.open, type):
+        if entry.open is Device:  # core's own
             return entry
 
         def opened(index: int) -> Device:
-            device = entry.open(index)
+            with self._named(f"open({index}) of its DeviceEntry"):
+                device = entry.open(index)
             self._check("open of its DeviceEntry", device, rules.fault_of_device(type(device)))
             if getattr(device, "index", None) != index:
                 made = getattr(device, "index", None)
@@ -68,9 +70,10 @@ class Guards:
         """``create`` returns an allocator whose buffers can be used."""
 
         def create(device: Device) -> Allocator:
-            made = entry.create(device)
-            fault = rules.fault_of_allocator(type(made), self._memory)
-            self._check("create of its AllocatorEntry", made, fault)
+            what = "create of its AllocatorEntry"
+            with self._named(what):
+                made = entry.create(device)
+            self._check(what, made, rules.fault_of_allocator(type(made), self._memory))
             return GuardedAllocator(made, device, self._memory, entry.alignment_bytes, self._refuse)
 
         return replace(entry, create=create)
@@ -82,12 +85,16 @@ class Guards:
         """
 
         def create(device: Device, stream_index: int) -> DeviceContext:
-            made = entry.create(device, stream_index)
+            what = "create of its DeviceContextEntry"
+            with self._named(what):
+                made = entry.create(device, stream_index)
             said = getattr(made, "host_synchronous", None)
             fault = rules.fault_of_context(type(made), self._memory, said, self._peers)
-            self._check("create of its DeviceContextEntry", made, fault)
+            self._check(what, made, fault)
             if not said:
-                fault = rules.fault_of_event(made.record_event())
+                with self._named(f"record_event of {describe(type(made))}"):
+                    event = made.record_event()
+                fault = rules.fault_of_event(event)
                 if fault:
                     self._refuse(f"record_event of {describe(type(made))} {fault}")
             return made
@@ -100,9 +107,10 @@ class Guards:
             return entry
 
         def create(device_index: int) -> StreamIndexGenerator:
-            made = entry.create(device_index)
-            fault = rules.fault_of_streams(type(made))
-            self._check("create of its StreamIndexEntry", made, fault)
+            what = "create of its StreamIndexEntry"
+            with self._named(what):
+                made = entry.create(device_index)
+            self._check(what, made, rules.fault_of_streams(type(made)))
             return GuardedStreams(made, device_index, self._refuse)
 
         return replace(entry, create=create)
@@ -111,28 +119,42 @@ class Guards:
         """``create`` returns a kernel, and ``match`` prints as a name."""
         if entry.match is not any_call:
             entry = replace(entry, match=NamedMatch(entry.match))
-        if isinstance(entry.create, type):
-            return entry
-        return replace(entry, create=partial(self._create_kernel, entry))
+        make = entry.create
+        what = f"create of its kernel for {entry.op}"
 
-    def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
-        """``create`` returns a collective."""
-        if isinstance(entry.create, type):
-            return entry
-
-        def create(call: OpCall) -> Collective:
-            made = entry.create(call)
-            fault = rules.fault_of_collective(type(made))
-            self._check(f"create of its collective {entry.name}", made, fault)
+        def create(call: OpCall) -> Kernel:
+            with self._named(what):
+                made = make(call)
+            if not isinstance(make, type):  # a class was looked at when the plugin loaded
+                self._check(what, made, rules.fault_of_kernel(type(made)))
             return made
 
         return replace(entry, create=create)
 
-    def _create_kernel(self, entry: KernelEntry, call: OpCall) -> Kernel:
-        made = entry.create(call)
-        what = f"create of its kernel for {entry.op}"
-        self._check(what, made, rules.fault_of_kernel(type(made)))
-        return made
+    def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
+        """``create`` returns a collective."""
+        make = entry.create
+        what = f"create of its collective {entry.name}"
+
+        def create(call: OpCall) -> Collective:
+            with self._named(what):
+                made = make(call)
+            if not isinstance(make, type):  # a class was looked at when the plugin loaded
+                self._check(what, made, rules.fault_of_collective(type(made)))
+            return made
+
+        return replace(entry, create=create)
+
+    @contextmanager
+    def _named(self, what: str) -> Iterator[None]:
+        """What the plugin raises in here says whose it is; errors of headrace are passed on."""
+        try:
+            yield
+        except HeadraceError:
+            raise
+        except Exception as error:
+            text = f"{self._origin}: {what} raised {type(error).__name__}: {error}"
+            raise PluginError(text) from error
 
     def _check(self, what: str, made: object, fault: str) -> None:
         if made is None:

@@ -17,8 +17,9 @@ from headrace.errors import InputError
 
 SUFFIX = ".in"
 
-# A device tag that is the end of a distribution's name and of a module's name as well.
-_NAME = re.compile(r"[a-z]([a-z0-9_-]*[a-z0-9])?\Z")
+# A device tag that is the end of a distribution's name and of a module's name as well; of a length
+# that folders and wheels can be named after, with something before and behind.
+_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,62}[a-z0-9])?\Z")
 
 
 def new_backend(name: str, folder: Path, *, native: bool = False) -> Path:
@@ -53,7 +54,8 @@ def _words(name: str) -> Mapping[str, str]:
     if not _NAME.match(name):
         raise InputError(
             f"{name!r} cannot name a package of a device: lower-case letters, digits, '-' and '_', "
-            "beginning with a letter and ending with a letter or digit, for example 'my-chip'"
+            "at most 64 of them, beginning with a letter and ending with a letter or digit, for "
+            "example 'my-chip'"
         )
     module = "headrace_" + name.replace("-", "_")
     if importlib.util.find_spec(module) is not None:
