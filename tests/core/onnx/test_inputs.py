@@ -17,6 +17,9 @@ from headrace.onnx import backend, load
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 SUM = model([node("Add", "x z", "y")], [info("x", ["n", 3]), info("z", [])])
+PLAIN = {"x": X, "z": np.ones((), np.float32)}
+FIRST_OR_AGAIN = pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+"""A call that is like the one before takes a shorter way, which must see what is unlike."""
 
 
 @pytest.mark.parametrize(
@@ -32,10 +35,14 @@ SUM = model([node("Add", "x z", "y")], [info("x", ["n", 3]), info("z", [])])
     ],
     ids=["big-endian", "fortran", "strided", "negative-strides", "sum", "read-only", "unaligned"],
 )
-def test_any_byte_order_and_layout_will_do(load_near: Any, x: Any) -> None:
+@FIRST_OR_AGAIN
+def test_any_byte_order_and_layout_will_do(load_near: Any, x: Any, again: bool) -> None:
     """Arrays are brought into the order of the machine; what was fed is not written to."""
     before = x.copy()
-    result = load_near(SUM).run({"x": x, "z": np.float32(1)})["y"]
+    loaded = load_near(SUM)
+    if again:
+        loaded.run(PLAIN)
+    result = loaded.run({"x": x, "z": np.ones((), np.float32)})["y"]
     np.testing.assert_array_equal(result, before + 1)
     np.testing.assert_array_equal(x, before)
 
@@ -62,12 +69,27 @@ def test_any_byte_order_and_layout_will_do(load_near: Any, x: Any) -> None:
         (None, "mapping"),
     ],
 )
-def test_what_does_not_fit_is_told(load_near: Any, feeds: Any, says: str) -> None:
+@FIRST_OR_AGAIN
+def test_what_does_not_fit_is_told(load_near: Any, feeds: Any, says: str, again: bool) -> None:
     """The error names the input, what was fed and what the model takes; the model stays usable."""
     loaded = load_near(SUM)
+    if again:
+        loaded.run(PLAIN)
     with pytest.raises(InputError, match=says):
         loaded.run(feeds)
     assert loaded.run({"x": X, "z": np.float32(0)})["y"].tolist() == X.tolist()
+
+
+def test_calls_that_are_alike_are_run_each_for_itself(load_near: Any) -> None:
+    """Same shapes, other values, also where the value of an input decides a shape."""
+    loaded = load_near(SUM)
+    for value in range(4):
+        z = np.full((), value, np.float32)
+        np.testing.assert_array_equal(loaded.run({"z": z, "x": X + value})["y"], X + 2 * value)
+    grow = model([node("Tile", "x r", "y")], [info("x", ["n"]), info("r", [1], TensorProto.INT64)])
+    loaded, x = load_near(grow), np.ones(2, np.float32)
+    for times in (1, 1, 3, 2):
+        assert loaded.run({"x": x, "r": np.array([times])})["y"].shape == (2 * times,)
 
 
 def test_inputs_and_outputs_are_described(load_near: Any) -> None:

