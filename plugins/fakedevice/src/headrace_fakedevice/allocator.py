@@ -7,6 +7,7 @@ import os
 from headrace.device import Allocator, Buffer, Device
 from headrace.errors import DeviceError, OutOfMemoryError
 from headrace_fakedevice.device import FakeDevice
+from headrace_fakedevice.experiment import current
 from headrace_fakedevice.memory import (
     ALIGNMENT_BYTES,
     EDGE_BYTES,
@@ -45,8 +46,14 @@ class FakeAllocator(Allocator):
         """Return ``nbytes`` bytes of poison at a multiple of ``ALIGNMENT_BYTES``.
 
         Raises:
-            OutOfMemoryError: the device has not so much left.
+            OutOfMemoryError: the device has not so much left, or an experiment says so.
         """
+        experiment = current()
+        if experiment is not None and experiment.fault("allocation", self.device, "allocating"):
+            raise OutOfMemoryError(
+                f"{self.device} gives no {nbytes} bytes: allocation "
+                f"{experiment.counts['allocation']} was told to fail"
+            )
         device, used = self._device, self._device.counters.live_bytes
         if nbytes < 0:
             raise MemoryFault(f"{device} was asked for {nbytes} bytes")

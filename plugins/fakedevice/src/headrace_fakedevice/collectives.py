@@ -50,7 +50,7 @@ class FakeCollective(Collective):
         def launch() -> None:
             for other in others:
                 first.wait_event(other.record_event())
-            first.enqueue(exchange)
+            first.enqueue(exchange, "collective", call.op)
             done = first.record_event()
             for other in others:
                 other.wait_event(done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer
 from headrace.errors import DeviceError
 from headrace_fakedevice.device import FakeDevice
+from headrace_fakedevice.experiment import Line, current
 from headrace_fakedevice.memory import MemoryFault, device_index_of, open_buffer
 from headrace_fakedevice.stream import FakeEvent, Stream, Work
 
@@ -18,18 +19,29 @@ class FakeContext(DeviceContext):
         super().__init__(device, stream_index)
         assert isinstance(device, FakeDevice)
         self.counters = device.counters
-        self._stream = Stream()
+        self._stream = Stream(Line(device.index, stream_index))
         self._is_closed = False
 
-    def enqueue(self, work: Work) -> None:
+    def enqueue(self, work: Work, kind: str = "launch", name: str = "", nbytes: int = 0) -> None:
         """Queue ``work``; kernels come through here.
+
+        Args:
+            work: what the stream shall do.
+            kind: what it is, as a ``Span`` of an experiment says it.
+            name: of the op.
+            nbytes: how much a copy copies.
 
         Raises:
             DeviceError: the context is closed.
+            InjectedFault: an experiment says so.
         """
-        if self._is_closed:
-            raise DeviceError(f"{self} is used after it was closed")
-        self._stream.enqueue(work)
+        self._check_open()
+        experiment = current()
+        if experiment is None:
+            self._stream.enqueue(work)
+            return
+        self._stream.enqueue(experiment.ask(self._stream.line, kind, name, nbytes, self, work))
+        experiment.stir(self._stream)
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         """Queue a copy from host memory."""
@@ -39,7 +51,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, self.device.index)[:] = _host(source).memory
             self.counters.copies_h2d += 1
 
-        self.enqueue(work)
+        self.enqueue(work, "h2d", nbytes=source.nbytes)
 
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         """Queue a copy to host memory."""
@@ -49,7 +61,7 @@ class FakeContext(DeviceContext):
             _host(destination).memory[:] = open_buffer(source, self.device.index)
             self.counters.copies_d2h += 1
 
-        self.enqueue(work)
+        self.enqueue(work, "d2h", nbytes=source.nbytes)
 
     def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy within the device."""
@@ -60,7 +72,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, index)[:] = open_buffer(source, index)
             self.counters.copies_d2d += 1
 
-        self.enqueue(work)
+        self.enqueue(work, "d2d", nbytes=source.nbytes)
 
     def copy_peer(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy from another fake device."""
@@ -73,14 +85,34 @@ class FakeContext(DeviceContext):
             open_buffer(destination, self.device.index)[:] = open_buffer(source, there)
             self.counters.copies_peer += 1
 
-        self.enqueue(work)
+        self.enqueue(work, "peer", nbytes=source.nbytes)
 
     def synchronize(self) -> None:
         """Do everything queued; raises the first error of it, once."""
-        self._stream.synchronize()
+        experiment = current()
+        if experiment is None:
+            self._stream.synchronize()
+            return
+        experiment.stir(self._stream)
+        fault = experiment.fault("synchronize", self, "synchronize")
+        try:
+            self._stream.synchronize()
+        finally:
+            experiment.wait(self._stream.line.end)
+        if fault is not None:
+            raise fault
 
     def record_event(self) -> Event:
         """Mark this point of the stream."""
+        self._check_open()
+        experiment = current()
+        if experiment is not None and (fault := experiment.fault("event", self, "an event")):
+            error = fault
+
+            def fail() -> None:
+                raise error
+
+            self._stream.enqueue(fail)
         return self._stream.record()
 
     def wait_event(self, event: Event) -> None:
@@ -89,8 +121,9 @@ class FakeContext(DeviceContext):
         An event of another backend is waited for at once: work of ours must not sit behind a lock
         while a foreign thread, which may need it, gets there.
         """
+        self._check_open()
         if isinstance(event, FakeEvent):
-            self.enqueue(event.synchronize)
+            self._stream.wait(event)
         else:
             event.synchronize()
 
@@ -103,6 +136,10 @@ class FakeContext(DeviceContext):
         self._is_closed = True
         if not self._stream.is_idle:
             raise DeviceError(f"{self} is closed before it was synchronised: work of it is lost")
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise DeviceError(f"{self} is used after it was closed")
 
     def __str__(self) -> str:
         return f"stream {self.stream_index} of {self.device}"

@@ -45,7 +45,7 @@ class FakeKernel(NumpyKernel):
                 function(call, sources, results)
             counters.launches += 1
 
-        return partial(context.enqueue, work)
+        return partial(context.enqueue, work, "launch", call.op)
 
 
 def array_of(buffer: Buffer, spec: TensorSpec, device_index: int) -> Array:

@@ -3,6 +3,7 @@
 A real device may be done with queued work at once or much later. This one is as late as can be:
 work runs, on the waiting thread, when its stream is synchronised, when an event recorded behind it
 is, or when another stream comes to a wait for such an event. Whoever forgot a wait reads poison.
+In an experiment (``experiment.py``) streams may also run ahead, as far as a seed says.
 
 Work that raises stops its stream: what is queued behind it is dropped, events behind it carry the
 error, and streams that wait for such an event stop with it too. ``synchronize`` raises the error
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from threading import RLock  # waits come from several threads; this package starts none
 
 from headrace.device import Event
+from headrace_fakedevice.experiment import Line, current
 
 Work = Callable[[], None]
 
@@ -24,9 +26,15 @@ _RUNNING = RLock()
 
 
 class FakeEvent(Event):
-    """A point in a stream; once reached, it knows whether all work before it went well."""
+    """A point in a stream; once reached, it knows whether all work before it went well.
 
-    def __init__(self, stream: Stream) -> None:
+    Attributes:
+        reached: the stream has come here.
+        time: when it does, in virtual seconds.
+    """
+
+    def __init__(self, stream: Stream, time: float) -> None:
+        self.time = time
         self._stream = stream
         self._error: Exception | None = None
         self.reached = False
@@ -41,15 +49,28 @@ class FakeEvent(Event):
         Raises:
             Exception: what that work raised; every time.
         """
+        try:
+            self.arrive()
+        finally:
+            if (experiment := current()) is not None:
+                experiment.wait(self.time)
+
+    def arrive(self) -> None:
+        """As ``synchronize``, for a stream that waits: the host does not."""
         self._stream.run(until=self)
         if self._error is not None:
             raise self._error
 
 
 class Stream:
-    """Work in the order in which it was enqueued. One thread enqueues; any thread may wait."""
+    """Work in the order in which it was enqueued. One thread enqueues; any thread may wait.
 
-    def __init__(self) -> None:
+    Attributes:
+        line: its virtual time.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
         self._queue: deque[Work | FakeEvent] = deque()
         self._error: Exception | None = None
 
@@ -64,22 +85,35 @@ class Stream:
 
     def record(self) -> FakeEvent:
         """Mark the point that all work enqueued so far leads to."""
-        event = FakeEvent(self)
+        event = FakeEvent(self, self.line.end)
         self._queue.append(event)
         return event
+
+    def wait(self, event: FakeEvent) -> None:
+        """Do what is enqueued from now on after ``event``, which may be of another stream."""
+        self.line.end = max(self.line.end, event.time)
+        self._queue.append(event.arrive)
+
+    def step(self) -> None:
+        """Do the next piece of work, if there is one; an error is kept, not raised."""
+        with _RUNNING:
+            if self._queue:
+                self._do(self._queue.popleft())
 
     def run(self, until: FakeEvent | None = None) -> None:
         """Do what is queued up to ``until``, or all of it; errors are kept, not raised."""
         with _RUNNING:
             while self._queue and not (until is not None and until.reached):
-                work = self._queue.popleft()
-                if isinstance(work, FakeEvent):
-                    work.reach(self._error)
-                elif self._error is None:
-                    try:
-                        work()
-                    except Exception as error:  # noqa: BLE001 - synchronize raises it
-                        self._error = error
+                self._do(self._queue.popleft())
+
+    def _do(self, work: Work | FakeEvent) -> None:
+        if isinstance(work, FakeEvent):
+            work.reach(self._error)
+        elif self._error is None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - synchronize raises it
+                self._error = error
 
     def synchronize(self) -> None:
         """Do all that is queued.
