@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.sharding.layout import balanced, lay_out, meet
+from headrace.compiler.sharding.layout import Box, balanced, is_empty, lay_out, tile
 from headrace.sbp import NdSbp
+
+
+def common_to(a: Box, b: Box) -> Box:
+    """What two boxes have in common; of ranges that do not meet an empty one."""
+    starts = [max(p[0], q[0]) for p, q in zip(a, b, strict=True)]
+    stops = [min(p[1], q[1]) for p, q in zip(a, b, strict=True)]
+    return tuple((start, max(start, stop)) for start, stop in zip(starts, stops, strict=True))
 
 
 @given(st.integers(0, 40), st.integers(1, 9))
@@ -55,5 +62,24 @@ def test_parts_of_a_split_tile_the_tensor(
     assert sum(math.prod(piece.shape) for piece in pieces) == math.prod(shape)
     for i, one in enumerate(pieces):
         for other in pieces[i + 1 :]:
-            common = meet(one.box, other.box)
-            assert common is None or 0 in (b - a for a, b in common)
+            assert is_empty(common_to(one.box, other.box))
+
+
+@given(st.data())
+def test_a_tiling_finds_what_overlaps(data: st.DataObject) -> None:
+    """Of any layout, and any box: the tiles that share an element with it, and what they share."""
+    shape = tuple(data.draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
+    hierarchy = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    axes = [f"S({axis})" for axis in range(len(shape))] + ["B", "P"]
+    sbp = NdSbp.parse(",".join(data.draw(st.sampled_from(axes)) for _ in hierarchy))
+    wanted = []
+    for dim in shape:
+        start = data.draw(st.integers(0, dim - 1))
+        wanted.append((start, data.draw(st.integers(start + 1, dim))))
+    tiling, pieces = tile(sbp, hierarchy, shape), lay_out(sbp, hierarchy, shape)
+    found = dict(tiling.overlapping(tuple(wanted)))
+    want = {piece.box: common_to(piece.box, tuple(wanted)) for piece in pieces}
+    assert found == {box: common for box, common in want.items() if not is_empty(common)}
+    for index, piece in enumerate(pieces):
+        replica = piece.replica if "P" in str(sbp) else ()
+        assert index in tiling.holders[replica, piece.share, piece.box]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from headrace.compiler.sharding.boxing import Boxed, ShardedTensor, box
+from headrace.compiler.sharding.boxing import Boxed, box
 from headrace.compiler.sharding.layout import Piece, lay_out
 from headrace.compiler.sharding.log import BoxedTensor
+from headrace.compiler.sharding.sharded import ShardedTensor
 from headrace.compiler.sharding.signature import (
     Arrival,
     WantedOutput,

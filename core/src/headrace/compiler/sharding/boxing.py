@@ -9,59 +9,21 @@ done, it is that instead. Rules are tried in order; the first that applies is ta
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import permutations
 
-from headrace.compiler.sharding.exchange import find_exchange
-from headrace.compiler.sharding.layout import Box, Piece, Range, lay_out, meet
+from headrace.compiler.sharding.assemble import assemble
+from headrace.compiler.sharding.exchange import Exchange, find_exchange
+from headrace.compiler.sharding.halving import Group
+from headrace.compiler.sharding.layout import lay_out
+from headrace.compiler.sharding.offered import OfferedCollective
+from headrace.compiler.sharding.sharded import Parts, ShardedTensor, Site, reductions
 from headrace.compiler.sharding.topology import Link, Topology
 from headrace.graph import JobGraphBuilder
-from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
-from headrace.sbp import Broadcast, NdSbp, PartialSum, Split
-from headrace.tensor_spec import TensorSpec
-
-
-@dataclass(frozen=True, slots=True)
-class ShardedTensor:
-    """A logical tensor and its parts, in the order of the placement's parallel ids.
-
-    ``is_fed`` says that its one part comes from the host: it is copied from there to each device
-    that reads it as it is, and ``placement`` is where others read what is cut from it.
-    """
-
-    spec: TensorSpec
-    sbp: NdSbp
-    placement: Placement
-    parts: tuple[Tensor, ...]
-    is_fed: bool = False
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """What each part is of the whole."""
-        return lay_out(self.sbp, self.placement.hierarchy, self.spec.shape)
-
-    def device(self, parallel_id: int) -> Placement:
-        """The device of one part."""
-        return self.placement.device(parallel_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where boxing is done.
-
-    Attributes:
-        builder: the job that its ops are added to.
-        topology: what it asks about devices.
-        received: bytes that devices receive, by the link they come over. What is known while the
-            job is built is there before it runs, and not counted.
-    """
-
-    builder: JobGraphBuilder
-    topology: Topology
-    received: Counter[Link] = field(default_factory=Counter)
+from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +35,8 @@ class Boxed:
     received: Mapping[Link, int]
 
 
-COMBINES = {"sum": "add", "max": "maximum", "min": "minimum"}
-
-Parts = tuple[Tensor, ...]
 Rule = Callable[[ShardedTensor, NdSbp, Placement, Site], "tuple[str, Parts] | None"]
-"""The parts of the tensor in the new layout and the rule's name; None where it does not apply."""
+"""What was done and the parts of the tensor in the new layout; None where it does not apply."""
 
 
 def box(
@@ -98,7 +57,7 @@ def _lay(source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site) ->
         found = rule(source, sbp, placement, site)
         if found is not None:
             return found
-    raise AssertionError("the last rule serves every pair")
+    return "assemble", assemble(source, sbp, placement, site)
 
 
 def keep(
@@ -109,273 +68,193 @@ def keep(
     if wanted != source.pieces or _terms(sbp, placement) != _terms(source.sbp, source.placement):
         return None
     for index, part in enumerate(source.parts):
-        _receive(source, index, part, placement.device(index), site)
+        site.receive_part(source, index, part, placement.device(index))
     return "one-to-one", source.parts
 
 
 def exchange(
     source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
 ) -> tuple[str, Parts] | None:
-    """By the plugin: a collective among the devices that hold and want the tensor."""
-    if placement.parallel_num == 1 or all(
-        site.builder.value(part) is not None for part in source.parts
-    ):
-        return None
-    if source.placement.parallel_num == 1:
-        return _broadcast(source, sbp, placement, site)
-    if (source.placement.devices, source.placement.hierarchy, source.placement.tag) != (
-        placement.devices,
-        placement.hierarchy,
-        placement.tag,
-    ):
+    """A collective along one axis of the hierarchy: the plugin's, or one made by halves.
+
+    All-to-all is made by assembling: each device has something for each other one, and sending it
+    on through third ones would move more bytes.
+    """
+    if source.placement != placement or not _can_exchange(source, sbp, placement, site):
         return None
     found = find_exchange(source.sbp, sbp, placement.hierarchy, source.spec.shape)
     if found is None:
         return None
-    wanted = lay_out(sbp, placement.hierarchy, source.spec.shape)
-    calls = []
-    for group in found.groups:
-        devices = tuple(placement.devices[i] for i in group)
-        outputs = tuple(source.spec.with_shape(wanted[i].shape) for i in group)
-        where = Placement(placement.tag, devices, (len(devices),))
-        inputs = [source.parts[i] for i in group]
-        calls.append(_Exchange(found.name, inputs, outputs, found.attrs, where))
-    if not all(call.is_offered(site) for call in calls):
+    calls = [_offered(found, group, source, sbp) for group in found.groups]
+    if all(call.is_offered(site) for call in calls):
+        return found.name, _by_group(found, [call.add(site) for call in calls])
+    if found.name == "all_to_all":
         return None
-    parts = dict(
-        pair
-        for call, group in zip(calls, found.groups, strict=True)
-        for pair in zip(group, call.add(site), strict=True)
-    )
-    return found.name, tuple(parts[index] for index in range(placement.parallel_num))
+    made = [_by_halves(found, group, source, sbp, site) for group in found.groups]
+    return f"{found.name} by halves", _by_group(found, made)
 
 
-def _broadcast(
+def broadcast(
     source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
 ) -> tuple[str, Parts] | None:
-    (holder,) = source.placement.devices
+    """The plugin's broadcast of what one device has to it and others; else each copies it."""
     if (
-        sbp != NdSbp.broadcast(len(placement.hierarchy))
+        source.placement.parallel_num > 1
+        or placement.parallel_num == 1
+        or sbp != NdSbp.broadcast(len(placement.hierarchy))
         or source.placement.tag != placement.tag
-        or holder not in placement.devices
+        or source.placement.devices[0] not in placement.devices
+        or _is_known(source, site)
     ):
         return None
     outputs = (source.spec,) * placement.parallel_num
-    root = {"root": placement.devices.index(holder)}
+    root = {"root": placement.devices.index(source.placement.devices[0])}
     where = Placement(placement.tag, placement.devices, (placement.parallel_num,))
-    call = _Exchange("broadcast", source.parts, outputs, root, where)
+    call = OfferedCollective("broadcast", source.parts, outputs, root, where)
     if not call.is_offered(site):
         return None
-    _receive(source, 0, source.parts[0], source.placement, site)
+    site.receive_part(source, 0, source.parts[0], source.placement)
     return "broadcast", call.add(site)
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    """A collective among the devices of a placement, before it is added."""
-
-    name: str
-    inputs: Sequence[Tensor]
-    outputs: tuple[TensorSpec, ...]
-    attrs: Mapping[str, AttrValue]
-    placement: Placement
-
-    @property
-    def all_attrs(self) -> Mapping[str, AttrValue]:
-        return {"devices": tuple(index for _, index in self.placement.devices), **self.attrs}
-
-    def is_offered(self, site: Site) -> bool:
-        specs = tuple(tensor.spec for tensor in self.inputs)
-        attrs = Attrs(self.all_attrs)
-        call = OpCall(self.name, self.name, specs, self.outputs, attrs, len(self.outputs))
-        return site.topology.collective(self.placement.tag, call) is not None
-
-    def add(self, site: Site) -> Parts:
-        made = site.builder.exchange(
-            self.name, self.inputs, self.outputs, self.all_attrs, self.placement
-        )
-        link = site.topology.link(self.placement.device(0), self.placement.device(1))
-        site.received[link] += self._received()
-        return made
-
-    def _received(self) -> int:
-        """Bytes that all devices together receive, done as well as it can be."""
-        others = self.placement.parallel_num - 1
-        given = sum(tensor.spec.nbytes for tensor in self.inputs)
-        made = sum(spec.nbytes for spec in self.outputs)
-        match self.name:
-            case "all_reduce":
-                return 2 * others * self.outputs[0].nbytes
-            case "reduce_scatter":
-                return others * made
-            case "all_to_all":
-                return given * others // (others + 1)
-            case _:
-                return others * self.outputs[0].nbytes
-
-
-def reduce_then_gather(
+def axis_by_axis(
     source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
 ) -> tuple[str, Parts] | None:
-    """Partial results for many devices: each reduces a slice, then all collect the slices.
-
-    Of n devices each then receives 2 (n - 1) / n of the tensor instead of n - 1 times all of it.
-    """
-    count = placement.parallel_num
-    axis = max(range(source.spec.rank), key=lambda a: source.spec.shape[a], default=None)
-    if (
-        count < 3
-        or axis is None
-        or source.spec.shape[axis] < count
-        or len(placement.hierarchy) > 1
-        or sbp.axes != (Broadcast(),)
-        or not any(_reductions(source.sbp))
-    ):
+    """Collectives along several axes of the hierarchy, one after another."""
+    if source.placement != placement or not _can_exchange(source, sbp, placement, site):
         return None
-    split = NdSbp((Split(axis),))
-    _, scattered = _lay(source, split, placement, site)
-    middle = ShardedTensor(source.spec, split, placement, scattered)
-    return "reduce-then-gather", _lay(middle, sbp, placement, site)[1]
+    steps = _steps(source.sbp, sbp, placement.hierarchy, source.spec.shape)
+    if steps is None:
+        return None
+    names = []
+    for step in steps:
+        name, parts = _lay(source, step, placement, site)
+        names.append(name)
+        source = replace(source, sbp=step, parts=parts)
+    return ", ".join(names), source.parts
 
 
-def assemble(
+def reduce_first(
     source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
-) -> tuple[str, Parts]:
-    """Every device puts together what it wants from the parts that have it."""
+) -> tuple[str, Parts] | None:
+    """Many terms for other devices: they are reduced where they lie, and the rest is moved.
+
+    Else each device that wants the tensor would receive every term of it, and add them all up.
+    """
+    if source.placement == placement or not _can_exchange(source, sbp, placement, site):
+        return None
+    hierarchy, left = source.placement.hierarchy, list(source.spec.shape)
+    terms, middle = 1, list[Sbp]()
+    for part, count in zip(source.sbp.axes, hierarchy, strict=True):
+        after: Sbp = part
+        if isinstance(part, PartialSum):
+            terms *= count
+            axis = max(range(len(left)), key=lambda a: left[a], default=None)
+            whole = axis is None or left[axis] < count
+            after = Broadcast() if axis is None or whole else Split(axis)
+        if isinstance(after, Split):
+            left[after.axis] //= count
+        middle.append(after)
+    if terms < 3:
+        return None
+    reduced = NdSbp(tuple(middle))
+    first, parts = _lay(source, reduced, source.placement, site)
+    then, made = _lay(replace(source, sbp=reduced, parts=parts), sbp, placement, site)
+    return f"{first}, {then}", made
+
+
+RULES: tuple[Rule, ...] = (keep, exchange, broadcast, axis_by_axis, reduce_first)
+"""In order; what none serves is assembled."""
+
+
+def _is_known(source: ShardedTensor, site: Site) -> bool:
+    return all(site.builder.value(part) is not None for part in source.parts)
+
+
+def _can_exchange(source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site) -> bool:
+    """False for what is known while building, which every device has, and for parts of nothing."""
+    if source.placement.parallel_num == 1 or _is_known(source, site):
+        return False
     wanted = lay_out(sbp, placement.hierarchy, source.spec.shape)
-    return "assemble", tuple(
-        _piece(source, sbp, piece, placement.device(index), site)
-        for index, piece in enumerate(wanted)
-    )
-
-
-RULES: tuple[Rule, ...] = (keep, exchange, reduce_then_gather, assemble)
-
-
-def _reductions(sbp: NdSbp) -> tuple[str, ...]:
-    """How each axis of the hierarchy reduces; empty for one that does not."""
-    return tuple(part.reduction if isinstance(part, PartialSum) else "" for part in sbp.axes)
+    return not any(piece.is_empty for piece in (*source.pieces, *wanted))
 
 
 def _terms(sbp: NdSbp, placement: Placement) -> tuple[str, ...]:
     """How axes of the hierarchy reduce; one device along an axis has the one term there is."""
-    each = zip(_reductions(sbp), placement.hierarchy, strict=True)
+    each = zip(reductions(sbp), placement.hierarchy, strict=True)
     return tuple(reduction if count > 1 else "" for reduction, count in each)
 
 
-def _piece(
-    source: ShardedTensor, sbp: NdSbp, piece: Piece, device: Placement, site: Site
-) -> Tensor:
-    builder = site.builder
-    sums = [axis for axis, reduction in enumerate(_reductions(sbp)) if reduction == "sum"]
-    with builder.placed(device):
-        # Of partial sums one is the tensor and the others add nothing; partial maxima and minima
-        # may all be the tensor.
-        if any(piece.share[axis] for axis in sums):
-            spec = source.spec
-            (zeros,) = builder.op("fill", [], shape=piece.shape, value=0.0, dtype=spec.dtype)
-            return zeros
-        return _reduced(source, _holders(source, device), piece.box, device, site, ())
+def _offered(
+    found: Exchange, group: Sequence[int], source: ShardedTensor, sbp: NdSbp
+) -> OfferedCollective:
+    placement = source.placement
+    wanted = lay_out(sbp, placement.hierarchy, source.spec.shape)
+    devices = tuple(placement.devices[i] for i in group)
+    return OfferedCollective(
+        found.name,
+        [source.parts[i] for i in group],
+        tuple(source.spec.with_shape(wanted[i].shape) for i in group),
+        found.attrs,
+        Placement(placement.tag, devices, (len(devices),)),
+    )
 
 
-def _holders(source: ShardedTensor, device: Placement) -> tuple[int, ...]:
-    """The parts to take from, as parallel ids, nearest first: all, or those of one replica."""
-
-    def distance(index: int) -> tuple[bool, bool, int]:
-        there = source.device(index)
-        # Those equally far are taken in turn, so that not all read from the first.
-        turn = (index - device.devices[0][1]) % source.placement.parallel_num
-        return there != device, there.tag != device.tag, turn
-
-    order = tuple(sorted(range(len(source.parts)), key=distance))
-    if not any(_reductions(source.sbp)):
-        return order
-    nearest = source.pieces[order[0]].replica
-    return tuple(index for index in order if source.pieces[index].replica == nearest)
+def _by_halves(
+    found: Exchange, group: Sequence[int], source: ShardedTensor, sbp: NdSbp, site: Site
+) -> Sequence[Tensor]:
+    work = Group([source.device(index) for index in group], site)
+    parts = [source.parts[index] for index in group]
+    if found.name == "all_gather":
+        return work.all_gather(parts, found.axis)
+    if found.name == "all_reduce":
+        return work.all_reduce(parts, found.reduction)
+    wanted = lay_out(sbp, source.placement.hierarchy, source.spec.shape)
+    boxes = [wanted[index].box for index in group]
+    return work.reduce_scatter(parts, boxes, found.axis, found.reduction)
 
 
-def _reduced(
-    source: ShardedTensor,
-    holders: Sequence[int],
-    wanted: Box,
-    device: Placement,
-    site: Site,
-    share: tuple[int, ...],
-) -> Tensor:
-    """The wanted box of the tensor, on ``device``: outer axes of the hierarchy reduce last."""
-    axis = len(share)
-    if axis == len(source.sbp.axes):
-        return _collected(source, holders, wanted, device, site, share)
-    reduction = _reductions(source.sbp)[axis]
-    terms = [
-        _reduced(source, holders, wanted, device, site, (*share, index))
-        for index in range(source.placement.hierarchy[axis] if reduction else 1)
+def _by_group(found: Exchange, made: Sequence[Sequence[Tensor]]) -> Parts:
+    """The parts in the order of parallel ids."""
+    parts = {
+        index: part
+        for group, of_group in zip(found.groups, made, strict=True)
+        for index, part in zip(group, of_group, strict=True)
+    }
+    return tuple(parts[index] for index in range(len(parts)))
+
+
+def _steps(
+    have: NdSbp, want: NdSbp, hierarchy: tuple[int, ...], shape: tuple[int, ...]
+) -> list[NdSbp] | None:
+    """Layouts on the way, each by one collective; None where one step would be undone by another.
+
+    What is split one way and wanted split another moves once, so it is not among them.
+    """
+    changed = [
+        axis
+        for axis, (before, after) in enumerate(zip(have.axes, want.axes, strict=True))
+        if before != after and hierarchy[axis] > 1
     ]
-    return _combine(reduction, terms, site.builder)
+    if len(changed) < 2 or not all(_gathers(have.axes[a], want.axes[a]) for a in changed):
+        return None
+    # What is reduced while it is split is less, so that comes first; and inner axes before outer.
+    best = sorted(changed, key=lambda axis: (not isinstance(have.axes[axis], PartialSum), -axis))
+    for order in permutations(best):
+        steps, lies = [], have
+        for axis in order:
+            after = NdSbp((*lies.axes[:axis], want.axes[axis], *lies.axes[axis + 1 :]))
+            if find_exchange(lies, after, hierarchy, shape) is None:
+                break
+            steps.append(after)
+            lies = after
+        else:
+            return steps
+    return None
 
 
-def _combine(reduction: str, terms: Sequence[Tensor], builder: JobGraphBuilder) -> Tensor:
-    result = terms[0]
-    for term in terms[1:]:
-        (result,) = builder.op(COMBINES[reduction], [result, term])
-    return result
-
-
-def _collected(
-    source: ShardedTensor,
-    holders: Sequence[int],
-    wanted: Box,
-    device: Placement,
-    site: Site,
-    share: tuple[int, ...],
-) -> Tensor:
-    """The wanted box of the partial result ``share``, put together from the parts that tile it."""
-    tiles: dict[Box, Tensor] = {}
-    for index in holders:
-        piece = source.pieces[index]
-        tile = meet(piece.box, wanted) if piece.share == share else None
-        if tile is not None and tile not in tiles:
-            tiles[tile] = _slice(source, index, tile, site.builder)
-            _receive(source, index, tiles[tile], device, site)
-    return _join(tiles, 0, site.builder)
-
-
-def _receive(
-    source: ShardedTensor, index: int, tensor: Tensor, device: Placement, site: Site
-) -> None:
-    """Count what ``device`` receives of part ``index``."""
-    if site.builder.value(tensor) is None:
-        as_it_came = source.is_fed and tensor == source.parts[index]
-        here = None if as_it_came else source.device(index)
-        site.received[site.topology.link(here, device)] += tensor.spec.nbytes
-
-
-def _slice(source: ShardedTensor, index: int, tile: Box, builder: JobGraphBuilder) -> Tensor:
-    part, have = source.parts[index], source.pieces[index].box
-    cut = [axis for axis, (a, b) in enumerate(zip(tile, have, strict=True)) if a != b]
-    if not cut:
-        return part
-    with builder.placed(source.device(index)):
-        (result,) = builder.op(
-            "slice",
-            [part],
-            axes=tuple(cut),
-            starts=tuple(tile[axis][0] - have[axis][0] for axis in cut),
-            ends=tuple(tile[axis][1] - have[axis][0] for axis in cut),
-            location=f"a part of {part.name!r}",
-        )
-    return result
-
-
-def _join(tiles: dict[Box, Tensor], axis: int, builder: JobGraphBuilder) -> Tensor:
-    """Tiles that form a grid, joined along ``axis`` and those after it."""
-    if len(tiles) == 1:
-        return next(iter(tiles.values()))
-    rows: dict[Range, dict[Box, Tensor]] = {}
-    for tile, tensor in tiles.items():
-        rows.setdefault(tile[axis], {})[tile] = tensor
-    joined = [_join(rows[key], axis + 1, builder) for key in sorted(rows)]
-    if len(joined) == 1:
-        return joined[0]
-    (result,) = builder.op("concat", joined, axis=axis)
-    return result
+def _gathers(before: Sbp, after: Sbp) -> bool:
+    """True for what is reduced or gathered."""
+    if isinstance(before, PartialSum):
+        return not isinstance(after, PartialSum)
+    return isinstance(before, Split) and isinstance(after, Broadcast)

@@ -24,6 +24,18 @@ class Exchange:
     attrs: Mapping[str, AttrValue]
     groups: tuple[tuple[int, ...], ...]
 
+    @property
+    def axis(self) -> int:
+        """Of the tensor: the axis of the slices that are made, or joined."""
+        axis = self.attrs["axis"]
+        assert isinstance(axis, int)
+        return axis
+
+    @property
+    def reduction(self) -> str:
+        """What terms are put together by."""
+        return str(self.attrs["reduction"])
+
 
 def find_exchange(
     have: NdSbp, want: NdSbp, hierarchy: tuple[int, ...], shape: tuple[int, ...]

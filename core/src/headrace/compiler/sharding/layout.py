@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 
@@ -38,6 +42,11 @@ class Piece:
         """Its shape."""
         return tuple(stop - start for start, stop in self.box)
 
+    @property
+    def is_empty(self) -> bool:
+        """True when it has no element."""
+        return is_empty(self.box)
+
 
 def balanced(total: int, parts: int, index: int) -> Range:
     """Part ``index`` of ``total`` things in ``parts`` parts; the first ones are larger by one.
@@ -51,6 +60,7 @@ def balanced(total: int, parts: int, index: int) -> Range:
     return start, start + size + (index < larger)
 
 
+@lru_cache(maxsize=4096)
 def lay_out(sbp: NdSbp, hierarchy: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Piece, ...]:
     """The piece of each device, in the order of parallel ids: the last hierarchy axis runs fastest.
 
@@ -80,8 +90,44 @@ def _part(piece: Piece, sbp: Sbp, count: int, index: int) -> Piece:
     return Piece(tuple(box), (*piece.share, share), (*piece.replica, replica))
 
 
-def meet(a: Box, b: Box) -> Box | None:
-    """The part that both have; None when there is none. Along an axis of length 0 all is common."""
-    box = tuple((max(p[0], q[0]), min(p[1], q[1])) for p, q in zip(a, b, strict=True))
-    common = all(r[0] < r[1] or p == q for r, p, q in zip(box, a, b, strict=True))
-    return box if common else None
+def is_empty(box: Box) -> bool:
+    """True when no element lies in it."""
+    return any(start == stop for start, stop in box)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tiling:
+    """The pieces of a layout, found by where they lie: they form a grid.
+
+    Attributes:
+        ranges: along each axis of the tensor, the ranges that pieces have, ascending.
+        holders: the parallel ids that hold a box of a share, ascending. Where terms are held, of
+            each replica by itself (the first of the key); else of all.
+    """
+
+    ranges: tuple[tuple[Range, ...], ...]
+    holders: Mapping[tuple[tuple[int, ...], tuple[int, ...], Box], tuple[int, ...]]
+
+    def overlapping(self, wanted: Box) -> Iterator[tuple[Box, Box]]:
+        """(box of the grid, what ``wanted`` has of it), for each that has an element of it."""
+        near = []
+        for (start, stop), ranges in zip(wanted, self.ranges, strict=True):
+            first = bisect_right(ranges, start, key=lambda r: r[1])
+            last = bisect_left(ranges, stop, key=lambda r: r[0])
+            near.append([r for r in ranges[first:last] if r[0] < r[1]])
+        for box in product(*near):
+            pairs = zip(box, wanted, strict=True)
+            yield box, tuple((max(p[0], q[0]), min(p[1], q[1])) for p, q in pairs)
+
+
+@lru_cache(maxsize=1024)
+def tile(sbp: NdSbp, hierarchy: tuple[int, ...], shape: tuple[int, ...]) -> Tiling:
+    """``lay_out``, the other way round."""
+    pieces = lay_out(sbp, hierarchy, shape)
+    is_partial = any(isinstance(axis, PartialSum) for axis in sbp.axes)
+    holders: dict[tuple[tuple[int, ...], tuple[int, ...], Box], list[int]] = {}
+    for index, piece in enumerate(pieces):
+        replica = piece.replica if is_partial else ()
+        holders.setdefault((replica, piece.share, piece.box), []).append(index)
+    ranges = tuple(tuple(sorted({p.box[axis] for p in pieces})) for axis in range(len(shape)))
+    return Tiling(ranges, {key: tuple(ids) for key, ids in holders.items()})

@@ -19,8 +19,8 @@ class BoxedTensor:
         readers: the ops that read it laid like this, and ``result NAME`` for the caller.
         source_sbp, source: how it lay, over which devices.
         sbp, placement: how they read it.
-        rule: what brought it: ``one-to-one``, ``assemble``, ``reduce-then-gather``, or the
-            plugin's collective.
+        rule: what brought it: ``one-to-one``, ``assemble``, a collective of the plugin by its name,
+            one that core makes of copies and sums (``all_reduce by halves``), or several of them.
         received: bytes that devices receive in each run, by link.
     """
 

@@ -1,0 +1,137 @@
+"""Collectives that core makes of copies and sums: what they give, and what they take."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from headrace.compiler.sharding.boxing import box
+from headrace.compiler.sharding.halving import Group
+from headrace.compiler.sharding.layout import balanced
+from headrace.compiler.sharding.sharded import ShardedTensor, Site
+from headrace.compiler.sharding.topology import Link
+from headrace.device import CollectiveEntry
+from headrace.graph import JobGraphBuilder
+from headrace.op_call import OpCall
+from headrace.placement import Placement
+from headrace.sbp import NdSbp
+from headrace.tensor_spec import Array, TensorSpec
+
+COUNTS = (1, 2, 3, 4, 5, 7, 8, 13, 16)
+JOIN = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+class Peers:
+    """Devices that all reach each other, and offer nothing themselves."""
+
+    def link(self, source: Placement | None, destination: Placement) -> Link:
+        return Link.MEMORY if source == destination else Link.PEER
+
+    def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
+        return None
+
+
+def group(count: int) -> Group:
+    place = Placement.parse("toy", f"0:0-{count - 1}")
+    site = Site(JobGraphBuilder("job", place.device(0)), Peers())
+    return Group([place.device(index) for index in range(count)], site)
+
+
+def drawn(count: int, shape: tuple[int, ...]) -> list[Array]:
+    """Of floats, so that another order of adding shows in the last bits."""
+    random = np.random.default_rng(count)
+    return [random.standard_normal(shape).astype(np.float32) for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("reduction", list(JOIN))
+@pytest.mark.parametrize("shape", [(), (1,), (3, 2), (40,), (5, 9)], ids=str)
+def test_an_all_reduce_gives_each_the_same(
+    count: int, reduction: str, shape: tuple[int, ...]
+) -> None:
+    """Bit for bit, and what numpy reduces; also of fewer elements than there are devices."""
+    terms, work = drawn(count, shape), group(count)
+    builder = work.site.builder
+    made = work.all_reduce([builder.constant(term) for term in terms], reduction)
+    got = [builder.value(tensor) for tensor in made]
+    assert len({value.tobytes() for value in got if value is not None}) == 1
+    want = JOIN[reduction].reduce(np.stack(terms).astype(np.float64), axis=0)
+    np.testing.assert_allclose(got[0], want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce(count: int, axis: int) -> None:
+    """Each gets its balanced slice, of uneven size, and then all have all of it."""
+    shape = (19, 23)
+    terms, work = drawn(count, shape), group(count)
+    builder, whole = work.site.builder, tuple((0, dim) for dim in shape)
+    slices = [balanced(shape[axis], count, index) for index in range(count)]
+    boxes = [(*whole[:axis], cut, *whole[axis + 1 :]) for cut in slices]
+    tensors = [builder.constant(term) for term in terms]
+    parts = work.reduce_scatter(tensors, boxes, axis, "sum")
+    want = np.stack(terms).sum(axis=0, dtype=np.float64)
+    for part, cut in zip(parts, np.array_split(want, count, axis), strict=True):
+        np.testing.assert_allclose(builder.value(part), cut, rtol=1e-5, atol=1e-5)
+    for gathered in work.all_gather(parts, axis):
+        np.testing.assert_allclose(builder.value(gathered), want, rtol=1e-5, atol=1e-5)
+
+
+def boxed(have: str, want: str, count: int) -> tuple[int, int]:
+    """Ops and bytes for 1,024 floats that lie as ``have`` on ``count`` devices, laid anew."""
+    place = Placement.parse("toy", f"0:0-{count - 1}")
+    builder, spec = JobGraphBuilder("job", place.device(0)), TensorSpec((1024,), "float32")
+    sbp = NdSbp.parse(have)
+    held = spec.with_shape((1024 // count,)) if have == "S(0)" else spec
+    parts = tuple(builder.input(f"x{index}", held) for index in range(count))
+    source = ShardedTensor(spec, sbp, place, parts)
+    made = box(source, NdSbp.parse(want), place, builder, Peers())
+    return len(builder.finish().ops), made.received[Link.PEER]
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "moves"), [("P", "B", 2), ("P", "S(0)", 1), ("S(0)", "B", 1)]
+)
+def test_work_grows_as_n_log_n(have: str, want: str, moves: int) -> None:
+    """Few ops for each device, and no byte more than must be received of powers of two."""
+    for count in (4, 16, 64, 128):
+        ops, nbytes = boxed(have, want, count)
+        assert ops <= 4 * count * math.log2(count)
+        assert nbytes == moves * (count - 1) * 4096
+
+
+def test_terms_are_reduced_where_they_lie_before_they_move() -> None:
+    """Of 8 terms one device elsewhere receives the sum once, not each term."""
+    here, there = Placement.parse("toy", "0:0-7"), Placement.parse("toy", "0:8")
+    builder, spec = JobGraphBuilder("job", here.device(0)), TensorSpec((64,), "float32")
+    parts = tuple(builder.input(f"x{index}", spec) for index in range(8))
+    source = ShardedTensor(spec, NdSbp.parse("P"), here, parts)
+    made = box(source, NdSbp.parse("B"), there, builder, Peers())
+    assert made.rule == "reduce_scatter by halves, assemble"
+    assert made.received[Link.PEER] == (7 + 1) * spec.nbytes
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "rule"),
+    [
+        ("P,P", "B,B", "all_reduce by halves, all_reduce by halves"),
+        ("P,P", "S(0),S(0)", "reduce_scatter by halves, reduce_scatter by halves"),
+        ("S(0),S(0)", "B,B", "all_gather by halves, all_gather by halves"),
+        ("P,S(0)", "B,B", "all_reduce by halves, all_gather by halves"),
+        ("S(0),S(1)", "S(1),S(0)", "assemble"),
+        ("B,S(0)", "S(0),B", "assemble"),
+    ],
+)
+def test_a_hierarchy_is_done_axis_by_axis(have: str, want: str, rule: str) -> None:
+    """By collectives along one axis at a time where each does its part for good."""
+    place = Placement.parse("toy", "0:0-15", (4, 4))
+    builder, spec = JobGraphBuilder("job", place.device(0)), TensorSpec((64, 64), "float32")
+    source = ShardedTensor(spec, NdSbp.parse(have), place, ())
+    parts = tuple(
+        builder.input(f"x{index}", spec.with_shape(piece.shape))
+        for index, piece in enumerate(source.pieces)
+    )
+    source = ShardedTensor(spec, source.sbp, place, parts)
+    assert box(source, NdSbp.parse(want), place, builder, Peers()).rule == rule
