@@ -1,4 +1,7 @@
-"""``pytest tests/mixed --hypothesis-profile long`` tries many more layouts than every run does."""
+"""``pytest tests/mixed/test_boxing.py --hypothesis-profile long -o faulthandler_timeout=0``.
+
+It tries many more layouts than every run does, and takes some minutes.
+"""
 
 from __future__ import annotations
 
