@@ -4,27 +4,94 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
+from headrace.device import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
+    AllocatorEntry,
+    DeviceEntry,
+    HostAllocator,
+    KernelEntry,
+    MemoryKind,
+    dtypes,
+)
 from headrace.frontend.plan_cache import identity, identity_of
+from headrace.graph import PassEntry
+from headrace.hookspecs import hookimpl
+from headrace.numpy_ops import NumpyKernel
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.registry import BackendRegistry
 
-PLUGIN = "import toy_backends\nglobals().update(vars(toy_backends.near()))\n"
+MODULE = "headrace_toy_near"
 
-Identity = Callable[[], str | None]
+
+def plugin(
+    count: int = 2,
+    capabilities: frozenset[str] = frozenset(),
+    versions: Mapping[str, str] = MappingProxyType({"driver": "1.0"}),
+    alignment_bytes: int = 64,
+    ops: tuple[str, ...] = ("add", "relu"),
+    passes: tuple[str, ...] = (),
+    **kernel: Any,
+) -> object:
+    """The hooks of backend ``near``, as they would answer here."""
+
+    @hookimpl
+    def headrace_devices() -> object:
+        yield DeviceEntry("near", lambda: count, capabilities=capabilities, versions=dict(versions))
+
+    @hookimpl
+    def headrace_allocators() -> object:
+        yield AllocatorEntry("near", MemoryKind.HOST, alignment_bytes, HostAllocator)
+
+    @hookimpl
+    def headrace_kernels() -> object:
+        return [KernelEntry("near", op, NumpyKernel, **kernel) for op in ops]
+
+    @hookimpl
+    def headrace_passes() -> object:
+        return [PassEntry("near", name, lambda graph: graph) for name in passes]
+
+    return SimpleNamespace(**{k: v for k, v in locals().items() if k.startswith("headrace_")})
+
+
+class Identity:
+    """Asks for the identity as a process that starts now would see it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def __call__(
+        self,
+        tags: tuple[str, ...] = ("near",),
+        version: str = "1.0",
+        requires: tuple[str, ...] = ("headrace", "toyhelper>=1"),
+        others: tuple[InstalledBackend, ...] = (),
+        **hooks: Any,
+    ) -> str | None:
+        identity._code.cache_clear()
+        identity.processor.cache_clear()
+        self._monkeypatch.setattr("headrace.IMPORTED_NS", 1 << 62)
+        near = InstalledBackend(
+            "near", MODULE, "headrace-near", version, requires, implementation=plugin(**hooks)
+        )
+        return identity_of(BackendRegistry([near, *others], allow=None, block=()), tags)
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of an installed plugin, within reach of an import."""
-    folder = tmp_path / "headrace_toy_near"
+    folder = tmp_path / MODULE
     (folder / "kernels").mkdir(parents=True)
     (folder / "__init__.py").write_text("")
-    (folder / "plugin.py").write_text(PLUGIN)
+    (folder / "plugin.py").write_text("# hooks\n")
     (folder / "kernels/native.so").write_bytes(b"machine code")
     monkeypatch.syspath_prepend(str(tmp_path))
     return folder
@@ -32,19 +99,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def asked(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Identity]:
-    """The identity as a process that starts now would see it."""
-
-    def ask() -> str | None:
-        identity._code.cache_clear()
-        monkeypatch.setattr("headrace.IMPORTED_NS", 1 << 62)
-        module = f"{package.name}.plugin"
-        plugin = InstalledBackend("near", module, "headrace-near", "1.0", ("headrace",))
-        return identity_of(BackendRegistry([plugin], allow=None, block=()), ["near"])
-
-    yield ask
+    """The identity where the package is installed."""
+    yield Identity(monkeypatch)
     identity._code.cache_clear()
-    for name in [name for name in sys.modules if name.startswith(package.name)]:
-        del sys.modules[name]
+    identity.processor.cache_clear()
 
 
 def test_the_same_code_has_the_same_identity(asked: Identity) -> None:
@@ -82,8 +140,8 @@ def test_code_that_changed_while_the_process_ran_has_none(
     assert asked() is not None
     identity._code.cache_clear()
     monkeypatch.setattr("headrace.IMPORTED_NS", 0)
-    plugin = InstalledBackend("near", "headrace_toy_near.plugin", "headrace-near", "1.0")
-    assert identity_of(BackendRegistry([plugin], allow=None, block=()), ["near"]) is None
+    installed = InstalledBackend("near", MODULE, "headrace-near", "1.0")
+    assert identity_of(BackendRegistry([installed], allow=None, block=()), ["near"]) is None
 
 
 def test_a_backend_that_is_no_package_has_none(registry: BackendRegistry) -> None:
@@ -108,3 +166,100 @@ def test_variables_that_may_change_a_plan_change_it(
     before = asked()
     monkeypatch.setenv(name, "/some/value")
     assert (asked() != before) is differs
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        {"count": 3},
+        {"capabilities": frozenset({"in-place"})},
+        {"versions": {"driver": "1.1"}},
+        {"alignment_bytes": 128},
+        {"ops": ("add",)},
+        {"passes": ("fuse",)},
+        {"priority": 1},
+        {"match": dtypes("float32")},
+        {"data_formats": (CHANNELS_FIRST, CHANNELS_LAST)},
+        {"version": "1.1"},
+        {"others": (InstalledBackend("far", MODULE, "headrace-far", "1.0"),)},
+    ],
+    ids=lambda here: next(iter(here)),
+)
+def test_what_a_plugin_registers_here_changes_it(asked: Identity, here: dict[str, Any]) -> None:
+    """The same package may offer other kernels on another card, or with another driver."""
+    before = asked()
+    assert asked(**here) not in (before, None)
+    assert asked() == before
+
+
+def test_devices_that_no_job_uses_do_not_change_it(asked: Identity) -> None:
+    """Nor is their plugin loaded to find out."""
+    assert asked(tags=()) == asked(tags=(), count=3)
+    assert asked(tags=("absent",)) == asked(tags=("absent",), count=3)
+    assert asked(tags=("absent",)) != asked(tags=())
+
+
+def test_a_package_that_a_plugin_needs_changes_it(asked: Identity, tmp_path: Path) -> None:
+    """Its version, and whether it is there; what only an extra needs does not count."""
+    found = [asked()]
+    for version in ("1.0", "1.1"):
+        metadata = tmp_path / f"toyhelper-{version}.dist-info/METADATA"
+        metadata.parent.mkdir()
+        metadata.write_text(f"Metadata-Version: 2.1\nName: toyhelper\nVersion: {version}\n")
+        found.append(asked())
+        metadata.unlink()
+        metadata.parent.rmdir()
+    assert len(set(found)) == 3
+    more = ("headrace", "toyhelper>=1", "absent>=1; extra == 'test'")
+    assert asked(requires=more) == asked() == found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("headrace.frontend.plan_cache.identity.installed_version", lambda: "9.9"),
+        ("headrace.frontend.plan_cache.identity.API_VERSION", (9, 9)),
+        ("numpy.__version__", "9.9"),
+        ("ml_dtypes.__version__", "9.9"),
+        ("sys.version", "9.9"),
+        ("platform.machine", lambda: "abacus"),
+    ],
+    ids=["headrace", "contract", "numpy", "ml_dtypes", "python", "machine"],
+)
+def test_versions_change_it(
+    asked: Identity, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    """Of headrace, of the contract, and of what computes while a job is compiled."""
+    before = asked()
+    with monkeypatch.context() as patched:
+        patched.setattr(name, value)
+        assert asked() not in (before, None)
+    assert asked() == before
+
+
+def test_what_the_processor_can_do_changes_it(
+    asked: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home on a network is shared by unlike machines. Its speed of the moment does not count."""
+    before = asked()
+    with monkeypatch.context() as patched:
+        patched.setattr(identity, "_FEATURES", ())
+        patched.setattr("platform.processor", lambda: "another")
+        assert asked() not in (before, None)
+    assert "MHz" not in identity.processor()
+    assert asked() == before
+
+
+def test_another_onnx_changes_it(
+    asked: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file is looked at; it is not imported."""
+    before = asked()
+    origin = tmp_path / "elsewhere"
+    origin.write_text("")
+    module = ModuleType("onnx")
+    module.__spec__ = ModuleSpec("onnx", None, origin=str(origin))
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "onnx", module)
+        assert asked() not in (before, None)
+    assert asked() == before

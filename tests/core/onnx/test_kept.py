@@ -15,9 +15,9 @@ import pytest
 from onnx_models import INT64, info, model, node
 from toy_backends import far, host, near
 
-from headrace.errors import FallbackWarning, InputError, ModelError
+from headrace.errors import FallbackWarning, InputError, ModelError, ResourceLimitError
 from headrace.frontend.plan_cache import PlanStore
-from headrace.numpy_ops import FUNCTIONS
+from headrace.numpy_ops import FUNCTIONS, NumpyKernel
 from headrace.onnx import Model, load
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
@@ -48,6 +48,7 @@ class Kept:
         self.folder = folder
         self.parsed = 0
         self.identity: str | None = "this code"
+        self.kernel: type[NumpyKernel] = NumpyKernel
         self._path = folder / "model.onnx"
         monkeypatch.setenv("HEADRACE_CACHE", str(folder / "cache"))
         monkeypatch.setenv("HEADRACE_PLAN_CACHE", "")
@@ -66,13 +67,23 @@ class Kept:
         """Load ``source`` as the file ``model.onnx``; None means what lies there."""
         if source is not None:
             self._path.write_bytes(source.SerializeToString())
-        backends = {"near": near(tuple(FUNCTIONS)), "cpu": host(), "far": far()}
+        backends = {
+            "near": near(tuple(FUNCTIONS), self.kernel),
+            "cpu": host(),
+            "far": far(),
+        }
         return load(
             self._path,
             options.pop("device", "near"),
             registry=BackendRegistry.from_modules(backends),
             **options,
         )
+
+    def move(self, name: str) -> None:
+        """Give the model's file another name, in a folder that may be new."""
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        self._path = self._path.rename(path)
 
     def run(self, source: Any, **feeds: Array) -> Array:
         """The output ``y`` of one run."""
@@ -137,14 +148,67 @@ def test_weights_that_the_model_has_are_not_stored_again(kept: Kept) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("device", "near:1"), ("device", "far"), ("fallback", "allow"), ("enable_inplace", False)],
+    [
+        ("device", "near:1"),
+        ("device", "far"),
+        ("fallback", "error"),
+        ("enable_inplace", False),
+        ("enable_reuse_mem", False),
+    ],
 )
 def test_what_else_decides_a_plan_is_part_of_its_key(kept: Kept, option: str, value: Any) -> None:
-    """Placement and options."""
-    kept.run(SUM, x=X)
-    with kept.load(**{"fallback": "allow", option: value}) as loaded:
-        np.testing.assert_array_equal(loaded.run({"x": X})["y"], np.maximum(X + W[:1], 0))
+    """Placement and options; each has its own plan, which is found again."""
+    usual: dict[str, Any] = {"fallback": "allow"}
+    with kept.load(SUM, **usual) as loaded:
+        loaded.run({"x": X})
+    for options in (usual | {option: value}, usual, usual | {option: value}):
+        with kept.load(**options) as loaded:
+            np.testing.assert_array_equal(loaded.run({"x": X})["y"], np.maximum(X + W[:1], 0))
     assert (kept.parsed, len(kept.files())) == (2, 2)
+
+
+def test_the_name_of_the_model_is_part_of_the_key(kept: Kept) -> None:
+    """It is in messages and in the plan; the folder is in neither."""
+    kept.run(SUM, x=X)
+    kept.move("other.onnx")
+    assert kept.run(None, x=X).shape == X.shape
+    kept.move("folder/other.onnx")
+    assert kept.run(None, x=X).shape == X.shape
+    assert (kept.parsed, len(kept.files())) == (2, 2)
+
+
+class Greedy(NumpyKernel):
+    """A kernel that needs scratch memory here, and needed none where the plan was compiled."""
+
+    def workspace_bytes(self) -> int:
+        return 4096
+
+
+def test_a_plan_whose_kernels_need_more_memory_here_is_made_again(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever a plugin did not tell: nobody writes past the end of what was planned for it."""
+    kept.run(SUM, x=X)
+    kept.kernel = Greedy
+    with caplog.at_level(logging.WARNING, "headrace.plan_cache"):
+        for _ in range(2):
+            np.testing.assert_array_equal(kept.run(None, x=X), np.maximum(X + W[:1], 0))
+    (record,) = caplog.records
+    assert "needs 4096 bytes of scratch memory here, and the plan has 0" in record.getMessage()
+    assert kept.parsed == 2
+
+
+def test_a_limit_on_memory_holds_for_kept_plans(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no part of the key: it decides whether a plan runs, not what is in it."""
+    kept.run(SUM, x=X)
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "8")
+    with kept.load() as loaded, pytest.raises(ResourceLimitError, match="the limit is 8"):
+        loaded.run({"x": X})
+    monkeypatch.delenv("HEADRACE_MEMORY_LIMIT")
+    np.testing.assert_array_equal(kept.run(None, x=X), np.maximum(X + W[:1], 0))
+    assert (kept.parsed, len(kept.files())) == (1, 1)
 
 
 def test_other_code_compiles_again(kept: Kept) -> None:

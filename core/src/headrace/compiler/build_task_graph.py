@@ -16,15 +16,14 @@ from headrace.compiler.op_graph import OpNode
 from headrace.compiler.plan_sections import plan_sections
 from headrace.compiler.program import Program
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
-from headrace.device import PEER_COPIES, Kernel
-from headrace.errors import PluginError
+from headrace.device import PEER_COPIES
 from headrace.graph import JobOp, Variable, VariablePart
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
-from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.plan import JobKind, TaskKind
 from headrace.registry.registry import BackendRegistry
+from headrace.registry.tables import workspace_bytes
 from headrace.tensor_spec import TensorSpec
 
 # Core's own streams on the host, at the end of the range so that no device's generator meets them.
@@ -154,7 +153,7 @@ class _Builder:
                 tuple(tensor.name for tensor in made),
                 call,
                 node.output_sbp[0],
-                _workspace_bytes(entry.create(call), call, backend.tag),
+                workspace_bytes(entry.create(call), call, backend.tag),
                 in_place=schema.in_place(call) if "in-place" in capabilities else (),
                 view=schema.view(call),
             )
@@ -270,13 +269,3 @@ class _Builder:
         if constant is not None:
             constant = self._scope + constant
         return self._program.define(self._scope + name, spec, memory, constant)
-
-
-def _workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:
-    nbytes: object = kernel.workspace_bytes()
-    if isinstance(nbytes, int) and nbytes >= 0:
-        return nbytes
-    raise PluginError(
-        f"{call}: workspace_bytes of its kernel on device {tag!r} returned {nbytes!r}; it must be "
-        "a number of bytes"
-    )

@@ -56,7 +56,8 @@ class DeviceEntry:
         open: opens the device of an index; core has checked that it is below ``count``.
         capabilities: what it can do beyond the core contract: names in ``CAPABILITIES``.
         api_version: the contract that the plugin was written for, (major, minor).
-        versions: driver and library versions to show, by name.
+        versions: driver and library versions to show, by name. Plans that were kept on disk are
+            found as long as these stay the same; so name here what kernels are chosen by.
     """
 
     tag: str

@@ -42,8 +42,6 @@ class LoadedPlan:
         )
         for variable in self._job.variables:
             self._job.initialize_variable(variable)
-        for variable in self._job.variables:
-            self._job.initialize_variable(variable)
 
     @property
     def devices(self) -> tuple[str, ...]:

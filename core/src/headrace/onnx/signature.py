@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -94,7 +95,7 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
         InputError: it is no array, or does not fit. Nothing is converted that could change a
             value: a list has no dtype, and a masked array would lose its mask.
     """
-    if isinstance(value, np.ma.MaskedArray) or not isinstance(value, (np.ndarray, np.generic)):
+    if _is_masked(value) or not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
             f"{_where(info, model)}: is a {type(value).__name__}; give a numpy array, for example "
             f"np.asarray(value, {str(info.dtype)!r})"
@@ -109,6 +110,12 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
         return array
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.ascontiguousarray(native).reshape(spec.shape)
+
+
+def _is_masked(value: object) -> bool:
+    """Without importing numpy.ma, which takes longer than loading a small model, to find out."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def _where(info: TensorInfo, model: str) -> str:

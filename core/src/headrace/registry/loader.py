@@ -91,6 +91,11 @@ class Loader:
                 for _, record in self._screened()
             )
 
+    def requirements(self) -> tuple[str, ...]:
+        """The ``Requires-Dist`` lines of all installed backends, sorted; loads nothing."""
+        with self._lock:
+            return tuple(sorted({need for entry, _ in self._screened() for need in entry.requires}))
+
     def load(self, tag: str) -> Loaded | None:
         """Load the backend of ``tag``, or say again what came of it; None when there is none.
 

@@ -101,6 +101,10 @@ class BackendRegistry:
         """One record for each installed backend, sorted by tag, as things stand; loads nothing."""
         return self._loader.records()
 
+    def requirements(self) -> tuple[str, ...]:
+        """What the installed backends require, as their packages say it; loads nothing."""
+        return self._loader.requirements()
+
     def backend(self, tag: str) -> Backend:
         """Return the backend of a device tag; load it if that was not done before.
 

@@ -15,6 +15,7 @@ from headrace.device import (
     ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
+    Kernel,
     KernelEntry,
     MemoryKind,
     OpCall,
@@ -106,6 +107,21 @@ class KernelTable(_Table[KernelEntry]):
         for entry in self.entries(call.op):
             if data_format is None or data_format in entry.data_formats:
                 yield entry
+
+
+def workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:
+    """Scratch bytes that a kernel says it needs.
+
+    Raises:
+        PluginError: that is no number of bytes.
+    """
+    nbytes: object = kernel.workspace_bytes()
+    if isinstance(nbytes, int) and nbytes >= 0:
+        return nbytes
+    raise PluginError(
+        f"{call}: workspace_bytes of its kernel on device {tag!r} returned {nbytes!r}; it must be "
+        "a number of bytes"
+    )
 
 
 class CollectiveTable(_Table[CollectiveEntry]):

@@ -17,7 +17,7 @@ from headrace.ids import StreamId
 from headrace.initializer import initial_value
 from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
-from headrace.registry.tables import KernelTable
+from headrace.registry.tables import KernelTable, workspace_bytes
 from headrace.runtime.bus import Call
 from headrace.runtime.group import GroupContext
 from headrace.runtime.recorder import Recorder
@@ -152,10 +152,20 @@ class _Binding:
             raise PlanError(
                 f"{task.call}: device {self._tag!r} has no kernel for it; compile again"
             )
+        kernel = entry.create(task.call)
         inputs = [None if r is None else self._buffer(r) for r in task.inputs]
         outputs = [self._buffer(r) for r in task.outputs]
         workspace = None if task.workspace is None else self._buffer(task.workspace)
-        launch: object = entry.create(task.call).bind(self._context, inputs, outputs, workspace)
+        # A plan may be from another machine, where the kernel needed less: it would write past
+        # the end of what was planned for it.
+        needed = workspace_bytes(kernel, task.call, self._tag)
+        if needed > (0 if workspace is None else workspace.nbytes):
+            raise PlanError(
+                f"{task.call}: its kernel on device {self._tag!r} needs {needed} bytes of scratch "
+                f"memory here, and the plan has {workspace.nbytes if workspace else 0}; compile "
+                "again"
+            )
+        launch: object = kernel.bind(self._context, inputs, outputs, workspace)
         if not callable(launch):
             what = f"bind of the kernel for {task.call} on device {self._tag!r}"
             raise _no_launch(launch, what)

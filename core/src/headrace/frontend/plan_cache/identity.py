@@ -1,4 +1,7 @@
-"""What a plan depends on besides the model: code, versions, environment.
+"""What a plan depends on besides the model: code, versions, devices, environment.
+
+Of a device counts all that its plugin registered here, which the compiler looks at, and nothing
+that it does not ask: how much memory there is decides whether a plan runs, not what is in it.
 
 Code is told apart by the names, sizes and times of its files, installed or edited in place: reading
 all of it took longer than compiling a small model, versions do not change when somebody edits, and
@@ -13,18 +16,25 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
 import headrace
-from headrace.device import API_VERSION
+from headrace.device import API_VERSION, CollectiveEntry, KernelEntry
+from headrace.errors import DeviceUnavailableError
+from headrace.registry.names import name_of_match
 from headrace.registry.record import State
 from headrace.registry.registry import BackendRegistry, installed_version
 
+_FEATURES = ("flags", "Features", "isa")  # as /proc/cpuinfo calls them on x86, Arm, RISC-V
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_KNOWN = frozenset({"headrace", "numpy"})
 _USABLE = (State.FOUND, State.READY, State.NO_HARDWARE)
 
 # Variables of headrace that change no plan, or are part of keys by themselves.
@@ -42,9 +52,6 @@ def identity_of(registry: BackendRegistry, tags: Iterable[str]) -> str | None:
 
     It cannot for backends that are no installed package, for code that is in no plain files, and
     when a file was changed after this process imported it.
-
-    Raises:
-        DeviceUnavailableError: the device cannot be had.
     """
     records = [record for record in registry.records() if record.state in _USABLE]
     if any(not record.distribution for record in records):
@@ -55,10 +62,11 @@ def identity_of(registry: BackendRegistry, tags: Iterable[str]) -> str | None:
         return None
     parts = [
         f"core {installed_version()} api {API_VERSION}",
-        f"python {sys.version} {platform.machine()}",
+        f"python {sys.version} {platform.machine()} {processor()}",
         f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__}",
         *(f"plugin {r.tag} {r.module} {r.distribution} {r.version}" for r in records),
-        *(f"driver {t} {_drivers(registry, t)}" for t in sorted(tags)),
+        *(f"needs {need}" for need in sorted(_needs(registry.requirements()))),
+        *(line for tag in sorted(tags) for line in _device(registry, tag)),
         *(
             f"{name}={value}"
             for name, value in sorted(os.environ.items())
@@ -69,9 +77,51 @@ def identity_of(registry: BackendRegistry, tags: Iterable[str]) -> str | None:
     return "\n".join(parts)
 
 
-def _drivers(registry: BackendRegistry, tag: str) -> list[tuple[str, str]]:
-    usable = any(r.tag == tag and r.state in _USABLE for r in registry.records())
-    return sorted(registry.backend(tag).device.versions.items()) if usable else []
+@functools.cache
+def processor() -> str:
+    """What the host's processor can do: kernels are chosen by it, and constants computed on it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            first, _, _ = file.read(1 << 14).partition("\n\n")
+    except OSError:
+        return platform.processor()
+    lines = [line for line in first.splitlines() if line.startswith(_FEATURES)]
+    return " ".join(lines) or platform.processor()
+
+
+def _needs(requirements: Iterable[str]) -> Iterator[str]:
+    """The version of each package that plugins require; part of what they do may be in there."""
+    lines = [line for line in requirements if "extra" not in line]
+    names = {found[0] for line in lines if (found := _NAME.match(line))}
+    for name in names - _KNOWN:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"{name} absent"
+
+
+def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
+    """What there is of a tag, and all that its plugin registered, as far as it can be told."""
+    try:
+        backend, count = registry.backend(tag), registry.device_count(tag)
+    except DeviceUnavailableError as error:
+        yield f"device {tag} {error.reason}"
+        return
+    device, allocator = backend.device, backend.allocator
+    yield f"device {tag} {count} {sorted(device.capabilities)} {sorted(device.versions.items())}"
+    yield f"memory {tag} {allocator.memory_kind} {allocator.alignment_bytes}"
+    kernels, collectives = backend.kernels, backend.collectives
+    for op in kernels.ops():
+        for entry in kernels.entries(op):
+            yield f"{_entry(entry)} {entry.data_formats}"
+    for name in collectives.names():
+        yield from map(_entry, collectives.entries(name))
+    yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
+
+
+def _entry(entry: KernelEntry | CollectiveEntry) -> str:
+    name = entry.op if isinstance(entry, KernelEntry) else entry.name
+    return f"{entry.tag} {name} {entry.priority} {name_of_match(entry.match)}"
 
 
 @functools.cache

@@ -1,0 +1,175 @@
+"""Time until a model that did not change is ready to run in a new process, against onnxruntime.
+
+    python bench/start_up.py [MODEL.onnx ...] [--rounds 15] [--device cpu] [--shape x=1,3,256,256]
+
+Without a model: a chain of 10,000 small ops, as ``compile_scale.py`` makes it. The plan cache is a
+folder of its own. A first process of each model fills it (``first start``); what is compared with
+onnxruntime (all its optimisations on) is the second start and those after it. Every figure is the
+median of fresh processes, the two runtimes in turn, with the 10th and 90th percentile of the ratio:
+
+    creation  from the model's path to a job that is ready to run: ``load`` and ``plan_for``, against
+              ``InferenceSession(path)``. Whatever headrace imports on the way is in it; the packages
+              that the script itself names (numpy, headrace.onnx, onnxruntime) are not.
+    result    from the beginning of the script to the first outputs, all imports in it.
+    process   the whole process, as its parent sees it.
+
+Times are those of the wall; --cpu counts processor time, so that neighbours on the machine do not.
+Symbolic dimensions are 1 unless a --shape for that input's name fits the model. Both compute with
+one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+PHASES = ("creation", "result", "process")
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+Shapes = dict[str, list[int]]
+
+
+def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
+    """One start of headrace: seconds of each phase, on ``clock``."""
+    begin = clock()
+    import numpy as np
+
+    import headrace.onnx
+
+    imported = clock()
+    model = headrace.onnx.load(path, device)
+    feeds = {
+        info.name: np.zeros(shape_of(info.name, info.shape, shapes), info.dtype.numpy)
+        for info in model.inputs
+        if not info.optional
+    }
+    model.plan_for(feeds)
+    ready = clock()
+    model.run(feeds)
+    return {"creation": ready - imported, "result": clock() - begin}
+
+
+def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
+    """One start of onnxruntime."""
+    begin = clock()
+    import numpy as np
+    import onnxruntime
+
+    imported = clock()
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    peer = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    ready = clock()
+    types = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
+    peer.run(
+        None,
+        {
+            info.name: np.zeros(shape_of(info.name, info.shape, shapes), types[info.type])
+            for info in peer.get_inputs()
+        },
+    )
+    return {"creation": ready - imported, "result": clock() - begin}
+
+
+STARTS = {"headrace": headrace_start, "onnxruntime": onnxruntime_start}
+
+
+def shape_of(name: str, declared: Any, shapes: Shapes) -> list[int]:
+    """The shape that an input is fed in: the one given for its name where it fits, else with 1s."""
+    given = shapes.get(name, [])
+    fits = len(given) == len(declared) and all(
+        not isinstance(dim, int) or dim == size for dim, size in zip(declared, given, strict=True)
+    )
+    return given if fits else [dim if isinstance(dim, int) else 1 for dim in declared]
+
+
+def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float]:
+    """Milliseconds of each phase of one fresh process."""
+    command = [sys.executable, __file__, str(path), "--worker", what, "--device", options.device]
+    command += [word for shape in options.shape for word in ("--shape", shape)]
+    command += ["--cpu"] if options.cpu else []
+    before = children() if options.cpu else time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    after = children() if options.cpu else time.perf_counter()
+    seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return {phase: 1e3 * (seconds | {"process": after - before})[phase] for phase in PHASES}
+
+
+def children() -> float:
+    """Seconds of processor time that processes which ended have taken."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(path: Path, options: argparse.Namespace) -> list[tuple[str, ...]]:
+    """The rows of one model."""
+    from rich.progress import track
+
+    first = start("headrace", path, options)
+    start("onnxruntime", path, options)
+    pairs = []
+    for _ in track(range(options.rounds), path.name, transient=True):
+        pairs.append([start(what, path, options) for what in STARTS])
+    return [row(path.name, phase, first, pairs) for phase in PHASES]
+
+
+def row(
+    name: str, phase: str, first: dict[str, float], pairs: list[list[dict[str, float]]]
+) -> tuple[str, ...]:
+    """Medians of one phase, the median of the paired ratios and how far they spread."""
+    import numpy as np
+
+    ours, theirs = ([pair[side][phase] for pair in pairs] for side in (0, 1))
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    low, high = np.percentile(ratios, [10, 90])
+    figures = [f"{value:.1f}" for value in (first[phase], median(ours), median(theirs))]
+    return (name, phase, *figures, f"{median(ratios):.2f} [{low:.2f}..{high:.2f}]")
+
+
+def main() -> None:
+    """Measure every model and print a row for each phase."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--shape", action="append", default=[], metavar="INPUT=1,3,224,224")
+    parser.add_argument("--cpu", action="store_true", help="count processor time")
+    parser.add_argument("--worker", choices=STARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        given = (item.rsplit("=", 1) for item in options.shape)
+        shapes = {name: [int(dim) for dim in dims.split(",")] for name, dims in given}
+        clock = time.process_time if options.cpu else time.perf_counter
+        (path,) = options.models
+        print(json.dumps(STARTS[options.worker](str(path), options.device, shapes, clock)))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    names = ("model", "phase", "first start ms", "headrace ms", "onnxruntime ms", "ratio")
+    table = Table(*names)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"HEADRACE_CACHE": folder, "HEADRACE_PLAN_CACHE": ""} | ONE_THREAD
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else modules are compiled at every start
+        if not options.models:
+            import onnx
+            from compile_scale import chain
+
+            options.models.append(Path(folder) / "chain10000.onnx")
+            onnx.save(chain(10_000), options.models[0])
+        for path in options.models:
+            for figures in measure(path, options):
+                table.add_row(*figures)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
