@@ -7,9 +7,9 @@ folder of its own. A first process of each model fills it (``first start``); wha
 onnxruntime (all its optimisations on) is the second start and those after it. Every figure is the
 median of fresh processes, the two runtimes in turn, with the 10th and 90th percentile of the ratio:
 
-    creation  from the model's path to a job that is ready to run: ``load`` and ``plan_for``, against
-              ``InferenceSession(path)``. Whatever headrace imports on the way is in it; the packages
-              that the script itself names (numpy, headrace.onnx, onnxruntime) are not.
+    creation  from the model's path to a job that is ready to run: ``load`` and ``plan_for``,
+              against ``InferenceSession(path)``. Whatever headrace imports on the way is in it, the
+              device's plugin too; what the script imports (numpy and the package) is not.
     result    from the beginning of the script to the first outputs, all imports in it.
     process   the whole process, as its parent sees it.
 
