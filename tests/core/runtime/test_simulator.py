@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_backends import far, near
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
 from headrace.errors import ProtocolError
 from headrace.graph import JobGraphBuilder
@@ -26,7 +27,7 @@ DEVICES = ("near:0", "near:1", "far:0", "far:1")
 SPEC = TensorSpec((2,), "float32")
 
 
-def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]]) -> Plan:
+def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]], width: int = 1) -> Plan:
     """Op n on ``places[n]`` adds up the results that ``reads[n]`` names; -1 is the input."""
     builder = JobGraphBuilder("random", Placement.of_device(places[0]))
     made = {-1: builder.input("x", SPEC)}
@@ -38,16 +39,17 @@ def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]]) -> Plan:
         made[number] = total
     builder.output("y", made[len(places) - 1])
     registry = BackendRegistry.from_modules({"near": near(), "far": far()})
-    return compile_job(builder.finish(), registry, verify=True).plan
+    concurrency = Concurrency(width)
+    return compile_job(builder.finish(), registry, verify=True, concurrency=concurrency).plan
 
 
 def with_slots(plan: Plan, slots: int) -> Plan:
-    """The same plan whose registers between actors hold ``slots`` pieces."""
+    """The same plan whose registers between actors hold ``slots`` pieces, for many calls at once."""
     crossing = {r for actor in plan.actors for r in actor.produced}
     registers = tuple(
         replace(r, slots=slots if i in crossing else 1) for i, r in enumerate(plan.registers)
     )
-    return replace(plan, registers=registers)
+    return replace(plan, registers=registers, jobs=tuple(replace(j, width=99) for j in plan.jobs))
 
 
 def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:
@@ -66,14 +68,17 @@ def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Up to six ops on any of four devices, each reading up to three of those before it."""
+    """Up to six ops on any of four devices, each reading up to three of those before it; planned
+    for one to four calls at once, or with any number of slots."""
     count = draw(st.integers(1, 6))
     places = draw(st.lists(st.sampled_from(DEVICES), min_size=count, max_size=count))
     reads = [
         draw(st.lists(st.integers(-1, n - 1), min_size=1, max_size=3, unique=True))
         for n in range(count)
     ]
-    return with_slots(plan_of(places, reads), draw(st.integers(1, 3)))
+    if draw(st.booleans()):
+        return with_slots(plan_of(places, reads), draw(st.integers(1, 3)))
+    return plan_of(places, reads, draw(st.integers(1, 4)))
 
 
 @given(plans(), st.integers(0, 999), st.floats(0, 2), st.floats(0, 3))
@@ -110,11 +115,13 @@ def test_what_a_copy_brings_lies_apart_from_what_another_stream_reads() -> None:
 
 
 def test_copies_overlap_with_work_when_there_is_room_for_two() -> None:
-    """Three stages of a second: a hundred pieces take 102 seconds; with one slot, twice as long."""
+    """Three stages of a second: a hundred pieces take 102 seconds, as planned for three calls at
+    once; with one slot twice as long, however many calls; and one after the other, 300."""
     plan = plan_of(["far:0"], [[-1]])
     assert len(plan.actors) == 5  # push, to the device, work, from the device, pull
-    assert simulate(with_slots(plan, 2), 100).seconds == 102
-    assert simulate(plan, 100).seconds > 190
+    assert simulate(plan_of(["far:0"], [[-1]], 3), 100).seconds == 102
+    assert simulate(with_slots(plan, 1), 100).seconds > 190
+    assert simulate(plan, 100).seconds == 300
 
 
 def test_independent_streams_run_side_by_side() -> None:

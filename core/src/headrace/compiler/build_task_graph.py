@@ -71,7 +71,7 @@ class _Builder:
         self._scope = job.scope
         self._registry = program.registry
         self._tasks = program.tasks
-        self._job = program.add_job(graph.name, job.kind)
+        self._job = program.add_job(graph.name, job.kind, width=job.concurrency.width)
         self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
         self._homes: dict[str, PhysicalTensor] = {}  # logical tensor -> where it is made
         self._copies: dict[tuple[str, MemoryCase], PhysicalTensor] = {}

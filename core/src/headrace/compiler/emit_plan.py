@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from headrace.compiler.memory.place import aligned
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph
 from headrace.dtypes import uint8
@@ -84,9 +83,16 @@ def _task_ids(graph: TaskGraph, stream_ids: dict[Stream, StreamId]) -> Iterator[
 
 
 def _register(tensor: PhysicalTensor, memory: MemoryPlan) -> RegisterDesc:
-    chunk, offset = memory.places[tensor.name]
-    stride = aligned(tensor.spec.nbytes)
-    return RegisterDesc(tensor.name, tensor.spec, 1, chunk, offset, stride, tensor.constant)
+    place = memory.places[tensor.name]
+    return RegisterDesc(
+        tensor.name,
+        tensor.spec,
+        place.slots,
+        place.chunk,
+        place.offset,
+        place.stride,
+        tensor.constant,
+    )
 
 
 def _control_registers(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.op_graph import OpGraph
 from headrace.errors import DeviceError, VariableError
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
@@ -33,11 +34,13 @@ class LinkedJob:
         graph: what it computes, and how each tensor lies.
         kind: whose it is.
         scope: put before the names of its tensors and tasks, which must be unique in the plan.
+        concurrency: how much of it may happen at once.
     """
 
     graph: OpGraph
     kind: JobKind = JobKind.USER
     scope: str = ""
+    concurrency: Concurrency = Concurrency()
 
 
 def agreed_variables(graphs: Sequence[JobGraph]) -> tuple[Variable, ...]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Decision, Fallback, PassRun
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.link import LinkedJob, agreed_variables, system_jobs
@@ -147,12 +148,14 @@ class Rewritten:
         decisions: where each op of the job runs, and how.
         passes: those of plugins that ran, in order.
         boxing: how each tensor of a job on several devices was brought to its readers.
+        concurrency: how much of it may happen at once.
     """
 
     graph: JobGraph
     decisions: tuple[Decision, ...]
     passes: tuple[PassRun, ...]
     boxing: tuple[BoxedTensor, ...]
+    concurrency: Concurrency = Concurrency()
 
 
 def rewrite_job(
@@ -161,6 +164,7 @@ def rewrite_job(
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
     watch: Watch = nobody,
+    concurrency: Concurrency = Concurrency(),  # noqa: B008 - frozen
 ) -> Rewritten:
     """The job after all passes, lowered to what its devices have kernels for.
 
@@ -170,6 +174,7 @@ def rewrite_job(
         fallback: what becomes of ops that their device cannot run.
         verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
         watch: is told every stage by name, with what it made.
+        concurrency: how much of the job may happen at once.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
@@ -182,7 +187,7 @@ def rewrite_job(
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)
     tell("lower_ops", cleared)
-    return Rewritten(cleared, lowered.decisions, prepared.passes, prepared.boxing)
+    return Rewritten(cleared, lowered.decisions, prepared.passes, prepared.boxing, concurrency)
 
 
 def compile_job(
@@ -192,9 +197,10 @@ def compile_job(
     verify: bool | None = None,
     watch: Watch = nobody,
     memory: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
+    concurrency: Concurrency = Concurrency(),  # noqa: B008 - frozen
 ) -> Compiled:
     """``rewrite_job`` and ``compile_jobs``, for a job alone."""
-    job = rewrite_job(graph, registry, fallback, verify, watch)
+    job = rewrite_job(graph, registry, fallback, verify, watch, concurrency)
     return compile_jobs([job], registry, verify, watch, memory)
 
 
@@ -247,7 +253,7 @@ def _user_jobs(jobs: Sequence[Rewritten]) -> Iterator[LinkedJob]:
     for job in jobs:
         # The names of a job alone stay as its user gave them.
         scope = f"{job.graph.name}/" if len(jobs) > 1 else ""
-        yield LinkedJob(infer_sbp(job.graph), scope=scope)
+        yield LinkedJob(infer_sbp(job.graph), scope=scope, concurrency=job.concurrency)
 
 
 def _system_jobs(variables: Sequence[Variable], registry: BackendRegistry) -> Iterator[LinkedJob]:

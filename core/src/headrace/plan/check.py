@@ -31,6 +31,11 @@ def _problems(plan: Plan) -> Iterator[str]:
                 f"register {register.name!r} ends at byte {end} of chunk {register.chunk}, which "
                 f"has {size} bytes (offset {register.offset}, {register.slots} slots)"
             )
+        if register.slots > 1 and register.stride < register.spec.nbytes:
+            yield (
+                f"register {register.name!r} has {register.slots} slots of {register.spec.nbytes} "
+                f"bytes, one every {register.stride} bytes"
+            )
     yield from _job_problems(plan)
     persistent = plan.persistent()
     if any(register >= registers for register in persistent):
@@ -86,9 +91,8 @@ def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:
         over = made.offset - read.offset
         whole = over == 0 and read.spec.nbytes == made.spec.nbytes
         part = 0 <= over <= read.spec.nbytes - made.spec.nbytes
-        if (read.chunk, read.slots) != (made.chunk, made.slots) or not (
-            part if task.kind is TaskKind.VIEW else whole
-        ):
+        alike = (read.chunk, read.slots, read.stride) == (made.chunk, made.slots, made.stride)
+        if not alike or not (part if task.kind is TaskKind.VIEW else whole):
             yield f"task {task.name!r}: {made.name!r} should lie on {read.name!r} and does not"
     for index in (*task.control_inputs, *task.control_outputs):
         if plan.registers[index].spec.nbytes:
@@ -148,6 +152,8 @@ def _job_problems(plan: Plan) -> Iterator[str]:
             yield f"job {job.name!r} of kind {job.kind.value} serves job {job.serves}"
         elif attached and serves.kind in (JobKind.PUSH, JobKind.PULL):
             yield f"job {job.name!r} serves {serves.name!r}, which cannot be called"
+        elif job.width < 1 or (attached and job.width > 1):
+            yield f"job {job.name!r} of kind {job.kind.value} allows {job.width} calls at once"
         elif not attached:
             callable_jobs.append(position)
     if [section.job for section in plan.sections] != callable_jobs:

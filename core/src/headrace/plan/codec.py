@@ -86,7 +86,10 @@ def plan_message(plan: Plan) -> pb.Plan:
         format_version=FORMAT_VERSION,
         name=plan.name,
         device_types=[pb.DeviceType(tag=t, number=n) for t, n in plan.device_types.items()],
-        jobs=[pb.Job(name=j.name, kind=_JOB_KINDS[j.kind], serves=j.serves) for j in plan.jobs],
+        jobs=[
+            pb.Job(name=j.name, kind=_JOB_KINDS[j.kind], serves=j.serves, width=j.width)
+            for j in plan.jobs
+        ],
         tasks=[_task_message(task, values) for task in plan.tasks],
         registers=[_register_message(register, values) for register in plan.registers],
         actors=[
@@ -130,7 +133,7 @@ def read_plan(message: pb.Plan) -> Plan:
         return Plan(
             message.name,
             DeviceTypes({item.tag: item.number for item in message.device_types}),
-            tuple(JobDesc(j.name, _JOB_KIND_OF[j.kind], j.serves) for j in message.jobs),
+            tuple(JobDesc(j.name, _JOB_KIND_OF[j.kind], j.serves, j.width) for j in message.jobs),
             tuple(map(reader.read, message.tasks)),
             tuple(
                 RegisterDesc(

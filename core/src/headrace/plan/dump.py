@@ -20,7 +20,8 @@ def dump(plan: Plan) -> str:
     lines.append("device types: " + ", ".join(f"{t}={n}" for t, n in plan.device_types.items()))
     for number, job in enumerate(plan.jobs):
         serves = "" if job.serves == number else f" of job {job.serves}"
-        lines.append(f"job {number} {job.kind.value} {job.name!r}{serves}")
+        width = "" if job.width == 1 else f", {job.width} calls at once"
+        lines.append(f"job {number} {job.kind.value} {job.name!r}{serves}{width}")
     lines += [_variable_line(plan, number, desc) for number, desc in enumerate(plan.variables)]
     lines += [_section_line(plan, section) for section in plan.sections]
     for number, actor in enumerate(plan.actors):

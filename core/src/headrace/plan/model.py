@@ -44,11 +44,13 @@ class JobDesc:
         kind: why it is there.
         serves: position of the job whose calls it is part of: for push and pull jobs that of the
             job they push to or pull from, else its own.
+        width: how many calls of it may be under way at once; 1 for push and pull jobs.
     """
 
     name: str
     kind: JobKind
     serves: int
+    width: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,14 +86,16 @@ class DeviceType(_message.Message):
     def __init__(self, tag: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("name", "kind", "serves")
+    __slots__ = ("name", "kind", "serves", "width")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     SERVES_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: JobKind
     serves: int
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ..., serves: _Optional[int] = ...) -> None: ...
+    width: int
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[_Union[JobKind, str]] = ..., serves: _Optional[int] = ..., width: _Optional[int] = ...) -> None: ...
 
 class Variable(_message.Message):
     __slots__ = ("name", "spec", "placement", "sbp", "initializer", "seed", "trainable", "parts", "init_job", "load_job", "save_job")

@@ -73,17 +73,19 @@ def simulate(
     calls: int = 1,
     *,
     job: int = 0,
+    width: int | None = None,
     duration: Duration = one_each,
     hop: float = 0.0,
     jitter: float = 0.0,
     seed: int = 0,
 ) -> Simulation:
-    """Run ``calls`` calls of a job of ``plan``, all announced at time 0.
+    """Run ``calls`` calls of a job of ``plan``, each announced as soon as there is room for it.
 
     Args:
         plan: a checked plan.
         calls: how many.
         job: position of the job in the plan; the first one is a user's.
+        width: how many calls may be under way; None means as many as the plan allows.
         duration: how long each task takes; an act takes the sum of its tasks.
         hop: seconds for a message from one stream to another.
         jitter: durations and hops are multiplied by a random factor from 1 to 1 + ``jitter``.
@@ -92,7 +94,8 @@ def simulate(
     Raises:
         ProtocolError: it stops before all calls are over; says which actors wait, and for what.
     """
-    return _Simulator(plan, duration, hop, jitter, random.Random(seed)).run(calls, job)
+    width = plan.jobs[job].width if width is None else width
+    return _Simulator(plan, duration, hop, jitter, random.Random(seed)).run(calls, job, width)
 
 
 @dataclass(slots=True)
@@ -127,17 +130,25 @@ class _Simulator:
         self._log: list[Delivery] = []
         self._spans: list[Span] = []
 
-    def run(self, calls: int, job: int) -> Simulation:
-        for source in self._network.sources[job]:
-            for _ in range(calls):
-                self._put(0.0, 0.0, source, CallArrived())
+    def run(self, calls: int, job: int, width: int) -> Simulation:
+        sinks = [s for s in self._network.sinks if self._network.jobs[s] == job]
+        announced = self._announce(job, min(calls, width))
         while self._agenda:
             self._now, _, _, actor_id, event = heappop(self._agenda)
             self._deliver(actor_id, event)
+            if actor_id in sinks and isinstance(event, ActDone):
+                over = min(self._actors[sink].finished for sink in sinks)
+                announced += self._announce(job, min(calls, over + width) - announced)
         self._check_over(calls, job)
         most = {stream: server.most for stream, server in self._servers.items()}
         seconds = max((span.end for span in self._spans), default=0.0)
         return Simulation(tuple(self._log), tuple(self._spans), seconds, most)
+
+    def _announce(self, job: int, calls: int) -> int:
+        for source in self._network.sources[job]:
+            for _ in range(calls):
+                self._put(self._now, 0.0, source, CallArrived())
+        return calls
 
     def _deliver(self, actor_id: ActorId, event: Event) -> None:
         self._log.append(Delivery(self._now, actor_id, event))

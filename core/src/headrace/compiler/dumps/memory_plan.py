@@ -13,15 +13,17 @@ def dump_memory_plan(planned: Planned) -> str:
     tensors.update((tensor.name, tensor) for tensor in memory.workspaces.values())
     lives = _lives(planned)
     inside: list[list[tuple[int, str]]] = [[] for _ in memory.chunks]
-    for name, (holder, offset) in memory.places.items():
-        inside[holder].append((offset, name))
+    for name, place in memory.places.items():
+        inside[place.chunk].append((place.offset, name))
     lines = [f"memory of {graph.name!r}"]
     for number, chunk in enumerate(memory.chunks):
         lines.append(f"  chunk {number}: {chunk.nbytes} bytes of {chunk.memory}")
         for offset, name in sorted(inside[number]):
-            end = offset + tensors[name].spec.nbytes
+            place, spec = memory.places[name], tensors[name].spec
+            end = offset + place.stride * (place.slots - 1) + spec.nbytes
+            slots = f" x{place.slots}" if place.slots > 1 else ""
             life = _life(tensors[name], lives.get(name))
-            lines.append(f"    [{offset}, {end}) {name}: {tensors[name].spec}, {life}")
+            lines.append(f"    [{offset}, {end}) {name}: {spec}{slots}, {life}")
     return "\n".join(lines) + "\n"
 
 

@@ -51,12 +51,16 @@ class Arenas:
     """The arenas of a graph, and the time of every task in its own."""
 
     def __init__(
-        self, graph: TaskGraph, chains: Sequence[Sequence[int]], uses: Uses, join: bool
+        self,
+        graph: TaskGraph,
+        chains: Sequence[Sequence[int]],
+        uses: Uses,
+        joined: frozenset[int],
     ) -> None:
-        """Join chains into arenas, or with ``join`` off, make one for each chain."""
+        """Join chains into arenas in the jobs ``joined``; elsewhere make one for each chain."""
         before = _chains_before(graph, chains, uses)
         order = _in_order(before)
-        self._waits = _waits(before, order) if join and len(chains) <= MOST_CHAINS else None
+        self._waits = _waits(before, order) if joined and len(chains) <= MOST_CHAINS else None
         self._chain_of = uses.chain_of
         self._of_chain: dict[int, Arena] = {}
         self._times = [0] * len(graph.tasks)
@@ -66,7 +70,11 @@ class Arenas:
             task = graph.tasks[chains[number][0]]
             key = (task.stream, task.job)
             arena = last.get(key)
-            if arena is None or not self._goes_before(arena.chains[-1], number):
+            if (
+                arena is None
+                or task.job not in joined
+                or not self._goes_before(arena.chains[-1], number)
+            ):
                 arena = last[key] = Arena([], [0])
                 self.all.append(arena)
             for time, position in enumerate(chains[number], arena.end):

@@ -11,12 +11,12 @@ still read what the arena made: so such a storage is needed between two pieces a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headrace.compiler.memory.arena import Arena, Arenas
 from headrace.compiler.memory.place import Interval
-from headrace.compiler.memory.storage import Sharing, Storage
+from headrace.compiler.memory.storage import Storage
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import TaskGraph
 from headrace.plan import OP_KINDS
@@ -31,14 +31,15 @@ class Lifetime:
     interval: Interval
 
 
-def lifetimes(graph: TaskGraph, uses: Uses, sharing: Sharing, arenas: Arenas) -> Iterator[Lifetime]:
-    """The lifetime of every storage that a task writes, in the order of the tensors.
+def lifetimes(
+    graph: TaskGraph, uses: Uses, storages: Iterable[Storage], arenas: Arenas
+) -> Iterator[Lifetime]:
+    """The lifetime of each of ``storages``, which tasks write and which hold one piece.
 
     Says in each arena for whom else its first chain must wait.
     """
-    for storage in sharing.distinct():
-        if not storage.root.persists:
-            yield _lifetime(graph, uses, storage, arenas)
+    for storage in storages:
+        yield _lifetime(graph, uses, storage, arenas)
 
 
 def _lifetime(graph: TaskGraph, uses: Uses, storage: Storage, arenas: Arenas) -> Lifetime:

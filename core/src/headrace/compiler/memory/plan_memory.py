@@ -1,20 +1,23 @@
 """The memory plan of a task graph: one chunk for each memory case.
 
 Read in the order of ``plan_memory``: which tensors lie on one storage (``storage.py``), which
-chains share an arena (``arena.py``), when each storage is needed there (``lifetimes.py``), and
-where it then lies (``place.py``). Constants and variables have bytes of their own. The arenas of
-one job lie one behind the other; jobs that may never overlap have theirs in the same place.
+storages hold several pieces (``slots.py``), which chains share an arena (``arena.py``), when each
+storage is needed there (``lifetimes.py``), and where it then lies (``place.py``). Constants,
+variables and what holds several pieces have bytes of their own. The arenas of one job lie one
+behind the other; jobs that may never overlap have theirs in the same place, and so have the chains
+of one stream of a job whose calls overlap: its acts are done in turn, whatever piece they are for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.compiler.memory.arena import Arenas
 from headrace.compiler.memory.lifetimes import Lifetime, lifetimes
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.memory.place import Interval, aligned, place
+from headrace.compiler.memory.slots import overlapping_jobs, several_slots
 from headrace.compiler.memory.storage import Sharing, Storage, share
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
@@ -25,12 +28,29 @@ from headrace.tensor_spec import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor or workspace lies.
+
+    Attributes:
+        chunk: position in ``MemoryPlan.chunks``.
+        offset: of the first slot in the chunk, in bytes.
+        stride: from one slot to the next, in bytes.
+        slots: how many pieces there is room for.
+    """
+
+    chunk: int
+    offset: int
+    stride: int
+    slots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Where every tensor and workspace lies, and what that asks of the tasks.
 
     Attributes:
         chunks: one for each memory case.
-        places: tensor or workspace -> (position in ``chunks``, offset).
+        places: of every tensor and workspace.
         workspaces: position of a task -> its scratch tensor.
         views: tasks whose output is there without running them.
         in_place: task -> (input, output) that are the same bytes.
@@ -39,7 +59,7 @@ class MemoryPlan:
     """
 
     chunks: tuple[ChunkDesc, ...]
-    places: Mapping[str, tuple[int, int]]
+    places: Mapping[str, Place]
     workspaces: Mapping[int, PhysicalTensor]
     views: frozenset[int]
     in_place: Mapping[int, tuple[tuple[int, int], ...]]
@@ -59,12 +79,14 @@ def plan_memory(
         for position, task in enumerate(graph.tasks)
         if task.workspace_bytes and position not in sharing.views
     }
-    planner = _Planner(graph, chains, uses, sharing, workspaces)
-    apart = Arenas(graph, chains, uses, join=False)
+    slots, overlapping = several_slots(graph, uses, sharing), overlapping_jobs(graph)
+    planner = _Planner(graph, chains, uses, sharing, workspaces, slots, overlapping)
+    apart = Arenas(graph, chains, uses, frozenset())
     if not options.reuse:
         return planner.plan(apart, reuse=False)
     plan = planner.plan(apart)
-    joined = Arenas(graph, chains, uses, join=True)
+    # Joined chains wait for each other, and calls that overlap must not.
+    joined = Arenas(graph, chains, uses, frozenset(range(len(graph.jobs))) - overlapping)
     if len(joined.all) == len(apart.all):
         return plan
     # Joined chains wait for each other, which must be worth something.
@@ -80,22 +102,29 @@ class _Planner:
     uses: Uses
     sharing: Sharing
     workspaces: Mapping[int, PhysicalTensor]
+    slots: Mapping[str, int]
+    overlapping: frozenset[int]
 
     def plan(self, arenas: Arenas, reuse: bool = True) -> MemoryPlan:
         """The plan with these arenas; without ``reuse``, all storages lie apart from each other."""
-        needed = [*lifetimes(self.graph, self.uses, self.sharing, arenas)]
+        distinct = self.sharing.distinct()
+        single = [s for s in distinct if not s.root.persists and s.root.name not in self.slots]
+        needed = [*lifetimes(self.graph, self.uses, single, arenas)]
         for position, scratch in self.workspaces.items():
             time = arenas.time(position)
             interval = Interval(time, time, scratch.spec.nbytes)
             needed.append(Lifetime(Storage.of(scratch), arenas.of(position), interval))
         chunks = _Chunks()
-        for storage in self.sharing.distinct():
+        for storage in distinct:
             if storage.root.persists:
                 chunks.add([storage], [0], storage.root.spec.nbytes)
         if reuse:
-            for jobs in self._by_section(needed):
-                chunks.overlay([_job_chunks(lifetimes_) for lifetimes_ in jobs])
+            of_job = self._by_job(needed)
+            for jobs in self._by_section():
+                chunks.overlay([self._job_chunks(job, of_job[job]) for job in jobs])
         else:
+            for root, slots in self.slots.items():
+                chunks.add_slots(self.sharing.storages[root], slots)
             for lifetime in needed:
                 chunks.add([lifetime.storage], [0], lifetime.interval.nbytes)
         return MemoryPlan(
@@ -106,25 +135,41 @@ class _Planner:
             tuple(_control(arenas, self.chains)),
         )
 
-    def _by_section(self, needed: Iterable[Lifetime]) -> Iterator[list[list[Lifetime]]]:
-        """What jobs need that share an arena of the plan, job by job, arena by arena."""
-        jobs: dict[int, list[Lifetime]] = {section.job: [] for section in self.graph.sections}
-        for lifetime in needed:
-            task = self.graph.tasks[self.chains[lifetime.arena.chains[0]][0]]
-            jobs[self.graph.jobs[task.job].serves].append(lifetime)
-        together: dict[int, list[list[Lifetime]]] = {}
+    def _by_section(self) -> Iterator[list[int]]:
+        """The jobs that can be called, those together that share an arena of the plan."""
+        together: dict[int, list[int]] = {}
         for section in self.graph.sections:
-            together.setdefault(section.arena, []).append(jobs[section.job])
+            together.setdefault(section.arena, []).append(section.job)
         yield from together.values()
 
+    def _by_job(self, needed: Iterable[Lifetime]) -> dict[int, list[Lifetime]]:
+        """What each job needs that can be called."""
+        jobs: dict[int, list[Lifetime]] = {section.job: [] for section in self.graph.sections}
+        for lifetime in needed:
+            jobs[self._called(lifetime.arena.chains[0])].append(lifetime)
+        return jobs
 
-def _job_chunks(needed: Iterable[Lifetime]) -> _Chunks:
-    """The arenas of one job, one behind the other."""
-    chunks = _Chunks()
-    for storages, intervals in _by_arena(needed):
-        placed = place(intervals)
-        chunks.add(storages, placed.offsets, placed.nbytes)
-    return chunks
+    def _called(self, chain: int) -> int:
+        """The job whose calls a chain is part of."""
+        return self.graph.jobs[self.graph.tasks[self.chains[chain][0]].job].serves
+
+    def _job_chunks(self, job: int, needed: Iterable[Lifetime]) -> _Chunks:
+        """What one job needs: what holds several pieces, and then its arenas.
+
+        These lie one behind the other; those of chains that take turns on a stream anyway lie in
+        the same place.
+        """
+        chunks = _Chunks()
+        for root, slots in self.slots.items():
+            if self._called(self.uses.chain_of[self.uses.maker[root]]) == job:
+                chunks.add_slots(self.sharing.storages[root], slots)
+        turns: dict[object, list[_Chunks]] = {}
+        for chain, arena in _by_arena(needed).items():
+            stream = self.graph.tasks[self.chains[chain][0]].stream
+            turns.setdefault(stream if job in self.overlapping else chain, []).append(arena)
+        for arenas in turns.values():
+            chunks.overlay(arenas)
+        return chunks
 
 
 class _Chunks:
@@ -132,46 +177,59 @@ class _Chunks:
 
     def __init__(self) -> None:
         self._sizes: dict[MemoryCase, int] = {}
-        self._places: dict[str, tuple[MemoryCase, int]] = {}
+        self._places: dict[str, tuple[MemoryCase, Place]] = {}  # which have no chunk yet
 
-    def add(self, storages: Sequence[Storage], offsets: Sequence[int], nbytes: int) -> None:
+    def add(
+        self, storages: Sequence[Storage], offsets: Sequence[int], nbytes: int, slots: int = 1
+    ) -> None:
         """Put an arena, whose storages lie at ``offsets`` in it, behind what is there."""
         memory = storages[0].root.memory
         base = self._sizes.setdefault(memory, 0)
         for storage, offset in zip(storages, offsets, strict=True):
+            stride = aligned(storage.root.spec.nbytes)
             for name, inside in storage.offsets.items():
-                self._places[name] = (memory, base + offset + inside)
+                self._places[name] = (memory, Place(-1, base + offset + inside, stride, slots))
         self._sizes[memory] = base + aligned(nbytes)
+
+    def add_slots(self, storage: Storage, slots: int) -> None:
+        """Put a storage of several slots behind what is there."""
+        self.add([storage], [0], aligned(storage.root.spec.nbytes) * slots, slots)
 
     def overlay(self, layers: Sequence[_Chunks]) -> None:
         """Put chunks behind what is there, all of them in the same place."""
         begin = dict(self._sizes)
         for layer in layers:
-            for name, (memory, offset) in layer._places.items():
-                self._places[name] = (memory, begin.get(memory, 0) + offset)
+            for name, (memory, place_) in layer._places.items():
+                moved = replace(place_, offset=begin.get(memory, 0) + place_.offset)
+                self._places[name] = (memory, moved)
             for memory, nbytes in layer._sizes.items():
                 end = begin.get(memory, 0) + nbytes
                 self._sizes[memory] = max(end, self._sizes.get(memory, 0))
 
-    def finish(self) -> tuple[tuple[ChunkDesc, ...], Mapping[str, tuple[int, int]]]:
+    def finish(self) -> tuple[tuple[ChunkDesc, ...], Mapping[str, Place]]:
         """The chunks, sorted by memory case, and where every tensor lies."""
         number = {memory: position for position, memory in enumerate(sorted(self._sizes))}
         return (
             tuple(ChunkDesc(memory, self._sizes[memory]) for memory in number),
-            {name: (number[memory], offset) for name, (memory, offset) in self._places.items()},
+            {name: replace(p, chunk=number[memory]) for name, (memory, p) in self._places.items()},
         )
 
 
-def _by_arena(needed: Iterable[Lifetime]) -> Iterator[tuple[list[Storage], list[Interval]]]:
-    """What lies together: the storages of one arena in one memory case, with their intervals."""
+def _by_arena(needed: Iterable[Lifetime]) -> dict[int, _Chunks]:
+    """What lies in each arena, by its first chain; in order, and apart for each memory case."""
     groups: dict[tuple[int, MemoryCase], tuple[list[Storage], list[Interval]]] = {}
     for lifetime in needed:
         key = (lifetime.arena.chains[0], lifetime.storage.root.memory)
         group = groups.setdefault(key, ([], []))
         group[0].append(lifetime.storage)
         group[1].append(lifetime.interval)
+    arenas: dict[int, _Chunks] = {}
     for key in sorted(groups):
-        yield groups[key]
+        storages, intervals = groups[key]
+        placed = place(intervals)
+        arena = arenas.setdefault(key[0], _Chunks())
+        arena.add(storages, placed.offsets, placed.nbytes)
+    return arenas
 
 
 def _control(arenas: Arenas, chains: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:

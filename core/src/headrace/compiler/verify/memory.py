@@ -15,11 +15,14 @@ Its accesses are that write and all reads. It is whole if no other write to its 
 *Variables.* A variable is there before all calls and after them, so it shares bytes with nothing.
 In each call it is read before it is written, and in the next one after that.
 
-*Proof.* Values of jobs whose critical sections exclude each other are apart. For other values v
-and w that share a byte let ``gap(v, w)`` be the least k for which all accesses of v for piece n are
-done before w is written for piece n + k. Either v is dead before w is written, or w before v,
-whatever pieces they belong to, exactly if ``gap(v, w) + gap(w, v) <= 1``. And the readers of v must
-be done before it is written again: ``gap(v, v) <= slots``.
+*Proof.* Values of jobs whose critical sections exclude each other are apart. So are values that two
+chains on one stream have for themselves: such a value lives within an act, and the acts of a stream
+are done one after another. For other values v and w that share a byte let ``gap(v, w)`` be the
+least k for which all accesses of v for piece n are done before w is written for piece n + k. Either
+v is dead before w is written, or w before v, whatever pieces they belong to, exactly if
+``gap(v, w) + gap(w, v) <= 1``. If both have s slots, each in the place of one of the other's, only
+pieces that are a multiple of s apart meet, and gaps count in turns of s pieces, rounded up. And the
+readers of v must be done before it is written again: ``gap(v, v) <= s``.
 """
 
 from __future__ import annotations
@@ -50,9 +53,7 @@ def verify_memory(plan: Plan) -> None:
     values = _values(plan)
     order = _Order(plan)
     for value in values:
-        if value.writer is not None and (
-            order.gap(value, value) > plan.registers[value.registers[0]].slots
-        ):
+        if value.writer is not None and order.gap(value, value) > value.slots:
             raise GraphError(
                 f"plan {plan.name!r}: {plan.registers[value.registers[0]].name!r} is written for "
                 f"the next piece while {_tasks(plan, value)} may still read it"
@@ -60,7 +61,8 @@ def verify_memory(plan: Plan) -> None:
     for one, other in _sharing_bytes(values):
         if order.apart(one, other):
             continue
-        if order.gap(one, other) + order.gap(other, one) > 1:
+        turn = one.slots if one.layout == other.layout else 1
+        if -(-order.gap(one, other) // turn) + -(-order.gap(other, one) // turn) > 1:
             raise GraphError(
                 f"plan {plan.name!r}: {_place(plan, one)} and {_place(plan, other)} may be needed "
                 f"at the same time, by {_tasks(plan, one)} and by {_tasks(plan, other)}"
@@ -98,6 +100,7 @@ class _Value:
     Attributes:
         registers: its names; the first is the one that is written.
         chunk, begin, end: the bytes, of all slots together.
+        slots, stride: how many, and from one to the next.
         writer: the task; None for a constant or a variable.
         last: for each chain that writes or reads it, the last of its tasks that does.
     """
@@ -106,8 +109,23 @@ class _Value:
     chunk: int
     begin: int
     end: int
+    slots: int
+    stride: int
     writer: int | None
     last: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Equal for values of which each slot lies where the same one of the other does.
+
+        ``headrace.plan.check`` has seen that no slot reaches into the next one.
+        """
+        return (self.begin, self.slots, self.stride)
+
+    @property
+    def is_of_one_chain(self) -> bool:
+        """True when no other chain writes or reads it."""
+        return len(self.last) == 1 and self.writer is not None
 
 
 def _values(plan: Plan) -> list[_Value]:
@@ -117,7 +135,9 @@ def _values(plan: Plan) -> list[_Value]:
     def define(register: int, writer: int | None) -> _Value:
         desc = plan.registers[register]
         end = desc.offset + desc.stride * (desc.slots - 1) + desc.spec.nbytes
-        of[register] = _Value([register], desc.chunk, desc.offset, end, writer)
+        of[register] = _Value(
+            [register], desc.chunk, desc.offset, end, desc.slots, desc.stride, writer
+        )
         return of[register]
 
     def use(value: _Value, position: int) -> None:
@@ -163,9 +183,14 @@ class _Order:
         self._jobs = [plan.jobs[plan.tasks[actor.tasks[0]].job].serves for actor in plan.actors]
 
     def apart(self, value: _Value, other: _Value) -> bool:
-        """True when no call that uses ``value`` overlaps one that uses ``other``."""
+        """True when no call, or no act, that uses ``value`` overlaps one that uses ``other``."""
         if value.writer is None or other.writer is None:
             return False
+        if value.is_of_one_chain and other.is_of_one_chain:
+            (here,), (there,) = value.last, other.last
+            streams = [self._plan.actors[chain].stream_id for chain in (here, there)]
+            if here != there and streams[0] == streams[1]:
+                return True
         one, two = (self._jobs[next(iter(v.last))] for v in (value, other))
         return self._sections[one].excludes(self._sections[two])
 
@@ -223,7 +248,8 @@ def _sharing_bytes(values: Sequence[_Value]) -> Iterator[tuple[_Value, _Value]]:
 
     Values that one chain alone uses are dead or alive by its order: a walk through time meets all
     that are alive together. Of two chains, all such values have the same gap: one pair speaks for
-    all. Only values that several chains use are compared with each that lies where they do.
+    all. Only values that several chains use, or that lie in several slots, are compared with each
+    that lies where they do.
     """
     chunks: dict[int, list[_Value]] = {}
     for value in values:
@@ -233,7 +259,7 @@ def _sharing_bytes(values: Sequence[_Value]) -> Iterator[tuple[_Value, _Value]]:
         alone: dict[int, list[_Value]] = {}
         several = []
         for value in inside:
-            if len(value.last) == 1 and value.writer is not None:
+            if value.is_of_one_chain and value.slots == 1:
                 alone.setdefault(next(iter(value.last)), []).append(value)
             else:
                 several.append(value)

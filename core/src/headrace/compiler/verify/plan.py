@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.compiler.memory.plan_memory import Place
 from headrace.compiler.stage import Emitted
 from headrace.compiler.task_graph import TaskNode
 from headrace.errors import GraphError
@@ -66,10 +67,11 @@ def _problems(emitted: Emitted) -> Iterator[str]:
             continue
         if (register.spec, register.constant) != (tensor.spec, tensor.constant):
             yield f"register {tensor.name!r} is {register.spec}; its tensor is {tensor.spec}"
-        if (register.chunk, register.offset) != memory.places[tensor.name]:
+        place = Place(register.chunk, register.offset, register.stride, register.slots)
+        if place != memory.places[tensor.name]:
             yield (
-                f"register {tensor.name!r} lies at {register.offset} of chunk {register.chunk}; "
-                f"the memory plan says (chunk, offset) {memory.places[tensor.name]}"
+                f"register {tensor.name!r} lies at {place}; the memory plan says "
+                f"{memory.places[tensor.name]}"
             )
         if plan.chunks[register.chunk].memory != tensor.memory:
             yield (

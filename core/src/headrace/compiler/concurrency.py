@@ -1,0 +1,17 @@
+"""What may happen at the same time in a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How much of a job may happen at once. None of it changes a bit of any result.
+
+    Attributes:
+        width: how many calls may be under way, 1 or more. From 2 on, what goes from stream to
+            stream has memory for two calls, so that they overlap.
+    """
+
+    width: int = 1
