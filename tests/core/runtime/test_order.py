@@ -43,6 +43,7 @@ def network(reads: list[set[int]], slots: list[int]) -> Network:
         frozenset(w.actor_id for w in wirings if w.is_sink),
         {0: sum(w.is_sink for w in wirings)},
         (),
+        {0: 1},
     )
 
 

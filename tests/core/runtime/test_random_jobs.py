@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from random_jobs import OPS, Case, Spreading, cases, check, feeds_of
 from toy_backends import FarBuffer, FarKernel, far, near
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.device import (
     Buffer,
@@ -92,14 +93,19 @@ def poisoned_registry() -> BackendRegistry:
 
 
 @settings(max_examples=150, deadline=None)
-@given(cases(DEVICES), st.booleans(), st.booleans())
-def test_a_random_job_gives_what_numpy_gives(case: Case, inplace: bool, reuse: bool) -> None:
+@given(cases(DEVICES), st.booleans(), st.booleans(), st.integers(1, 4))
+def test_a_random_job_gives_what_numpy_gives(
+    case: Case, inplace: bool, reuse: bool, width: int
+) -> None:
     """One after another and several at a time, calls give the right numbers in memory of their own.
 
     Every launch poisons what it may write, so memory that is reused too early shows.
     """
     memory = MemoryOptions(inplace, reuse)
-    with CompiledJob(case.graph, poisoned_registry(), memory=memory) as compiled:
+    concurrency = Concurrency(width)
+    with CompiledJob(
+        case.graph, poisoned_registry(), memory=memory, concurrency=concurrency
+    ) as compiled:
         all_feeds = [feeds_of(case, seed) for seed in range(4)]
         all_results = [compiled.run(feeds) for feeds in all_feeds[:2]]
         calls = [compiled._executor.submit(feeds) for feeds in all_feeds[1:]]

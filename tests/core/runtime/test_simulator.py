@@ -44,7 +44,7 @@ def plan_of(places: Sequence[str], reads: Sequence[Sequence[int]], width: int = 
 
 
 def with_slots(plan: Plan, slots: int) -> Plan:
-    """The same plan whose registers between actors hold ``slots`` pieces, for many calls at once."""
+    """The same plan whose registers between actors hold ``slots`` pieces, for many calls."""
     crossing = {r for actor in plan.actors for r in actor.produced}
     registers = tuple(
         replace(r, slots=slots if i in crossing else 1) for i, r in enumerate(plan.registers)

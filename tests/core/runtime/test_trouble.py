@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarBuffer, FarContext, FarKernel, far, near
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
 from headrace.device import Buffer, DeviceContext, DeviceContextEntry, HostBuffer, Launch
 from headrace.errors import LaunchError, PlanError, RunError, SessionError
@@ -141,7 +142,7 @@ def test_an_error_ends_every_call_in_flight() -> None:
     gate = Gate()
     gate.broken = True
     registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel)})
-    with CompiledJob(job("far"), registry) as compiled:
+    with CompiledJob(job("far"), registry, concurrency=Concurrency(5)) as compiled:
         calls = [compiled._executor.submit({"x": X}) for _ in range(5)]
         gate.open.set()
         for call in calls:
@@ -165,7 +166,7 @@ def test_close_during_calls_tells_their_callers() -> None:
     """Calls in flight when a job closes finish or say that it was closed; none waits for ever."""
     gate = Gate()
     registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel)})
-    compiled = CompiledJob(job("far"), registry)
+    compiled = CompiledJob(job("far"), registry, concurrency=Concurrency(4))
     calls = [compiled._executor.submit({"x": X}) for _ in range(4)]
     assert gate.reached.wait(20)
     closing = threading.Thread(target=compiled.close)

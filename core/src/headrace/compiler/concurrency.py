@@ -15,3 +15,7 @@ class Concurrency:
     """
 
     width: int = 1
+
+
+ONE_AT_A_TIME = Concurrency()
+"""Calls follow each other, and so do the ops of a device."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headrace.compiler.concurrency import Concurrency
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.op_graph import OpGraph
 from headrace.errors import DeviceError, VariableError
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
@@ -40,7 +40,7 @@ class LinkedJob:
     graph: OpGraph
     kind: JobKind = JobKind.USER
     scope: str = ""
-    concurrency: Concurrency = Concurrency()
+    concurrency: Concurrency = ONE_AT_A_TIME
 
 
 def agreed_variables(graphs: Sequence[JobGraph]) -> tuple[Variable, ...]:

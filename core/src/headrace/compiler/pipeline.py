@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
-from headrace.compiler.concurrency import Concurrency
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, Fallback, PassRun
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.link import LinkedJob, agreed_variables, system_jobs
@@ -155,7 +155,7 @@ class Rewritten:
     decisions: tuple[Decision, ...]
     passes: tuple[PassRun, ...]
     boxing: tuple[BoxedTensor, ...]
-    concurrency: Concurrency = Concurrency()
+    concurrency: Concurrency = ONE_AT_A_TIME
 
 
 def rewrite_job(
@@ -164,7 +164,7 @@ def rewrite_job(
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
     watch: Watch = nobody,
-    concurrency: Concurrency = Concurrency(),  # noqa: B008 - frozen
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> Rewritten:
     """The job after all passes, lowered to what its devices have kernels for.
 
@@ -197,7 +197,7 @@ def compile_job(
     verify: bool | None = None,
     watch: Watch = nobody,
     memory: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
-    concurrency: Concurrency = Concurrency(),  # noqa: B008 - frozen
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> Compiled:
     """``rewrite_job`` and ``compile_jobs``, for a job alone."""
     job = rewrite_job(graph, registry, fallback, verify, watch, concurrency)

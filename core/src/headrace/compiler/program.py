@@ -37,9 +37,7 @@ class Program:
         self._parts: dict[tuple[str, int], PhysicalTensor] = {}
         self._streams: dict[tuple[str, int], StreamIndexGenerator] = {}
 
-    def add_job(
-        self, name: str, kind: JobKind, serves: int | None = None, width: int = 1
-    ) -> int:
+    def add_job(self, name: str, kind: JobKind, serves: int | None = None, width: int = 1) -> int:
         """Add a job; one that serves no other can be called. Returns its position."""
         position = len(self._jobs)
         self._jobs.append(JobDesc(name, kind, position if serves is None else serves, width))

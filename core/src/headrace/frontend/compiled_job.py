@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace import plan as plans
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Compiled, compile_job, verifies
 from headrace.frontend.collector import collector_rests
@@ -37,6 +38,7 @@ class CompiledJob(ReadyJob):
         memory: MemoryOptions | None = None,
         keep: Callable[[Compiled], None] | None = None,
         recorder: Recorder | None = None,
+        concurrency: Concurrency = ONE_AT_A_TIME,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -48,6 +50,7 @@ class CompiledJob(ReadyJob):
             memory: what may be done to save memory; None means what the environment says.
             keep: is told what compiling gave, before devices are opened.
             recorder: told when each task is worked on.
+            concurrency: how much of it may happen at once.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -56,7 +59,11 @@ class CompiledJob(ReadyJob):
         close_dropped()  # before the compiler asks devices for anything
         registry = registry or default_registry()
         compiled = compile_job(
-            graph, registry, fallback_of(fallback), memory=memory or memory_options_of()
+            graph,
+            registry,
+            fallback_of(fallback),
+            memory=memory or memory_options_of(),
+            concurrency=concurrency,
         )
         if keep is not None:
             keep(compiled)

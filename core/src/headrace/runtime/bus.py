@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from headrace.tensor_spec import Array
 
@@ -11,32 +11,86 @@ from headrace.tensor_spec import Array
 class Call:
     """One run of a job: what was fed, what came out, and when it is over.
 
-    ``feeds`` are read and ``results`` written by the threads that run the plan, until ``done``.
+    ``feeds`` are read and ``results`` written by the threads that run the plan, until it is over.
     """
 
-    def __init__(self, feeds: Mapping[str, Array], sinks: int) -> None:
+    def __init__(
+        self,
+        feeds: Mapping[str, Array],
+        sinks: int,
+        room: Room | None = None,
+        over: Callable[[], None] | None = None,
+    ) -> None:
+        """A call that has not begun.
+
+        Args:
+            feeds: arrays by name of the input.
+            sinks: how many actors end it.
+            room: what it leaves when it is over.
+            over: called when it is over, however it ended, by the thread that ends it; must neither
+                block nor raise.
+        """
         self.feeds = feeds
         self.results: dict[str, Array] = {}
         self.remaining_sinks = sinks
         self.error: BaseException | None = None
+        self._room = room
+        self._over = over
         self._running = threading.Lock()  # held until the call is over; an Event costs ten of them
         self._running.acquire()
 
     def finish(self) -> None:
-        """Wake whoever waits. Called once."""
+        """Make room for the next call, and wake whoever waits for this one. Called once."""
+        if self._room is not None:
+            self._room.leave(self)
         self._running.release()
+        if self._over is not None:
+            self._over()
 
-    def wait(self) -> dict[str, Array]:
+    @property
+    def is_over(self) -> bool:
+        """True when ``wait`` does not block."""
+        return not self._running.locked()
+
+    def wait(self, timeout_seconds: float | None = None) -> dict[str, Array]:
         """Block until the call is over; returns the results by name.
 
         Raises:
             RunError: the run stopped.
+            TimeoutError: it was not over in time; it goes on.
         """
-        with self._running:  # whoever waits behind this thread comes next
-            pass
+        timeout = -1 if timeout_seconds is None else max(timeout_seconds, 0)
+        if not self._running.acquire(timeout=timeout):
+            raise TimeoutError(f"the call was not over after {timeout_seconds} seconds; it goes on")
+        self._running.release()  # whoever waits behind this thread comes next
         if self.error is not None:
             raise self.error
         return self.results
+
+
+class Room:
+    """Room for so many calls of a job at once: the next one waits until one is over.
+
+    What keeps a fast caller from filling memory with calls that a slow device has yet to run.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._left = threading.Condition(threading.Lock())
+        self._inside: set[Call] = set()  # not a count: one that is interrupted may leave twice
+
+    def enter(self, call: Call) -> None:
+        """Wait for room, and take it."""
+        with self._left:
+            while len(self._inside) >= self._width:
+                self._left.wait()
+            self._inside.add(call)
+
+    def leave(self, call: Call) -> None:
+        """Give room back. Idempotent."""
+        with self._left:
+            self._inside.discard(call)
+            self._left.notify()
 
 
 class CallTable:
@@ -46,27 +100,24 @@ class CallTable:
     error wins: it ends all calls in flight, and what arrives later is ignored.
     """
 
-    def __init__(self, sink_counts: Mapping[int, int]) -> None:
-        """An empty table; ``sink_counts`` says how many actors end a call, by job."""
-        self._sink_counts = sink_counts
+    def __init__(self, jobs: Iterable[int]) -> None:
+        """An empty table for the calls of ``jobs``."""
         self._lock = threading.Lock()
-        self._calls: dict[int, dict[int, Call]] = {job: {} for job in sink_counts}
-        self._next = dict.fromkeys(sink_counts, 0)
+        self._calls: dict[int, dict[int, Call]] = {job: {} for job in jobs}
+        self._next = dict.fromkeys(self._calls, 0)
         self.error: BaseException | None = None
 
-    def begin(self, job: int, feeds: Mapping[str, Array]) -> Call | None:
-        """Number a new call; None when an error has ended all calls. Without sinks it is over."""
-        sinks = self._sink_counts[job]
-        call = Call(feeds, sinks)
+    def begin(self, job: int, call: Call) -> bool:
+        """Number a new call; False when an error has ended all calls. Without sinks it is over."""
         with self._lock:
             if self.error is not None:
-                return None
-            if sinks:
+                return False
+            if call.remaining_sinks:
                 self._calls[job][self._next[job]] = call
             self._next[job] += 1
-        if not sinks:
+        if not call.remaining_sinks:
             call.finish()
-        return call
+        return True
 
     def get(self, job: int, number: int) -> Call:
         """The call that act ``number`` works for."""

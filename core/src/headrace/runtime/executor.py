@@ -1,14 +1,15 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-When every stream of the plan is host-synchronous, a call runs inline on the caller's thread, in the
-order in which the actors act; otherwise each stream has a worker thread that steps its actors. An
-error drops the engine; the next call makes a new one, over the same buffers and weights.
+When every stream of the plan is host-synchronous and no job was compiled for several calls at once,
+a call runs inline on the caller's thread, in the order in which the actors act; otherwise each
+stream has a worker thread that steps its actors. An error drops the engine; the next call makes a
+new one, over the same buffers and weights.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
@@ -17,7 +18,7 @@ from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
-from headrace.runtime.bus import Call, CallTable, new_lock
+from headrace.runtime.bus import Call, CallTable, Room, new_lock
 from headrace.runtime.engine import Engine
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
@@ -32,10 +33,11 @@ from headrace.tensor_spec import Array
 class Executor:
     """Runs the jobs of one plan, any number of times, from any thread.
 
-    Calls of one job follow each other; calls of several overlap as far as their critical sections
-    let them. An error ends all calls that are under way: what one job leaves half done on a stream
-    is in the way of the others on it. Feeds must have the names, shapes and dtypes of the job's
-    inputs: callers check before.
+    Of each job as many calls are under way at once as it was compiled for; who starts one more
+    waits. Calls of several jobs overlap as far as their critical sections let them. An error ends
+    all calls that are under way: what one job leaves half done on a stream is in the way of the
+    others on it. Feeds must have the names, shapes and dtypes of the job's inputs: callers check
+    before.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Executor:
         self._lock = new_lock()
         self._closed = False
         self._process = os.getpid()
-        self._calls = CallTable(self._network.sink_counts)
+        self._calls = CallTable(self._network.sources)
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
             self._launches = [
@@ -80,11 +82,15 @@ class Executor:
                 for actor, job in zip(plan.actors, self._network.jobs, strict=True)
             ]
             contexts = self._resources.contexts.values()
-            self._inline = all(context.host_synchronous for context in contexts)
+            self._inline = all(context.host_synchronous for context in contexts) and all(
+                width == 1 for width in self._network.widths.values()
+            )
             self._orders = acting_orders(self._network) if self._inline else {}
         except BaseException:
             self._resources.close()
             raise
+        # Inline, calls wait for each other by the lock.
+        self._rooms = {} if self._inline else {j: Room(w) for j, w in self._network.widths.items()}
         self._engine: Engine | None = None
         close_at_exit(self)
 
@@ -93,39 +99,59 @@ class Executor:
         """True when calls run on the caller's thread."""
         return self._inline
 
-    def submit(self, feeds: Mapping[str, Array], job: int = 0) -> Call:
+    def submit(
+        self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
+    ) -> Call:
         """Start a call; ``Call.wait`` gives its results. An inline call is over on return.
 
+        Blocks while as many calls of the job are under way as it was compiled for.
+
         Args:
-            feeds: arrays by name of the input.
+            feeds: arrays by name of the input; not to be written until the call is over.
             job: position of the job in the plan; the first one is a user's.
+            over: called when the call is over, however it ended, also if this raises; by the thread
+                that ends it, so it must neither block nor raise.
 
         Raises:
             SessionError: the executor is closed, or was made before this process was forked.
         """
+        room = self._rooms.get(job)
+        call = Call(feeds, self._network.sink_counts[job], room, over)
+        try:
+            if room is not None:
+                room.enter(call)
+            self._check_process()
+            with self._lock:
+                self._begin(call, job)
+        except BaseException as error:
+            if not call.is_over:  # it was never numbered
+                call.error = error
+                call.finish()
+            raise
+        return call
+
+    def _begin(self, call: Call, job: int) -> None:
+        if self._closed:
+            raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
+        if self._engine is None:
+            self._restart()
+        while not self._calls.begin(job, call):  # an error ended the calls before
+            self._restart()
+        assert self._engine is not None
+        try:
+            self._engine.begin(job)
+        except BaseException as error:
+            # Part of the call may be announced: its number is used up, so all must start anew.
+            self._calls.fail(error)
+            raise
+
+    def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise SessionError(
                 f"job {self._plan.name!r} was compiled before this process was forked, and its "
                 "threads and devices stayed with the parent; compile it in this process, or start "
                 "it with multiprocessing's 'spawn' method"
             )
-        with self._lock:
-            if self._closed:
-                raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
-            if self._engine is None:
-                self._restart()
-            while (
-                call := self._calls.begin(job, feeds)
-            ) is None:  # an error ended the calls before
-                self._restart()
-            assert self._engine is not None
-            try:
-                self._engine.begin(job)
-            except BaseException as error:
-                # Part of the call may be announced: its number is used up, so all must start anew.
-                self._calls.fail(error)
-                raise
-            return call
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
         """``submit`` and wait; returns new arrays by name of the output, in the job's order.
@@ -160,7 +186,7 @@ class Executor:
     def _restart(self) -> None:
         self._stop()
         self._resources.settle()
-        self._calls = CallTable(self._network.sink_counts)
+        self._calls = CallTable(self._network.sources)
         calls, failed = self._calls, self._fail
         if self._inline:
             self._engine = InlineEngine(self._orders, self._launches, calls.done, failed)

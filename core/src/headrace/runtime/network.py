@@ -23,6 +23,7 @@ class Network:
         sinks: actors whose end is the end of a call.
         sink_counts: how many sinks each job has that can be called.
         sections: which calls may overlap.
+        widths: how many calls may be under way at once, by job that can be called.
     """
 
     wirings: tuple[Wiring, ...]
@@ -33,6 +34,7 @@ class Network:
     sinks: frozenset[ActorId]
     sink_counts: Mapping[int, int]
     sections: tuple[CriticalSection, ...]
+    widths: Mapping[int, int]
 
     @staticmethod
     def of(plan: Plan) -> Network:
@@ -67,4 +69,5 @@ class Network:
             frozenset(w.actor_id for w in wirings if w.is_sink),
             sink_counts,
             plan.sections,
+            {job: plan.jobs[job].width for job in sources},
         )
