@@ -58,10 +58,9 @@ class Divide(Binary):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        signatures = split_everywhere(call)
-        if call.input(0).dtype.is_float:  # cutting each part is not cutting their sum
-            signatures += partial("sum", (0,), count=2)
-        return signatures
+        # Terms of ``a`` are not divided apart: by 0 a term of 0 is NaN, whatever the others are,
+        # and of integers each would be cut.
+        return split_everywhere(call)
 
 
 class Maximum(Binary):

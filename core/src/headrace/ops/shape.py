@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from headrace.data_format import Order
+from headrace.dtypes import NUMBERS
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops.elementwise import partial, split_along, split_everywhere
 from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
@@ -34,7 +35,7 @@ class Identity(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return (*split_everywhere(call), *_any_partial())
+        return (*split_everywhere(call), *_any_partial(call))
 
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
@@ -91,7 +92,7 @@ class Reshape(Op):
             and math.prod(x[:i]) == math.prod(y[:j])
             and max(before, after) % min(before, after) == 0
         ]
-        return (*split_along(*pairs), *_any_partial())
+        return (*split_along(*pairs), *_any_partial(call))
 
     @classmethod
     def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
@@ -123,7 +124,7 @@ class Transpose(Op):
             for made, axis in enumerate(permutation(call))
             if call.input(0).shape[axis] > 1
         ]
-        return (*split_along(*pairs), *_any_partial())
+        return (*split_along(*pairs), *_any_partial(call))
 
 
 def permutation(call: OpCall) -> tuple[int, ...]:
@@ -164,15 +165,17 @@ class Expand(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        return (*split_everywhere(call), *_any_partial())
+        return (*split_everywhere(call), *_any_partial(call))
 
     @classmethod
     def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
         return {"shape": outputs[0].shape}
 
 
-def _any_partial() -> tuple[SbpSignature, ...]:
-    """Elements that are only moved may be terms of a sum, of a maximum or of a minimum."""
+def _any_partial(call: OpCall) -> tuple[SbpSignature, ...]:
+    """Numbers that are only moved may be terms of a sum, of a maximum or of a minimum."""
+    if call.input(0).dtype not in NUMBERS:
+        return ()
     return tuple(
         signature for reduction in REDUCTIONS for signature in partial(reduction, (0,), count=1)
     )

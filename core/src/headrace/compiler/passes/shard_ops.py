@@ -242,7 +242,7 @@ class _Sharding:
             check_axes(name, hint, str(op.call), placement.hierarchy)
             sbp = hint.or_whole()
             for piece in lay_out(sbp, placement.hierarchy, whole.spec.shape):
-                if any(start == stop for start, stop in piece.box):
+                if piece.is_empty and whole.spec.elements:
                     raise SbpError(
                         f"{hint.said_of(name)} for {op.call}, which runs on '{placement}'; of "
                         f"{whole.spec} that leaves a device without elements"
