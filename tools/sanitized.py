@@ -1,0 +1,53 @@
+"""Run a command under a sanitizer of gcc: ``python tools/sanitized.py address pytest ...``.
+
+The interpreter is not built with one, so its library is loaded before everything else. The native
+parts that the command uses must be: ``tox run -e sanitize-address,sanitize-thread`` builds them so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SUPPRESSIONS = Path(__file__).with_name("sanitized.thread.txt")
+
+SETTINGS = {
+    # What the interpreter holds until its end is no leak of ours, and cannot be told from one.
+    "address": {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "PYTHONMALLOC": "malloc"},
+    "thread": {
+        "TSAN_OPTIONS": f"halt_on_error=1:exitcode=66:suppressions={SUPPRESSIONS}",
+        # Its threads spin without instructions that the sanitizer knows.
+        "OPENBLAS_NUM_THREADS": "1",
+    },
+}
+RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
+
+
+def main() -> None:
+    """Replace this process by the command."""
+    sanitizer, *command = sys.argv[1:]
+    if sanitizer not in RUNTIMES or not command:
+        sys.exit(__doc__)
+    # It looks for the C++ runtime when it starts, which an interpreter in C does not load.
+    loaded = [_library(name) for name in (RUNTIMES[sanitizer], "libstdc++.so.6")]
+    if sanitizer == "thread" and shutil.which("setarch"):
+        # Its shadow memory does not fit beside addresses that are very random.
+        command = ["setarch", "-R", *command]
+    os.environ.update(SETTINGS[sanitizer], LD_PRELOAD=" ".join(loaded))
+    os.execvp(command[0], command)
+
+
+def _library(name: str) -> str:
+    """Where gcc has a library."""
+    asked = ["gcc", f"-print-file-name={name}"]
+    path = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    if not Path(path).is_absolute():
+        sys.exit(f"gcc has no {name}; install it (Debian: libasan8, libtsan2)")
+    return path
+
+
+if __name__ == "__main__":
+    main()
