@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         transpose,
         upsample,
     )
+    from headrace.frontend.future import Future
     from headrace.frontend.global_function import (
         clear_default_session,
         default_session,
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FunctionConfig",
+    "Future",
     "LoadedPlan",
     "Placement",
     "Session",
@@ -181,6 +183,7 @@ _NAMES = {
     ),
     "headrace.frontend.config": "FunctionConfig",
     "headrace.frontend.default_device": "default_device set_default_device",
+    "headrace.frontend.future": "Future",
     "headrace.frontend.functional": (
         "add add_n avg_pool2d bias_add cast concat constant conv2d divide instance_norm_2d matmul "
         "max_pool2d multiply normalization prelu reflection_pad2d relu reshape sigmoid softmax "

@@ -6,19 +6,28 @@
 
 Parameters are ``Numpy.Placeholder(shape, dtype)`` or a (nested) ``Tuple`` of them. The result is
 ``Numpy``, ``Tuple[...]``, ``List[...]`` or ``Dict[str, ...]`` of results, ``Bundle[Numpy]`` for any
-nesting, or None.
+nesting, or None; or a ``Callback[...]`` of one of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Dict, Generic, List, Tuple, TypeVar, cast  # noqa: UP035 - re-exported on purpose
+from collections.abc import Callable, Sequence
+from typing import (  # noqa: UP035 - re-exported on purpose
+    Dict,
+    Generic,
+    List,
+    Protocol,
+    Tuple,
+    TypeVar,
+    cast,
+)
 
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["Bundle", "Dict", "List", "Numpy", "Tuple"]
+__all__ = ["Bundle", "Callback", "Dict", "List", "Numpy", "Tuple"]
 
 _Leaf = TypeVar("_Leaf")
+_Result = TypeVar("_Result", covariant=True)
 
 
 class _PlaceholderMeta(type):
@@ -44,3 +53,30 @@ class Numpy:
 
 class Bundle(Generic[_Leaf]):
     """A result of any nesting of tuples, lists and dicts whose leaves are ``_Leaf``."""
+
+
+class Callback(Protocol[_Result]):
+    """The result of a job whose calls return before they are over: it takes a function.
+
+    ``job(x)(print)`` starts a call and has ``print`` called with its result, on a thread that the
+    job has for its callbacks, one after another in the order in which they were given.
+    """
+
+    def __call__(
+        self,
+        callback: Callable[[_Result], object],
+        failed: Callable[[BaseException], object] | None = None,
+    ) -> None:
+        """Have ``callback`` called with the result when the call is over.
+
+        A callback may call jobs, also this one. Blocks while as many callbacks of the job wait for
+        their turn as its ``concurrency_width``; in a callback it does not.
+
+        Args:
+            callback: what it raises goes to ``threading.excepthook``, and the next one is called.
+            failed: called in its place, with the error, if the run stopped; without it the error
+                goes to ``threading.excepthook`` as well.
+
+        Raises:
+            SessionError: the session was closed.
+        """

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from toy_backends import FarAllocator, FarBuffer, FarContext, FarKernel, far, near
+from gated_kernels import Gate
+from toy_backends import FarAllocator, FarBuffer, FarContext, far, near
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
@@ -23,7 +24,6 @@ from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
-from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
@@ -82,31 +82,6 @@ def test_ctrl_c_on_the_callers_thread_reaches_the_caller_and_harms_no_later_call
                 compiled.run({"x": X + 1})
             pressed = False
         check(compiled)
-
-
-class Gate:
-    """Makes kernels of ``far`` whose op ``last`` waits for ``open``, then fails if ``broken``."""
-
-    def __init__(self) -> None:
-        self.reached = threading.Event()
-        self.open = threading.Event()
-        self.broken = False
-
-    def kernel(self, call: OpCall) -> NumpyKernel:
-        gate = self
-
-        class Kernel(FarKernel):
-            def enqueue(self, context: DeviceContext, work: Callable[[], None]) -> Launch:
-                def wait_and_work() -> None:
-                    gate.reached.set()
-                    assert gate.open.wait(20)
-                    if gate.broken:
-                        raise ArithmeticError("the chip is on fire")
-                    work()
-
-                return super().enqueue(context, wait_and_work if call.name == "last" else work)
-
-        return Kernel(call)
 
 
 def test_ctrl_c_while_waiting_leaves_the_job_usable() -> None:

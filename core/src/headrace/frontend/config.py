@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
+from headrace.errors import JobError
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.scope import PlacementScope
 from headrace.placement import Placement
@@ -24,6 +26,12 @@ class FunctionConfig:
             None means what ``HEADRACE_ENABLE_REUSE_MEM`` says, else that they may. Of jobs that
             are compiled together, one that says no to either speaks for all.
 
+        concurrency_width: how many calls of the job may be under way at once; who starts one more
+            waits until one is over. 1, as it is by default, lets calls follow each other and needs
+            memory for one. From 2 on, what goes from stream to stream has memory for two calls, so
+            that copies of one overlap with the work of another, and calls run on threads of the
+            streams even where they could run on the caller's.
+
     Example:
         >>> from headrace.frontend.scope import placement
         >>> config = FunctionConfig()
@@ -33,13 +41,20 @@ class FunctionConfig:
     """
 
     # A field that does not exist cannot be set either.
-    __slots__ = ("enable_inplace", "enable_reuse_mem", "fallback", "placement")
+    __slots__ = (
+        "concurrency_width",
+        "enable_inplace",
+        "enable_reuse_mem",
+        "fallback",
+        "placement",
+    )
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
         self.fallback: str | None = None
         self.enable_inplace: bool | None = None
         self.enable_reuse_mem: bool | None = None
+        self.concurrency_width = 1
 
     @property
     def memory(self) -> MemoryOptions:
@@ -50,6 +65,15 @@ class FunctionConfig:
         """
         return memory_options_of(self.enable_inplace, self.enable_reuse_mem)
 
+    @property
+    def concurrency(self) -> Concurrency:
+        """What may happen at once.
+
+        Raises:
+            JobError: the width is no number of calls.
+        """
+        return Concurrency(_count("concurrency_width", self.concurrency_width))
+
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""
         self.placement = scope.placement
@@ -57,3 +81,9 @@ class FunctionConfig:
     def __getattr__(self, name: str) -> NoReturn:
         fields = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
         raise AttributeError(f"FunctionConfig has no field {name!r}; it has {fields}")
+
+
+def _count(field: str, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    raise JobError(f"FunctionConfig.{field} is {value!r}; it must be a number from 1 on")

@@ -5,13 +5,26 @@ from __future__ import annotations
 import atexit
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from headrace.errors import JobError
 from headrace.frontend.config import FunctionConfig
+from headrace.frontend.future import Future
 from headrace.frontend.session import Session
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_Result_co = TypeVar("_Result_co", covariant=True)
+
+
+class JobFunction(Protocol[_Arguments, _Result_co]):
+    """A job, as ``global_function`` makes it."""
+
+    def __call__(self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result_co:
+        """Call the job; see ``Session.run``."""
+
+    def submit(self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Future[_Result_co]:
+        """Start a call; see ``Session.submit``."""
 
 
 class _Default:
@@ -42,12 +55,12 @@ def global_function(
     function_config: FunctionConfig | None = None,
     *,
     session: Session | None = None,
-) -> Callable[[_Function], _Function]:
-    """Make a job of the decorated function; calling it runs the job.
+) -> Callable[[Callable[_Arguments, _Result]], JobFunction[_Arguments, _Result]]:
+    """Make a job of the decorated function; calling it runs the job, ``submit`` starts a call.
 
     The function is run once, on symbols, when the job is first called: it must build the same ops
     every time. Parameters are annotated with ``tp.Numpy.Placeholder(shape, dtype)``; see
-    ``headrace.typing``.
+    ``headrace.typing``. ``job.submit(x)`` returns a ``Future`` while the call is under way.
 
     Args:
         type: ``"predict"``.
@@ -70,7 +83,9 @@ def global_function(
     if type != "predict":
         raise JobError(f"job type {type!r} is not known; this version runs 'predict' jobs")
 
-    def decorate(function: _Function) -> _Function:
+    def decorate(
+        function: Callable[_Arguments, _Result],
+    ) -> JobFunction[_Arguments, _Result]:
         holder = session or default_session()
         name = holder.add_job(function, function_config).name
 
@@ -78,6 +93,11 @@ def global_function(
         def call(*args: Any, **kwargs: Any) -> Any:
             return holder.run(name, args, kwargs)
 
-        return call  # type: ignore[return-value]
+        def submit(*args: Any, **kwargs: Any) -> Future[Any]:
+            """Start a call; see ``Session.submit``."""
+            return holder.submit(name, args, kwargs)
+
+        call.submit = submit  # type: ignore[attr-defined]
+        return cast("JobFunction[_Arguments, _Result]", call)
 
     return decorate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace import plan as plans
@@ -13,6 +13,7 @@ from headrace.compiler.pipeline import Rewritten, compile_jobs, rewrite_job, ver
 from headrace.errors import HeadraceError, JobError, OutOfMemoryError
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.config import FunctionConfig
+from headrace.frontend.delivery import Delivery
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.gate import Gate
 from headrace.frontend.ready_job import ReadyJob
@@ -31,6 +32,7 @@ class SessionJob:
         rewritten: for its devices; None before it was traced, or when that failed.
         result: what the function returned when it was traced.
         position: of the job in the plan; None while it is in none.
+        delivery: of its results to callbacks.
     """
 
     function: Callable[..., Any]
@@ -39,6 +41,10 @@ class SessionJob:
     rewritten: Rewritten | None = None
     result: Tree = None
     position: int | None = None
+    delivery: Delivery = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.delivery = Delivery(self.signature.name, self.config.concurrency.width)
 
     def trace(self, registry: BackendRegistry) -> tuple[JobGraph, Tree]:
         """Run the function on symbols; see ``trace_job``."""
@@ -117,7 +123,9 @@ class JobSet:
                     graph, result = job.trace(registry)
                     fallback = fallback_of(job.config.fallback)
                     _ = job.config.memory  # what is wrong with it is this job's error alone
-                    job.rewritten, job.result = rewrite_job(graph, registry, fallback), result
+                    concurrency = job.config.concurrency
+                    job.rewritten = rewrite_job(graph, registry, fallback, concurrency=concurrency)
+                    job.result = result
                 agreed_variables([_rewritten(j).graph for j in (*together, job)])
             except Exception as error:
                 job.rewritten = None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
+from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
 from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
@@ -79,6 +80,27 @@ class ReadyJob:
             SessionError: the job was closed.
         """
         return self._executor.run(feeds, job)
+
+    def submit(
+        self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
+    ) -> Call:
+        """Start a call as ``run`` makes it, and return while it is under way.
+
+        Blocks while as many calls of the job are under way as it was compiled for. Where calls run
+        on the caller's thread, it is over on return.
+
+        Args:
+            feeds: the arrays by name; they may be changed as soon as this returns.
+            job: its position in the plan.
+            over: called when the call is over, also if this raises, by the thread that ends it; it
+                must neither block nor raise.
+
+        Raises:
+            SessionError: the job was closed.
+        """
+        if not self._executor.runs_inline:
+            feeds = {name: array.copy() for name, array in feeds.items()}
+        return self._executor.submit(feeds, job, over)
 
     def initialize_variable(self, name: str) -> None:
         """Give a variable the value that it begins with.

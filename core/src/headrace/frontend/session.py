@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -12,8 +14,10 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
 from headrace.frontend import checkpoint
 from headrace.frontend.config import FunctionConfig
+from headrace.frontend.delivery import Delivery
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
+from headrace.frontend.future import Future
 from headrace.frontend.gate import Gate
 from headrace.frontend.job_set import JobSet, SessionJob
 from headrace.frontend.plan_page import plan_page
@@ -56,6 +60,7 @@ class Session:
         """
         self.status = SessionStatus.OPEN
         self._registry = registry
+        self._process = os.getpid()
         self._gate = Gate()
         self._set = JobSet(self._gate)
 
@@ -89,6 +94,9 @@ class Session:
     ) -> Any:
         """Call a job: compiles it if this is its first call; returns new arrays.
 
+        A job that is annotated with ``tp.Callback`` is called as by ``submit``; what is returned
+        takes the callback.
+
         Raises:
             JobError: there is no such job, its function is not usable, or another job is traced.
             VariableError: it does not say the same of a variable as another job.
@@ -96,19 +104,45 @@ class Session:
             RunError: the run stopped; the session stays usable.
             SessionError: the session is closed.
         """
-        check_not_tracing(f"job {name!r} was called")
-        job = self._job(name)
-        values = job.signature.bind(args, kwargs or {})
-        feeds = {
-            leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
-            for leaf, spec in job.signature.inputs()
-        }
+        job, feeds = self._called(name, args, kwargs)
+        if job.signature.delivers:
+            return _Callback(job.delivery, self._submit(job, feeds))
         ready, position = self._enter(job)
         try:
             results = ready.run(feeds, position)
         finally:
             self._gate.leave()
         return rebuild("result", job.result, results)
+
+    def submit(
+        self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Future[Any]:
+        """Start a call of a job and return while it is under way; arguments may be changed then.
+
+        Blocks while as many calls of the job are under way as its ``concurrency_width``. Calls of
+        one job come to their ends in the order in which they began. A job whose calls run on the
+        caller's thread, which is so where streams return with the work done and the width is 1, is
+        over on return.
+
+        Raises:
+            JobError, VariableError, InputError, SessionError: as ``run``. That the run stopped is
+                raised by ``Future.result``.
+        """
+        return self._submit(*self._called(name, args, kwargs))
+
+    def sync(self) -> None:
+        """Wait until the calls under way are over, and their callbacks have returned.
+
+        Calls by other threads wait meanwhile. What a call raised is not raised here.
+
+        Raises:
+            SessionError: a callback asked for it, which would wait for itself.
+        """
+        self._check_no_callback("sync")
+        with self._gate.changing(), self._gate.alone():
+            pass
+        for job in tuple(self._set.jobs.values()):
+            job.delivery.wait()
 
     def plan(self) -> Plan:
         """The plan of all jobs; ``headrace.plan.dump`` shows it. Compiles them if need be.
@@ -208,11 +242,28 @@ class Session:
         """
         return plan_page(*self._traced(name))
 
-    def close(self) -> None:
-        """Give back everything on the devices. Idempotent; the session cannot run any more."""
-        with self._gate.changing():
+    def close(self, cancel: bool = False) -> None:
+        """Give back everything on the devices. Idempotent; the session cannot run any more.
+
+        Calls that have begun come to their ends first, and callbacks get their results; interrupted
+        while it waits for them, ``close`` can be called again. Leaving a ``with`` block by an error
+        cancels.
+
+        Args:
+            cancel: wait for nothing: calls under way end with a ``SessionError``.
+
+        Raises:
+            SessionError: a callback asked for it, which would wait for itself.
+        """
+        self._check_no_callback("close")
+        is_forked = os.getpid() != self._process  # nobody ends the parent's calls and threads here
+        with ExitStack() as afterwards, self._gate.changing():
             self.status = SessionStatus.CLOSED
-            self._set.close()
+            with nullcontext() if cancel or is_forked else self._gate.alone():
+                if not is_forked:  # also if a device fails to close
+                    for job in self._set.jobs.values():
+                        afterwards.callback(job.delivery.close)
+                self._set.close()
 
     def __enter__(self) -> Session:
         return self
@@ -223,7 +274,7 @@ class Session:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close(cancel=error is not None)
 
     def _traced(
         self, name: str
@@ -234,6 +285,31 @@ class Session:
         registry = self._registry or default_registry()
         graph, _ = job.trace(registry)
         return graph, registry, job.config.fallback, job.config.memory
+
+    def _called(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+    ) -> tuple[SessionJob, dict[str, Array]]:
+        """The job of a call, and its arguments."""
+        check_not_tracing(f"job {name!r} was called")
+        job = self._job(name)
+        values = job.signature.bind(args, kwargs or {})
+        return job, {
+            leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
+            for leaf, spec in job.signature.inputs()
+        }
+
+    def _submit(self, job: SessionJob, feeds: Mapping[str, Array]) -> Future[Any]:
+        ready, position = self._enter(job)
+        call = ready.submit(feeds, position, self._gate.leave)
+        return Future(call, partial(rebuild, "result", job.result))
+
+    def _check_no_callback(self, asked: str) -> None:
+        for job in tuple(self._set.jobs.values()):
+            if job.delivery.is_here:
+                raise SessionError(
+                    f"a callback of job {job.signature.name!r} called {asked}, which waits until "
+                    "callbacks have returned; call it on another thread"
+                )
 
     def _job(self, name: str) -> SessionJob:
         self._check_open()
@@ -264,3 +340,18 @@ class Session:
     def _check_open(self) -> None:
         if self.status is SessionStatus.CLOSED:
             raise SessionError("this session is closed; make a new one")
+
+
+class _Callback:
+    """What a call returns that gives its result to a callback; see ``headrace.typing.Callback``."""
+
+    def __init__(self, delivery: Delivery, future: Future[Any]) -> None:
+        self._delivery = delivery
+        self._future = future
+
+    def __call__(
+        self,
+        callback: Callable[[Any], object],
+        failed: Callable[[BaseException], object] | None = None,
+    ) -> None:
+        self._delivery.register(self._future, callback, failed)

@@ -37,11 +37,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class JobSignature:
-    """The parameters of a job function and the annotation of its result."""
+    """The parameters of a job function and the annotation of its result.
+
+    ``delivers`` says that calls return before they are over, and give their result to a callback.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     result: Any
+    delivers: bool = False
 
     @staticmethod
     def of(function: Callable[..., Any]) -> JobSignature:
@@ -69,7 +73,11 @@ class JobSignature:
             raise JobError(
                 f"job {name!r}: annotate what it returns, for example '-> tp.Numpy' or '-> None'"
             )
-        return JobSignature(name, tuple(parameters), signature.return_annotation)
+        result = signature.return_annotation
+        delivers = get_origin(result) is tp.Callback
+        if delivers:
+            (result,) = get_args(result)
+        return JobSignature(name, tuple(parameters), result, delivers)
 
     def inputs(self) -> list[tuple[str, TensorSpec]]:
         """(name, spec) of each leaf of the parameters, in order."""

@@ -52,17 +52,25 @@ class Call:
         """True when ``wait`` does not block."""
         return not self._running.locked()
 
-    def wait(self, timeout_seconds: float | None = None) -> dict[str, Array]:
-        """Block until the call is over; returns the results by name.
+    def join(self, timeout_seconds: float | None = None) -> None:
+        """Block until the call is over, however it ends.
 
         Raises:
-            RunError: the run stopped.
             TimeoutError: it was not over in time; it goes on.
         """
         timeout = -1 if timeout_seconds is None else max(timeout_seconds, 0)
         if not self._running.acquire(timeout=timeout):
             raise TimeoutError(f"the call was not over after {timeout_seconds} seconds; it goes on")
         self._running.release()  # whoever waits behind this thread comes next
+
+    def wait(self, timeout_seconds: float | None = None) -> dict[str, Array]:
+        """``join``; returns the results by name.
+
+        Raises:
+            RunError: the run stopped.
+            TimeoutError: it was not over in time; it goes on.
+        """
+        self.join(timeout_seconds)
         if self.error is not None:
             raise self.error
         return self.results

@@ -1,0 +1,113 @@
+"""``Delivery``: hands results to callbacks, one after another, on a thread of its own.
+
+A callback may take as long as it likes and call jobs itself: it holds up no stream, and the calls
+that it waits for need no callback to come to their end. Results that wait for a slow callback are
+bounded: who registers one more callback waits, but for callbacks, which would wait for themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import SessionError
+from headrace.frontend.future import Future
+
+Deliver = Callable[[Any], object]
+Failed = Callable[[BaseException], object] | None
+
+
+class Delivery:
+    """The callbacks of one job, in the order in which they were registered.
+
+    Its thread starts with the first of them and ends with ``close``.
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        """No callback yet.
+
+        Args:
+            name: of the job, for messages and for the thread.
+            most: how many callbacks may wait for their turn.
+        """
+        self._name = name
+        self._most = most
+        self._changed = threading.Condition(threading.Lock())
+        self._waiting: deque[tuple[Future[Any], Deliver, Failed]] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_busy = False
+        self._is_closed = False
+
+    @property
+    def is_here(self) -> bool:
+        """True on the thread of a callback."""
+        return threading.current_thread() is self._thread
+
+    def register(self, future: Future[Any], callback: Deliver, failed: Failed) -> None:
+        """Have ``callback`` called with what ``future`` gives, or ``failed`` with its error.
+
+        Blocks while as many callbacks wait as may.
+
+        Raises:
+            SessionError: the session was closed.
+        """
+        with self._changed:
+            while len(self._waiting) >= self._most and not self._is_closed and not self.is_here:
+                self._changed.wait()
+            if self._is_closed:
+                raise SessionError(
+                    f"job {self._name!r}: the session was closed before this callback was "
+                    "registered; give the call its callback before close, or use submit"
+                )
+            if self._thread is None:
+                name = f"headrace callbacks of {self._name}"
+                self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+                self._thread.start()
+            self._waiting.append((future, callback, failed))
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until every callback that was registered has returned. Not from a callback."""
+        with self._changed:
+            while self._waiting or self._is_busy:
+                self._changed.wait()
+
+    def close(self) -> None:
+        """Let what was registered be delivered, and end the thread. Idempotent."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _loop(self) -> None:
+        while True:
+            with self._changed:
+                self._is_busy = False
+                self._changed.notify_all()
+                while not self._waiting:
+                    if self._is_closed:
+                        return
+                    self._changed.wait()
+                future, callback, failed = self._waiting.popleft()
+                self._is_busy = True
+                self._changed.notify_all()
+            try:
+                _deliver(future, callback, failed)
+            except BaseException:  # noqa: BLE001 - nobody is there to catch it; the next one goes on
+                arguments = (*sys.exc_info(), threading.current_thread())
+                threading.excepthook(threading.ExceptHookArgs(arguments))
+            del future, callback, failed  # or they are kept until the next one
+
+
+def _deliver(future: Future[Any], callback: Deliver, failed: Failed) -> None:
+    error = future.exception()
+    if error is None:
+        callback(future.result())
+    elif failed is not None:
+        failed(error)
+    else:
+        raise error

@@ -1,0 +1,343 @@
+"""Calls of jobs: futures, callbacks, several under way, several threads, room for so many."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from gated_kernels import Gate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_backends import FarAllocator, far, near
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.errors import InputError, JobError, RunError, SessionError
+from headrace.registry import BackendRegistry
+
+X = np.array([1, -2, 3], np.float32)
+Three = tp.Numpy.Placeholder((3,))
+
+
+def on(session: flow.Session, tag: str, width: int = 1) -> Callable[..., Any]:
+    """``global_function`` in a session, on a device, for so many calls at once."""
+    config = flow.FunctionConfig()
+    config.concurrency_width = width
+    config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+    return flow.global_function(function_config=config, session=session)
+
+
+def clamping(job: Callable[..., Any]) -> Any:
+    """A job ``relu(x)``; its op ``last`` can be gated."""
+
+    @job
+    def clamp(x: Three) -> tp.Numpy:
+        return flow.relu(x, name="last")
+
+    return clamp
+
+
+def telling(job: Callable[..., Any]) -> Any:
+    """The same job, whose result goes to a callback."""
+
+    @job
+    def tell(x: Three) -> tp.Callback[tp.Numpy]:
+        return flow.relu(x, name="last")
+
+    return tell
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """Holds what is computed on ``far``."""
+    return Gate()
+
+
+@pytest.fixture
+def gated(gate: Gate) -> Iterator[flow.Session]:
+    """A session on ``far`` whose kernels wait for the gate."""
+    registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel), "near": near()})
+    with flow.Session(registry) as made:
+        yield made
+        gate.open.set()
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("tag", ["near", "far"])
+def test_a_future_gives_what_a_call_returns(session: flow.Session, tag: str, width: int) -> None:
+    """On any device, for any width, as often as it is asked; a call beside it is not disturbed."""
+    clamp = clamping(on(session, tag, width))
+    futures = [clamp.submit(X + n) for n in range(7)]
+    assert clamp(X).tolist() == [1, 0, 3]
+    for n, future in enumerate(futures):
+        assert future.result().tolist() == np.maximum(X + n, 0).tolist()
+        assert future.exception() is None
+        assert future.done()
+        assert repr(future) == "<Future: over>"
+
+
+def test_arguments_may_be_changed_when_submit_returns(gate: Gate, gated: flow.Session) -> None:
+    """A call that is still under way has its own copy."""
+    clamp, x = clamping(on(gated, "far", 2)), X.copy()
+    future = clamp.submit(x)
+    x[:] = 99
+    gate.open.set()
+    assert future.result().tolist() == [1, 0, 3]
+
+
+def test_a_future_can_be_asked_before_its_call_is_over(gate: Gate, gated: flow.Session) -> None:
+    """It says so, and a wait that was too short can be repeated."""
+    future = clamping(on(gated, "far", 2)).submit(X)
+    assert not future.done()
+    assert repr(future) == "<Future: under way>"
+    for ask in (future.result, future.exception):
+        with pytest.raises(TimeoutError, match="not over after 0 seconds; it goes on"):
+            ask(0)
+    gate.open.set()
+    assert future.result(20).tolist() == [1, 0, 3]
+
+
+def test_bad_arguments_are_refused_before_a_call_begins(session: flow.Session) -> None:
+    """By submit itself, as by a call; there is room as before."""
+    clamp = clamping(on(session, "far", 1))
+    for _ in range(3):
+        with pytest.raises(InputError, match="dtype is float64"):
+            clamp.submit(X.astype(np.float64))
+    assert clamp.submit(X).result().tolist() == [1, 0, 3]
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_no_more_calls_are_under_way_than_there_is_room_for(
+    width: int, callers: int, each: int
+) -> None:
+    """Whoever comes when all room is taken waits; everybody gets the results of his own calls."""
+    registry = BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as session, ThreadPoolExecutor(callers) as pool:
+        clamp = clamping(on(session, "far", width))
+        clamp(X)
+        begun: list[flow.Future[Any]] = []
+
+        def call(caller: int) -> list[float]:
+            mine = []
+            for n in range(each):
+                mine.append(clamp.submit(np.full(3, caller * 100 + n, np.float32)))
+                begun.append(mine[-1])
+                assert sum(not future.done() for future in tuple(begun)) <= width
+            return [future.result()[0] for future in mine]
+
+        for caller, got in enumerate(pool.map(call, range(callers))):
+            assert got == [caller * 100 + n for n in range(each)]
+
+
+def test_calls_come_to_their_ends_in_order(session: flow.Session) -> None:
+    """When a future is done, so are all of the job that were submitted before it."""
+    clamp = clamping(on(session, "far", 4))
+    futures = [clamp.submit(X) for _ in range(40)]
+    for number, future in enumerate(futures):
+        future.result()
+        assert all(earlier.done() for earlier in futures[:number])
+
+
+def test_a_full_job_lets_others_through(gate: Gate, gated: flow.Session) -> None:
+    """Room is counted for each job: one that is full stands in nobody's way."""
+    slow = clamping(on(gated, "far", 1))
+
+    @on(gated, "near", 1)
+    def quick(x: Three) -> tp.Numpy:
+        return flow.relu(x)
+
+    held = slow.submit(X)
+    assert quick(X).tolist() == [1, 0, 3]
+    assert not held.done()
+
+
+def test_sessions_are_independent() -> None:
+    """Two sessions with calls under way on one device each get their own results."""
+    registry = BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as one, flow.Session(registry) as other:
+        jobs = [clamping(on(session, "far", 3)) for session in (one, other)]
+        futures = [(n, job.submit(X + n)) for n in range(6) for job in jobs]
+        for n, future in futures:
+            assert future.result().tolist() == np.maximum(X + n, 0).tolist()
+
+
+@pytest.mark.parametrize("width", [0, -1, True, 1.5, "2", None])
+def test_a_width_is_a_number_of_calls(session: flow.Session, width: Any) -> None:
+    """Anything else is refused when the job is made, with what it was."""
+    with pytest.raises(JobError, match=r"concurrency_width is .*; it must be a number from 1 on"):
+        clamping(on(session, "near", width))
+
+
+def test_close_waits_for_calls_that_have_begun(gate: Gate, gated: flow.Session) -> None:
+    """Their results are there afterwards; new calls are refused."""
+    clamp = clamping(on(gated, "far", 3))
+    futures = [clamp.submit(X) for _ in range(3)]
+    assert gate.reached.wait(20)
+    closing = threading.Thread(target=gated.close)
+    closing.start()
+    gate.open.set()
+    closing.join()
+    assert [future.result().tolist() for future in futures] == [[1, 0, 3]] * 3
+    with pytest.raises(SessionError, match="closed"):
+        clamp.submit(X)
+
+
+def test_close_can_cancel(gate: Gate, gated: flow.Session) -> None:
+    """Calls end with an error that says so, or with their results; none is left waiting."""
+    live = FarAllocator.live
+    clamp = clamping(on(gated, "far", 3))
+    futures = [clamp.submit(X) for _ in range(3)]
+    assert gate.reached.wait(20)
+    closing = threading.Thread(target=gated.close, args=[True])
+    closing.start()
+    gate.open.set()
+    closing.join()
+    for future in futures:
+        error = future.exception(20)
+        assert error is None or "closed while it ran" in str(error)
+    assert FarAllocator.live == live
+
+
+def test_an_error_in_a_with_block_does_not_wait(gate: Gate, gated: flow.Session) -> None:
+    """Leaving by an exception cancels; the exception is what is raised."""
+    clamp = clamping(on(gated, "far", 2))
+    future = clamp.submit(X)
+    assert gate.reached.wait(20)
+    opening = threading.Thread(target=gate.open.set)
+
+    def leave_by_an_error() -> None:
+        with gated:
+            opening.start()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        leave_by_an_error()
+    opening.join()
+    assert future.done()
+
+
+def test_callbacks_get_results_in_order(session: flow.Session) -> None:
+    """One after another, on a thread of the job's own; sync waits for them."""
+    tell, got = telling(on(session, "far", 3)), []
+    for n in range(20):
+        tell(X + n)(lambda y: got.append((y[0], threading.current_thread().name)))
+    session.sync()
+    assert got == [(n + 1, "headrace callbacks of tell") for n in range(20)]
+
+
+def test_a_job_with_callbacks_can_be_submitted(session: flow.Session) -> None:
+    """Then its result comes by the future."""
+    assert telling(on(session, "near")).submit(X).result().tolist() == [1, 0, 3]
+
+
+@pytest.mark.parametrize("tag", ["near", "far"])
+def test_a_callback_may_call_its_own_job(session: flow.Session, tag: str) -> None:
+    """Also when its job has room for one call only, and register further callbacks."""
+    tell, got = telling(on(session, tag, 1)), []
+
+    def again(y: Any) -> None:
+        got.append(y.tolist())
+        if len(got) < 10:
+            for _ in range(2):
+                tell(y)(again)
+            tell.submit(y).result()
+
+    tell(X)(again)
+    session.sync()
+    assert len(got) >= 10
+    assert got == [[1, 0, 3]] * len(got)
+
+
+def test_a_callback_that_raises_is_heard_and_stops_no_other(
+    session: flow.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it raises goes where errors of threads go."""
+    tell, got, heard = telling(on(session, "far", 2)), [], []
+    monkeypatch.setattr(threading, "excepthook", lambda args: heard.append(args.exc_value))
+
+    def broken(y: Any) -> None:
+        raise ZeroDivisionError("mine")
+
+    tell(X)(broken)
+    tell(X)(got.append)
+    session.sync()
+    assert [str(error) for error in heard] == ["mine"]
+    assert len(got) == 1
+
+
+def test_the_error_of_a_run_goes_to_its_callback(
+    gate: Gate, gated: flow.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the function that was given for it, or where errors of threads go."""
+    gate.broken = True
+    gate.open.set()
+    tell, failed, heard, got = telling(on(gated, "far")), [], [], []
+    monkeypatch.setattr(threading, "excepthook", lambda args: heard.append(args.exc_value))
+    tell(X)(got.append, failed.append)
+    tell(X)(got.append)
+    gated.sync()
+    for errors in (failed, heard):
+        (error,) = errors
+        assert isinstance(error, RunError)
+        assert "on fire" in str(error)
+    assert not got
+
+
+def test_close_delivers_what_was_registered(gate: Gate, gated: flow.Session) -> None:
+    """No result is lost that somebody waits for; a callback that comes later is refused."""
+    tell, got = telling(on(gated, "far", 3)), []
+    late = tell(X)
+    for _ in range(2):
+        tell(X)(got.append)
+    gate.open.set()
+    gated.close()
+    assert [y.tolist() for y in got] == [[1, 0, 3]] * 2
+    with pytest.raises(SessionError, match="closed before this callback was registered"):
+        late(got.append)
+
+
+@pytest.mark.parametrize("what", ["sync", "close"])
+def test_a_callback_cannot_wait_for_itself(session: flow.Session, what: str) -> None:
+    """It is told so, in place of waiting for ever."""
+    tell, errors = telling(on(session, "far", 2)), []
+
+    def waiting(y: Any) -> None:
+        try:
+            getattr(session, what)()
+        except SessionError as error:
+            errors.append(str(error))
+
+    tell(X)(waiting)
+    session.sync()
+    assert errors == [
+        f"a callback of job 'tell' called {what}, which waits until callbacks have returned; call "
+        "it on another thread"
+    ]
+
+
+@given(st.integers(1, 3), st.integers(1, 12))
+@settings(max_examples=20, deadline=None)
+def test_a_slow_callback_holds_up_who_registers_more(width: int, count: int) -> None:
+    """Results that wait for their callback are as many as there is room for, beside the one that
+    is with its callback; and all are delivered, in order."""
+    registry = BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as session:
+        tell, got = telling(on(session, "far", width)), []
+        begun = [threading.Event() for _ in range(count)]
+
+        def callback(y: Any) -> None:
+            assert begun[min(int(y[0]) + width + 1, count - 1)].wait(20)
+            got.append(y[0])
+
+        for n in range(count):
+            deliver = tell(np.full(3, n, np.float32))
+            begun[n].set()
+            deliver(callback)
+            assert n + 1 - len(got) <= width + 1
+        session.sync()
+        assert got == [*range(count)]
