@@ -183,12 +183,12 @@ _NAMES = {
     ),
     "headrace.frontend.config": "FunctionConfig",
     "headrace.frontend.default_device": "default_device set_default_device",
-    "headrace.frontend.future": "Future",
     "headrace.frontend.functional": (
         "add add_n avg_pool2d bias_add cast concat constant conv2d divide instance_norm_2d matmul "
         "max_pool2d multiply normalization prelu reflection_pad2d relu reshape sigmoid softmax "
         "subtract tanh transpose upsample"
     ),
+    "headrace.frontend.future": "Future",
     "headrace.frontend.global_function": "clear_default_session default_session global_function",
     "headrace.frontend.initializers": (
         "constant_initializer glorot_normal_initializer glorot_uniform_initializer "
