@@ -10,11 +10,12 @@ from plugin_ops import fuse, hello
 from toy_backends import far, host, near
 
 from headrace.compiler.decision import Fallback
-from headrace.device import DeviceEntry
+from headrace.device import CHANNELS_LAST, DeviceEntry, KernelEntry
 from headrace.frontend.stages import Stage, stage_text, stages_of
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
 from headrace.hookspecs import hookimpl
 from headrace.initializer import initializer
+from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.sbp import NdSbp
@@ -134,6 +135,25 @@ def variable() -> Made:
     return b.finish(), {"near": near()}, Fallback.ERROR
 
 
+def images() -> Made:
+    """A small net, channels first, for a device that convolves channels last."""
+    b = _builder("images")
+    x = b.input("x", TensorSpec((1, 2, 4, 4), "uint8"))
+    w = b.constant(np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3), "w")
+    (floats,) = b.op("cast", [x], name="floats", dtype="float32")
+    (edges,) = b.op("conv", [floats, w], name="edges", pads=(1, 1, 1, 1))
+    (both,) = b.op("concat", [b.op("relu", [edges], name="relu")[0], floats], name="both", axis=1)
+    (mean,) = b.op("reduce_mean", [both], name="mean", axes=(2, 3))
+    b.output("mean", mean)
+    b.output("image", *b.op("transpose", [both], name="turn", perm=(0, 2, 3, 1)))
+    last = near(ops=("cast", "relu", "concat", "reduce_mean", "transpose", "reshape"))
+    assert isinstance(last, SimpleNamespace)
+    others = last.headrace_kernels
+    conv = KernelEntry("near", "conv", NumpyKernel, data_formats=(CHANNELS_LAST,))
+    last.headrace_kernels = hookimpl(lambda: [*others(), conv])
+    return b.finish(), {"near": last}, Fallback.ERROR
+
+
 JOBS: Mapping[str, Callable[[], Made]] = {
     made.__name__: made
     for made in (
@@ -145,6 +165,7 @@ JOBS: Mapping[str, Callable[[], Made]] = {
         decomposition,
         fallback,
         variable,
+        images,
     )
 }
 

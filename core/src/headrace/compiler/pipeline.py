@@ -24,6 +24,7 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.cancel_moves import cancel_moves
+from headrace.compiler.passes.choose_layouts import choose_layouts
 from headrace.compiler.passes.fold_normalization import fold_normalization
 from headrace.compiler.passes.lower_ops import lower_ops
 from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
@@ -55,7 +56,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("fold_normalization", _alone(fold_normalization)),
     ("remove_what_is_left", _alone(remove_dead_ops)),
 )
-"""Passes over the job graph before ``shard_ops`` and those of plugins, in order."""
+"""Passes over the job graph before ``shard_ops``, in order."""
 
 BUILDING = "building"
 """The stage before the first pass: the job as it was traced or imported."""
@@ -64,6 +65,7 @@ STAGES = (
     BUILDING,
     *(name for name, _ in PASSES),
     "shard_ops",
+    "choose_layouts",
     "lower_ops",
     "op_graph",
     "task_graph",
@@ -135,7 +137,9 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
         tell(name, graph)
     sharded = shard_ops(graph, registry, RegisteredDevices(registry))
     tell("shard_ops", sharded.graph)
-    graph, passes = run_plugin_passes(sharded.graph, registry, tell)
+    graph = choose_layouts(sharded.graph, registry)
+    tell("choose_layouts", graph)
+    graph, passes = run_plugin_passes(graph, registry, tell)
     return Prepared(graph, passes, sharded.log)
 
 

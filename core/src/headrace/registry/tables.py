@@ -102,6 +102,10 @@ class KernelTable(_Table[KernelEntry]):
         """Names of the ops that have a kernel, sorted."""
         return self.names()
 
+    def takes(self, op: str, data_format: str) -> bool:
+        """True when a kernel of ``op`` takes calls of this format."""
+        return any(data_format in entry.data_formats for entry in self.entries(op))
+
     def _candidates(self, call: OpCall) -> Iterable[KernelEntry]:
         data_format = format_of(call)
         for entry in self.entries(call.op):

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Launch
-from headrace.numpy_ops import NumpyKernel
+from headrace.device import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
+    Buffer,
+    DeviceContext,
+    KernelEntry,
+    Launch,
+)
+from headrace.errors import DeviceError
+from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.memory import open_buffer
+
+PREFERS_VARIABLE = "HEADRACE_FAKEDEVICE_PREFERS"
+FORMATS = (CHANNELS_FIRST, CHANNELS_LAST)
+
+
+def fake_kernels(tag: str) -> Iterator[KernelEntry]:
+    """Kernels for both formats of images; for one that is preferred, others that go before them.
+
+    Raises:
+        DeviceError: ``HEADRACE_FAKEDEVICE_PREFERS`` names no format.
+    """
+    yield from kernel_entries(tag, FakeKernel, FORMATS)
+    preferred = os.environ.get(PREFERS_VARIABLE)
+    if not preferred:
+        return
+    if preferred not in FORMATS:
+        raise DeviceError(f"{PREFERS_VARIABLE} must be {' or '.join(FORMATS)}; it is {preferred!r}")
+    for entry in kernel_entries(tag, FakeKernel, (preferred,)):
+        yield replace(entry, priority=entry.priority + 1)
 
 
 class FakeKernel(NumpyKernel):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.device import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
     PEER_COPIES,
     AllocatorEntry,
     CollectiveEntry,
@@ -18,12 +16,12 @@ from headrace.device import (
     StreamIndexGenerator,
 )
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import NUMPY_COLLECTIVES, kernel_entries
+from headrace.numpy_ops import NUMPY_COLLECTIVES
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.collectives import FakeCollective
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import FakeDevice, device_count
-from headrace_fakedevice.kernels import FakeKernel
+from headrace_fakedevice.kernels import fake_kernels
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
 
 TAG = "fakedevice"
@@ -55,8 +53,8 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
 
 @hookimpl
 def headrace_kernels() -> Iterable[KernelEntry]:
-    """Offer one kernel for every op that numpy computes, in both formats of images."""
-    yield from kernel_entries(TAG, FakeKernel, (CHANNELS_FIRST, CHANNELS_LAST))
+    """Offer every op that numpy computes, in both formats of images."""
+    yield from fake_kernels(TAG)
 
 
 @hookimpl

@@ -59,6 +59,22 @@ def judge_ops(graph: JobGraph, registry: BackendRegistry, fallback: Fallback) ->
     return _Lowering(graph, registry, fallback, collect=True).run()
 
 
+def runs_on(call: OpCall, backend: Backend, ops: OpSource) -> bool:
+    """True when a device has a kernel for ``call``, or kernels for what it decomposes into."""
+    if backend.kernels.select(call) is not None:
+        return True
+    trial = JobGraphBuilder("trial", Placement.of_device(backend.tag), ops=ops)
+    inputs = [
+        None if spec is None else trial.input(str(index), spec)
+        for index, spec in enumerate(call.inputs)
+    ]
+    try:
+        _Decomposition(trial, backend, call, ops).decompose(call, inputs)
+    except _CannotRunError:
+        return False
+    return True
+
+
 class _CannotRunError(UnsupportedError):
     """A device cannot run an op; ``reason`` says it without the op's place and without advice."""
 

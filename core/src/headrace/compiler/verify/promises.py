@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from headrace.compiler.layouts.choice import choose_format
+from headrace.data_format import format_of
 from headrace.device import COLLECTIVES
 from headrace.errors import GraphError
 from headrace.graph import JobGraph, JobOp
@@ -80,6 +82,15 @@ def hints_are_spent(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]
         yield f"{hint.said_of(name)}, and nobody will see to it any more"
 
 
+def formats_are_chosen(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
+    """Every op over images is in the format that its device prefers."""
+    for op in graph.ops:
+        here = format_of(op.call)
+        choice = here and choose_format(op.call, registry.backend(op.placement.tag), registry)
+        if choice and choice.data_format != here:
+            yield f"{op.call} is {here}; its device prefers {choice.data_format}: {choice.why}"
+
+
 def ops_have_kernels(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
     """The device of every op has a kernel for it, the devices of a collective do it."""
     for op in graph.ops:
@@ -97,6 +108,7 @@ PROMISES: Mapping[str, tuple[Promise, ...]] = MappingProxyType(
         "cancel_moves": (no_move_follows_its_like,),
         "remove_what_is_left": (nothing_is_dead,),
         "shard_ops": (ops_are_on_one_device, hints_are_spent),
+        "choose_layouts": (formats_are_chosen,),
         "lower_ops": (nothing_is_dead, ops_are_on_one_device, ops_have_kernels),
     }
 )

@@ -1,0 +1,58 @@
+"""Orders of axes, and what lies between two of them.
+
+A tensor lies in ``order`` when its axis ``i`` in memory is axis ``order[i]`` of the tensor that the
+job speaks of. In the order 0, 1, 2, ... it is *plain*. An order may name more axes than the tensor
+has: they come first, with one element each, as in broadcasting.
+"""
+
+from __future__ import annotations
+
+from headrace.data_format import Order
+
+Shape = tuple[int, ...]
+
+
+def plain(rank: int) -> Order:
+    """The order of a tensor that lies as the job says."""
+    return tuple(range(rank))
+
+
+def between(have: Order, want: Order) -> Order:
+    """The permutation that makes a tensor in order ``want`` of one in order ``have``.
+
+    Of one in order ``have`` after the axes that only ``want`` names were put in front.
+
+    Example:
+        >>> between((0, 2, 3, 1), (0, 1, 2, 3)), between((0,), (0, 2, 1))
+        ((0, 3, 1, 2), (0, 2, 1))
+    """
+    more = len(want) - len(have)
+    lies = (*range(more), *(more + axis for axis in have))
+    return tuple(lies.index(axis) for axis in want)
+
+
+def before(perm: Order, order: Order) -> Order:
+    """The order of ``x`` that ``transpose(x, perm)`` in ``order`` is, element by element."""
+    return tuple(perm[axis] for axis in order)
+
+
+def after(perm: Order, order: Order) -> Order:
+    """The order of ``transpose(x, perm)`` that ``x`` in ``order`` is, element by element."""
+    return tuple(perm.index(axis) for axis in order)
+
+
+def lifted(shape: Shape, order: Order) -> Shape:
+    """``shape`` with a leading 1 for each axis that only ``order`` names."""
+    return (*(1,) * (len(order) - len(shape)), *shape)
+
+
+def laid(shape: Shape, order: Order) -> Shape:
+    """The shape in memory of a tensor of ``shape`` in ``order``."""
+    whole = lifted(shape, order)
+    return tuple(whole[axis] for axis in order)
+
+
+def moves_nothing(shape: Shape, perm: Order) -> bool:
+    """True when a transpose leaves every element where it is: long axes stay in their order."""
+    long = [axis for axis in perm if shape[axis] != 1]
+    return long == sorted(long)

@@ -1,0 +1,86 @@
+"""``Way``: how an op runs, by the order in which it reads each input and makes each output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headrace.compiler.layouts.orders import laid, plain
+from headrace.data_format import Order
+from headrace.graph import OpSource
+from headrace.op_call import AttrValue, OpCall
+from headrace.ops import make_call
+from headrace.tensor_spec import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How an op runs.
+
+    Attributes:
+        inputs: the order in which each input is read; any for an absent one.
+        outputs: the order in which each output is made.
+        attrs: the attributes that it has then; None for its own, when all orders are plain.
+    """
+
+    inputs: tuple[Order, ...]
+    outputs: tuple[Order, ...]
+    attrs: Mapping[str, AttrValue] | None = None
+
+    def moved(self, call: OpCall) -> Iterator[tuple[TensorSpec, Order]]:
+        """The tensors of ``call`` that do not lie plain."""
+        for spec, order in zip(
+            (*call.inputs, *call.outputs), (*self.inputs, *self.outputs), strict=True
+        ):
+            if spec is not None and order != plain(spec.rank):
+                yield spec, order
+
+
+def as_it_is(call: OpCall) -> Way:
+    """The way of an op that is left alone."""
+    return Way(_plain_inputs(call), tuple(plain(spec.rank) for spec in call.outputs))
+
+
+def in_order(call: OpCall, order: Order, ops: OpSource) -> Way | None:
+    """The way to run an op on inputs in ``order``; None when there is none.
+
+    Args:
+        call: of an op, not of a collective.
+        order: of the axes of its inputs of the highest rank.
+        ops: where its op is known.
+    """
+    there = ops.op(call.op).op.reordered(call, order)
+    if there is None:
+        return None
+    inputs = (
+        own if given is None else given
+        for own, given in zip(_plain_inputs(call), there.inputs, strict=True)
+    )
+    return Way(tuple(inputs), there.outputs, there.attrs)
+
+
+def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
+    """The call that ``way`` makes of ``call``, checked and inferred."""
+    if way.attrs is None:
+        return call
+    given = [
+        spec if spec is None else spec.with_shape(laid(spec.shape, order))
+        for spec, order in zip(call.inputs, way.inputs, strict=True)
+    ]
+    return make_call(
+        ops.op(call.op).op,
+        call.name,
+        given,
+        way.attrs,
+        outputs=call.output_count,
+        location=call.location,
+    )
+
+
+def rank_of(call: OpCall) -> int:
+    """The highest rank of its inputs."""
+    return max((spec.rank for spec in call.inputs if spec is not None), default=0)
+
+
+def _plain_inputs(call: OpCall) -> tuple[Order, ...]:
+    return tuple(() if spec is None else plain(spec.rank) for spec in call.inputs)

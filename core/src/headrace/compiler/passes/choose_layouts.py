@@ -1,0 +1,171 @@
+"""Let every op over images run in the format that its device prefers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from headrace.compiler.layouts.choice import can_move, choose_format
+from headrace.compiler.layouts.forms import Forms
+from headrace.compiler.layouts.orders import between, laid, moves_nothing, plain
+from headrace.compiler.layouts.wanted import orders_wanted
+from headrace.compiler.layouts.ways import Way, as_it_is, call_of, in_order, rank_of
+from headrace.compiler.passes.cancel_moves import cancel_moves
+from headrace.compiler.passes.lower_ops import runs_on
+from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
+from headrace.data_format import Order, format_of, order_between
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.registry.registry import BackendRegistry
+
+MOST_ORDERS = 4
+"""So many orders are tried for an op at most: two meet in models, any number in tests."""
+
+
+def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
+    """Put ops over images into the format for which their device has the better kernel.
+
+    Before: ops over images are channels first or last, as they were written; ops are on one device
+    each, but for collectives. After: each is in the format that ``choose_format`` says. Ops of
+    these devices that do not mind (elementwise ones; with an axis, which is renamed) are taken
+    along where that moves fewer bytes, and so are transposes of the job. New transposes stand where
+    a tensor meets somebody who reads its axes in order: results, reshapes, other devices. Constants
+    are transposed here. A job whose devices want no change stays as it is.
+
+    One way from the results to the inputs finds in which orders tensors will be read; one way back
+    rewrites, and decides at each op by what must be moved there. The best of all assignments (a
+    minimum cut) was turned down: it is not linear.
+
+    Raises:
+        DeviceError: the device of an op over images cannot be used.
+    """
+    turned = _turned(graph, registry)
+    if not turned:
+        return graph
+    return remove_dead_ops(cancel_moves(_Rewriting(graph, registry, turned).run()))
+
+
+def _turned(graph: JobGraph, registry: BackendRegistry) -> dict[str, Way]:
+    """By name, the ops that change their format, and how they run then."""
+    turned = {}
+    ways: dict[object, Way | None] = {}  # nets repeat themselves, and asking is slow
+    for op in graph.ops:
+        here = format_of(op.call)
+        if here is None:
+            continue
+        call = op.call
+        key = (op.placement.tag, call.op, call.inputs, call.attrs, call.output_count)
+        if key not in ways:
+            choice = choose_format(call, registry.backend(op.placement.tag), registry)
+            there = here if choice is None else choice.data_format
+            order = order_between(here, there, call.input(0).rank)
+            ways[key] = None if there == here else in_order(call, order, registry)
+        way = ways[key]
+        if way is not None:
+            turned[call.name] = way
+    return turned
+
+
+class _Rewriting:
+    """Makes the new graph, op by op."""
+
+    def __init__(self, graph: JobGraph, registry: BackendRegistry, turned: dict[str, Way]) -> None:
+        self._graph = graph
+        self._registry = registry
+        self._turned = turned
+        # Devices that prefer nothing keep their ops as they are, between those that do, too.
+        tags = {op.placement.tag for op in graph.ops if op.call.name in turned}
+        self._free = frozenset(
+            op.call.name
+            for op in graph.ops
+            if op.placement.tag in tags and op.placement.parallel_num == 1
+        )
+        self._wanted = orders_wanted(graph, turned, self._free, registry)
+        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
+        self._forms = Forms(self._builder, registry)
+
+    def run(self) -> JobGraph:
+        graph, builder, forms = self._graph, self._builder, self._forms
+        known = builder.begin_like(graph)
+        for name, tensor in known.items():
+            forms.add(name, plain(tensor.spec.rank), tensor)
+        builder.reserve(op.call.name for op in graph.ops)
+        for op in graph.ops:
+            if op.call.name in self._turned:
+                self._add(op, self._turned[op.call.name])
+            elif op.call.name not in self._free:
+                self._add(op, as_it_is(op.call))
+            elif op.call.op == "transpose":
+                forms.add_transpose(op)
+            else:
+                self._add(op, self._cheapest(op))
+        for _, tensor in graph.results:
+            known[tensor.name] = forms.get(tensor.name, plain(tensor.spec.rank), graph.placement)
+        builder.end_like(graph, known)
+        return builder.finish()
+
+    def _add(self, op: JobOp, way: Way) -> None:
+        """The op, under its own name."""
+        given = [
+            name if name is None else self._forms.get(name, order, op.placement).name
+            for name, order in zip(op.inputs, way.inputs, strict=True)
+        ]
+        call = call_of(op.call, way, self._registry)
+        made = self._builder.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
+        home = op.placement if op.call.name in self._free else None
+        for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
+            self._forms.add(name, order, form, home)
+
+    def _cheapest(self, op: JobOp) -> Way:
+        """The way that moves the fewest bytes; of two, the one that makes what is wanted."""
+        own = as_it_is(op.call)
+        ways = [own]
+        for order in self._orders(op):
+            way = in_order(op.call, order, self._registry)
+            if way is not None:
+                ways.append(way)
+        if len(ways) == 1:
+            return own
+
+        def badness(way: Way) -> tuple[int, bool]:
+            return self._cost(op, way), way.outputs[0] != self._target(op, 0)
+
+        return next(w for w in sorted(ways, key=badness) if w is own or self._may_run(op, w))
+
+    def _orders(self, op: JobOp) -> Iterator[Order]:
+        """The other orders that an op may run in, each once: those that are there, or wanted."""
+        met = {self._target(op, 0): None}
+        for name in op.inputs:
+            if name is not None:
+                met.update(dict.fromkeys(self._forms.orders(name)))
+        rank = rank_of(op.call)
+        others = (order for order in met if len(order) == rank and order != plain(rank))
+        return itertools.islice(others, MOST_ORDERS)
+
+    def _cost(self, op: JobOp, way: Way) -> int:
+        """Bytes to be moved before and after the op, knowing no more than who is next."""
+        cost = sum(
+            self._forms.cost(name, order)
+            for name, order in zip(op.inputs, way.inputs, strict=True)
+            if name is not None
+        )
+        for index, (spec, order) in enumerate(zip(op.call.outputs, way.outputs, strict=True)):
+            target = self._target(op, index)
+            if not moves_nothing(laid(spec.shape, order), between(order, target)):
+                cost += spec.nbytes
+        return cost
+
+    def _target(self, op: JobOp, output: int) -> Order:
+        own = plain(op.call.outputs[output].rank)
+        return self._wanted.get(op.outputs[output], own)
+
+    def _may_run(self, op: JobOp, way: Way) -> bool:
+        """Whether the device runs the op this way as well as plain, and can move its tensors."""
+        backend = self._registry.backend(op.placement.tag)
+        if not can_move(op.call, way, backend):
+            return False
+        there = call_of(op.call, way, self._registry)
+        own, other = backend.kernels.select(op.call), backend.kernels.select(there)
+        if own is not None:
+            return other is not None and other.priority >= own.priority
+        # A formula over images is written channels first.
+        return format_of(op.call) is None and runs_on(there, backend, self._registry)
