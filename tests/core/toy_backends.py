@@ -6,7 +6,7 @@ stream that does nothing until it is synchronised, so a missing wait shows as wr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,9 +46,11 @@ def _module(**hooks: Callable[[], object]) -> SimpleNamespace:
 
 
 def near(
-    ops: tuple[str, ...] = OPS, kernel: Callable[[OpCall], NumpyKernel] = NumpyKernel
+    ops: tuple[str, ...] = OPS,
+    kernel: Callable[[OpCall], NumpyKernel] = NumpyKernel,
+    more: Iterable[KernelEntry] = (),
 ) -> object:
-    """The plugin module of backend ``near``."""
+    """The plugin module of backend ``near``; ``more`` kernels stand beside those of ``ops``."""
 
     def headrace_devices() -> object:
         yield DeviceEntry("near", _two, capabilities=CLAIMS)
@@ -57,7 +59,7 @@ def near(
         yield AllocatorEntry("near", MemoryKind.HOST, 64, HostAllocator)
 
     def headrace_kernels() -> object:
-        return [KernelEntry("near", op, kernel) for op in ops]
+        return [*(KernelEntry("near", op, kernel) for op in ops), *more]
 
     return _module(
         headrace_devices=headrace_devices,

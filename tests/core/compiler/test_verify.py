@@ -152,6 +152,10 @@ PROMISES: dict[str, tuple[str, str, str, Callable[[JobGraph], JobGraph], str]] =
         "sharded_2x2", "building", "shard_ops", lambda g: g,
         r"matmul 'product' is still placed on several devices: 'near 0:0-3 \[2x2\]'",
     ),
+    "a format that the device does not prefer": (
+        "images", "shard_ops", "choose_layouts", lambda g: g,
+        "conv 'edges' is channels_first; its device prefers channels_last: the only format that",
+    ),
     "an op without a kernel": (
         "decomposition", "shard_ops", "lower_ops", lambda g: g,
         "add_n 'total' was left to device 'near', which has no kernel for it",

@@ -36,6 +36,8 @@ class Elementwise(Op):
 
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        if len(order) != call.outputs[0].rank:
+            return None
         # One element is stretched along every axis, wherever it stands.
         given = [None if spec is None or spec.elements == 1 else order for spec in call.inputs]
         return Reordered(call.attrs, tuple(given), (order,))

@@ -8,9 +8,9 @@ from headrace.compiler.layouts.choice import can_transpose
 from headrace.compiler.layouts.orders import after, between, lifted, moves_nothing, plain
 from headrace.data_format import Order
 from headrace.graph import JobGraphBuilder, JobOp
+from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.shape import permutation
-from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 
 
@@ -24,21 +24,20 @@ class Forms:
         self._builder = builder
         self._registry = registry
         self._forms: dict[str, dict[Order, Tensor]] = {}
-        self._homes: dict[str, Placement] = {}
-        self._transposes: dict[str, JobOp] = {}
+        self._makers: dict[str, JobOp] = {}
 
-    def add(self, name: str, order: Order, form: Tensor, home: Placement | None = None) -> None:
+    def add(self, name: str, order: Order, form: Tensor, maker: JobOp | None = None) -> None:
         """Let ``form`` be the first form of a tensor.
 
         Args:
             name: of the tensor.
             order: that it lies in.
             form: the tensor of the new graph.
-            home: where further forms are made; None for where the first reader is.
+            maker: the op on whose device further forms are made; None for the first that reads one.
         """
         self._forms[name] = {order: form}
-        if home is not None:
-            self._homes[name] = home
+        if maker is not None:
+            self._makers[name] = maker
 
     def add_transpose(self, op: JobOp) -> None:
         """Let the forms of what a transpose reads be those of what it makes, in other orders.
@@ -53,8 +52,7 @@ class Forms:
             for order, form in self._forms[source].items()
             if len(order) == len(perm)
         }
-        self._homes[made] = op.placement
-        self._transposes[made] = op
+        self._makers[made] = op
 
     def orders(self, name: str) -> Iterator[Order]:
         """The orders that a tensor is there in."""
@@ -68,37 +66,39 @@ class Forms:
         free = order in forms or self._builder.value(form) is not None or moves_nothing(shape, perm)
         return 0 if free else form.spec.nbytes
 
-    def get(self, name: str, order: Order, reader: Placement) -> Tensor:
-        """A tensor in ``order``, for an op that is placed on ``reader``."""
+    def get(self, name: str, order: Order, reader: JobOp | None) -> Tensor:
+        """A tensor in ``order``, for an op of the old graph or, if that is None, for the caller.
+
+        What has to be added for it is said to be at the place of ``reader``.
+        """
         forms = self._forms[name]
         if order not in forms:
-            forms[order] = self._made(name, order, self._homes.get(name, reader))
+            forms[order] = self._made(name, order, reader)
         return forms[order]
 
-    def _made(self, name: str, order: Order, home: Placement) -> Tensor:
+    def _made(self, name: str, order: Order, reader: JobOp | None) -> Tensor:
+        maker = self._makers.get(name)
         have, form = next(iter(self._forms[name].items()))
         as_read = plain(len(have))
-        op = self._transposes.get(name)
-        if op is not None and order == as_read:
-            assert op.inputs[0] is not None
-            if as_read in self._forms[op.inputs[0]]:
-                source = self._forms[op.inputs[0]][as_read]
-                return self._builder.adopt(op, [source.name])[0]
-        perm = between(have, order)
-        lies = form.spec.with_shape(lifted(form.spec.shape, order))
-        if as_read not in (have, order) and not can_transpose(
-            lies, perm, self._registry.backend(home.tag)
-        ):
+        if maker is not None and maker.call.op == "transpose" and order == as_read:
+            source = self._forms[maker.inputs[0] or ""].get(as_read)
+            if source is not None:
+                return self._builder.adopt(maker, [source.name])[0]
+        place = maker or reader
+        assert place is not None, f"{name!r} is there plain"
+        perm, lies = between(have, order), form.spec.with_shape(lifted(form.spec.shape, order))
+        backend = self._registry.backend(place.placement.tag)
+        if as_read not in (have, order) and not can_transpose(lies, perm, backend):
             # Each order that was chosen is known to be one step from the plain one.
-            return self._transposed(self.get(name, as_read, home), order, home)
-        return self._transposed(form, perm, home)
+            form, perm = self.get(name, as_read, reader), order
+        with self._builder.placed(place.placement):
+            return self._transposed(form, perm, (reader or place).call)
 
-    def _transposed(self, form: Tensor, perm: Order, home: Placement) -> Tensor:
-        shape = lifted(form.spec.shape, perm)
-        with self._builder.placed(home):
-            if moves_nothing(shape, perm):
-                made = tuple(shape[axis] for axis in perm)
-                return self._builder.op("reshape", [form], shape=made)[0]
-            if shape != form.spec.shape:
-                (form,) = self._builder.op("reshape", [form], shape=shape)
-            return self._builder.op("transpose", [form], perm=perm)[0]
+    def _transposed(self, form: Tensor, perm: Order, origin: OpCall) -> Tensor:
+        shape, where = lifted(form.spec.shape, perm), origin.location or origin.name
+        if moves_nothing(shape, perm):
+            made = tuple(shape[axis] for axis in perm)
+            return self._builder.op("reshape", [form], location=where, shape=made)[0]
+        if shape != form.spec.shape:
+            (form,) = self._builder.op("reshape", [form], location=where, shape=shape)
+        return self._builder.op("transpose", [form], location=where, perm=perm)[0]

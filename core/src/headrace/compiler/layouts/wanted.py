@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from headrace.compiler.layouts.orders import before, plain
-from headrace.compiler.layouts.ways import Way, in_order, rank_of
+from headrace.compiler.layouts.ways import Way, as_it_is, in_order, minds, rank_of
 from headrace.data_format import Order
 from headrace.graph import JobGraph, JobOp, OpSource
 from headrace.ops.shape import permutation
@@ -14,10 +15,11 @@ from headrace.ops.shape import permutation
 def orders_wanted(
     graph: JobGraph, turned: Mapping[str, Way], free: frozenset[str], ops: OpSource
 ) -> dict[str, Order]:
-    """For tensors that somebody will read in another order than the plain one: that order.
+    """The order in which somebody will need a tensor; nothing for those of which nobody minds.
 
-    What ops that do not mind the order make is wanted as they are wanted to make it. Of several
-    readers that want another order, the first one says which.
+    An op that does not mind hands on how its result is wanted, unless its result is the smaller:
+    then that is what should be moved. Of several orders, another one than the plain goes before it,
+    and the one that is needed first before others.
 
     Args:
         graph: the job.
@@ -25,32 +27,39 @@ def orders_wanted(
         free: names of the ops that may run in any order that they can.
         ops: where ops are known.
     """
-    wanted: dict[str, Order] = {}
+    wanted = {tensor.name: plain(tensor.spec.rank) for _, tensor in graph.results}
     for op in reversed(graph.ops):
         if op.call.name in turned:
             wishes = _wishes(op, turned[op.call.name])
         elif op.call.name in free:
-            wishes = _passed_on(op, wanted.get(op.outputs[0]), ops)
+            wishes = _handed_on(op, wanted.get(op.outputs[0]), ops)
         else:
-            continue
-        wanted.update((name, order) for name, order in wishes if order != plain(len(order)))
+            wishes = _wishes(op, as_it_is(op.call))
+        for name, order in wishes:
+            if name not in wanted or order != plain(len(order)):
+                wanted[name] = order
     return wanted
 
 
-def _passed_on(op: JobOp, order: Order | None, ops: OpSource) -> Iterator[tuple[str, Order]]:
-    """What an op reads, and in which order so that it makes what is wanted in ``order``."""
+def _handed_on(op: JobOp, order: Order | None, ops: OpSource) -> Iterator[tuple[str, Order]]:
+    """How an op wants what it reads, when what it makes is wanted in ``order``."""
     call = op.call
     if call.op == "transpose":
-        assert op.inputs[0] is not None
-        perm = permutation(call)
-        yield op.inputs[0], before(perm, order or plain(len(perm)))
+        if order is not None and op.inputs[0] is not None:
+            yield op.inputs[0], before(permutation(call), order)
+    elif minds(call, ops):
+        yield from _wishes(op, as_it_is(call))
     elif order is not None and len(order) == rank_of(call):
         way = in_order(call, order, ops)
-        if way is not None and way.outputs[0] == order:
-            yield from _wishes(op, way)
+        if way is None or way.outputs[0] != order:
+            way = as_it_is(call)
+        yield from _wishes(op, way, call.outputs[0].nbytes)
 
 
-def _wishes(op: JobOp, way: Way) -> Iterator[tuple[str, Order]]:
+def _wishes(op: JobOp, way: Way, most: float = math.inf) -> Iterator[tuple[str, Order]]:
+    """For what an op reads, up to so many bytes, the order in which it does."""
     for name, spec, order in zip(op.inputs, op.call.inputs, way.inputs, strict=True):
-        if name is not None and spec is not None and len(order) == spec.rank:
+        if name is None or spec is None:
+            continue
+        if len(order) == spec.rank and spec.nbytes <= most:
             yield name, order

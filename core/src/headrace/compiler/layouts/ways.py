@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import laid, plain
-from headrace.data_format import Order
+from headrace.data_format import Order, format_of
 from headrace.graph import OpSource
 from headrace.op_call import AttrValue, OpCall
-from headrace.ops import make_call
+from headrace.ops import Op, make_call
 from headrace.tensor_spec import TensorSpec
 
 
@@ -75,6 +75,12 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
         outputs=call.output_count,
         location=call.location,
     )
+
+
+def minds(call: OpCall, ops: OpSource) -> bool:
+    """True when the order of the axes is what an op is about, or part of how it was written."""
+    own = ops.op(call.op).op.reordered
+    return format_of(call) is not None or own.__func__ is Op.reordered.__func__  # type: ignore[attr-defined]
 
 
 def rank_of(call: OpCall) -> int:

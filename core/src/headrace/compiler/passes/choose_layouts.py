@@ -99,21 +99,21 @@ class _Rewriting:
             else:
                 self._add(op, self._cheapest(op))
         for _, tensor in graph.results:
-            known[tensor.name] = forms.get(tensor.name, plain(tensor.spec.rank), graph.placement)
+            known[tensor.name] = forms.get(tensor.name, plain(tensor.spec.rank), None)
         builder.end_like(graph, known)
         return builder.finish()
 
     def _add(self, op: JobOp, way: Way) -> None:
         """The op, under its own name."""
         given = [
-            name if name is None else self._forms.get(name, order, op.placement).name
+            name if name is None else self._forms.get(name, order, op).name
             for name, order in zip(op.inputs, way.inputs, strict=True)
         ]
         call = call_of(op.call, way, self._registry)
         made = self._builder.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
-        home = op.placement if op.call.name in self._free else None
+        maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
-            self._forms.add(name, order, form, home)
+            self._forms.add(name, order, form, maker)
 
     def _cheapest(self, op: JobOp) -> Way:
         """The way that moves the fewest bytes; of two, the one that makes what is wanted."""
@@ -127,13 +127,14 @@ class _Rewriting:
             return own
 
         def badness(way: Way) -> tuple[int, bool]:
-            return self._cost(op, way), way.outputs[0] != self._target(op, 0)
+            return self._cost(op, way), way.outputs[0] != self._wanted.get(op.outputs[0])
 
         return next(w for w in sorted(ways, key=badness) if w is own or self._may_run(op, w))
 
     def _orders(self, op: JobOp) -> Iterator[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
-        met = {self._target(op, 0): None}
+        wanted = self._wanted.get(op.outputs[0])
+        met = {} if wanted is None else {wanted: None}
         for name in op.inputs:
             if name is not None:
                 met.update(dict.fromkeys(self._forms.orders(name)))
@@ -148,15 +149,11 @@ class _Rewriting:
             for name, order in zip(op.inputs, way.inputs, strict=True)
             if name is not None
         )
-        for index, (spec, order) in enumerate(zip(op.call.outputs, way.outputs, strict=True)):
-            target = self._target(op, index)
-            if not moves_nothing(laid(spec.shape, order), between(order, target)):
+        for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
+            perm = between(order, self._wanted.get(name, order))
+            if not moves_nothing(laid(spec.shape, order), perm):
                 cost += spec.nbytes
         return cost
-
-    def _target(self, op: JobOp, output: int) -> Order:
-        own = plain(op.call.outputs[output].rank)
-        return self._wanted.get(op.outputs[output], own)
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
