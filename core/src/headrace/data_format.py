@@ -31,6 +31,17 @@ def order_between(source: str, target: str, rank: int) -> Order:
     return (0, rank - 1, *range(1, rank - 1))
 
 
+def moves_nothing(shape: tuple[int, ...], order: Order) -> bool:
+    """True when a tensor has its elements in one sequence in both orders: only axes of 1 move.
+
+    Example:
+        >>> moves_nothing((2, 8, 1, 1), (0, 2, 3, 1)), moves_nothing((2, 8, 4, 1), (0, 2, 3, 1))
+        (True, False)
+    """
+    long = [axis for axis in order if shape[axis] != 1]
+    return long == sorted(long)
+
+
 def other_format(data_format: str) -> str:
     """The one that ``data_format`` is not."""
     return CHANNELS_FIRST if data_format == CHANNELS_LAST else CHANNELS_LAST

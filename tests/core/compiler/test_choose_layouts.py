@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from plugin_ops import AddRelu, add_relu
+from plugin_ops import AddRelu, add_relu, hello
 from toy_backends import far, near
 
 from headrace.compiler.pipeline import rewrite_job
-from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, DeviceEntry, KernelEntry, OpCall
-from headrace.device.match import any_call
+from headrace.data_format import Order
+from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, KernelEntry, OpCall, any_call
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraph, JobGraphBuilder, OpEntry, Variable
-from headrace.hookspecs import hookimpl
 from headrace.initializer import initializer
 from headrace.numpy_ops import NumpyKernel
-from headrace.ops import Tensor
+from headrace.ops import Reordered, Tensor
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.sbp import NdSbp
@@ -32,7 +30,7 @@ OTHERS = (
 )  # fmt: skip
 IMAGES = ("conv", "max_pool")
 BOTH = (CHANNELS_FIRST, CHANNELS_LAST)
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+TO_LAST, TO_FIRST, UPRIGHT = (0, 2, 3, 1), (0, 3, 1, 2), (0, 1, 3, 2)
 
 
 def kernels(
@@ -204,3 +202,182 @@ def test_axes_are_renamed() -> None:
     assert rewritten(graph, device()) == [
         "transpose", "conv*", "relu", "concat", "slice", "reduce_mean",
     ]  # fmt: skip
+
+
+def test_an_op_that_only_one_format_is_offered_for_runs_in_that() -> None:
+    """Between others that run in the other one."""
+    net = Net(1, 3, 4, 4)
+    only = (
+        *kernels("conv", formats=(CHANNELS_LAST,)),
+        *kernels("max_pool", formats=(CHANNELS_FIRST,)),
+    )
+    graph = net.done(net.conv(net.pool(net.conv(net.x))))
+    assert rewritten(graph, device(*only)) == [
+        "transpose", "conv*", "transpose", "max_pool", "transpose", "conv*", "transpose"
+    ]  # fmt: skip
+
+
+def test_an_op_without_a_kernel_is_taken_along_if_what_it_is_said_in_has_some() -> None:
+    """Here a sum of many, in sums of two."""
+    net = Net(1, 3, 4, 4)
+    y = net.conv(net.x)
+    assert rewritten(net.done(net.conv(net.op("add_n", y, y, y))), device()) == [
+        "transpose", "conv*", "add", "add", "conv*", "transpose"
+    ]  # fmt: skip
+
+
+def is_float(call: OpCall) -> bool:
+    return call.input(0).dtype.name == "float32"
+
+
+def is_joined_along_channels(call: OpCall) -> bool:
+    return call.int_attr("axis") == 1
+
+
+def is_a_known_turn(call: OpCall) -> bool:
+    return call.ints_attr("perm") in (TO_LAST, TO_FIRST, UPRIGHT)
+
+
+def without(op: str, *better: KernelEntry) -> BackendRegistry:
+    return device(*PREFER_LAST, *better, others=tuple(name for name in OTHERS if name != op))
+
+
+def test_a_device_that_cannot_transpose_keeps_the_format() -> None:
+    """The job runs as it was written; but what has one channel lies alike in both formats."""
+    wide, narrow = Net(1, 3, 4, 4), Net(1, 1, 4, 4)
+    registry = without("transpose")
+    assert rewritten(wide.done(wide.conv(wide.x)), registry) == ["conv"]
+    assert rewritten(narrow.done(narrow.conv(narrow.x, channels=1)), registry) == [
+        "reshape", "conv*", "reshape",
+    ]  # fmt: skip
+
+
+def test_what_a_device_cannot_transpose_is_not_taken_along() -> None:
+    """Here bytes, which nobody could make plain again."""
+    net = Net(1, 3, 4, 4)
+    graph = net.done(net.op("cast", net.conv(net.x), dtype="int8"))
+    registry = without("transpose", *kernels("transpose", match=is_float))
+    assert rewritten(graph, registry) == ["transpose", "conv*", "transpose", "cast"]
+
+
+def test_what_a_device_transposes_only_in_steps_goes_in_steps() -> None:
+    """Through the plain order, which every format that was chosen is one step from."""
+    net = Net(1, 3, 4, 4)
+    turned = net.op("transpose", net.x, perm=UPRIGHT)
+    graph = net.done(net.conv(turned))
+    registry = without("transpose", *kernels("transpose", match=is_a_known_turn))
+    assert rewritten(graph, registry) == ["transpose", "transpose", "conv*", "transpose"]
+
+
+@pytest.mark.parametrize("worse", [True, False])
+def test_what_runs_worse_in_the_order_is_not_taken_along(worse: bool) -> None:
+    """An op whose kernel is for one axis alone, or is better for it."""
+    net = Net(1, 3, 4, 4)
+    y = net.conv(net.x)
+    graph = net.done(net.conv(net.op("concat", y, y, axis=1)))
+    best = kernels("concat", match=is_joined_along_channels, priority=1)
+    registry = device(*PREFER_LAST, *best) if worse else without("concat", *best)
+    assert rewritten(graph, registry) == [
+        "transpose", "conv*", "transpose", "concat", "transpose", "conv*", "transpose"
+    ]  # fmt: skip
+
+
+def test_a_pool_gives_indices_in_the_order_of_the_job() -> None:
+    """Its second result is moved like the first, and counts as before."""
+    net = Net(1, 3, 4, 4)
+    largest, where = net.builder.op(
+        "max_pool", [net.conv(net.x)], outputs=2, attrs={"kernel": (2, 2)}
+    )
+    graph = net.done(largest, where)
+    assert rewritten(graph, device()) == [
+        "transpose", "conv*", "max_pool*", "transpose", "transpose"
+    ]  # fmt: skip
+
+
+def test_results_and_inputs_keep_their_order() -> None:
+    """An input that is a result, a result that is read on, and one that is asked for twice."""
+    net = Net(1, 3, 4, 4)
+    y = net.conv(net.x)
+    graph = net.done(net.x, y, net.conv(y), y)
+    assert rewritten(graph, device()) == [
+        "transpose", "conv*", "conv*", "transpose", "transpose"
+    ]  # fmt: skip
+
+
+def test_a_variable_is_read_and_updated_in_its_own_order() -> None:
+    """Its weight is turned in each call, since nobody knows it before."""
+    builder = JobGraphBuilder("steps", NEAR)
+    x = builder.input("x", TensorSpec((1, 3, 4, 4), "float32"))
+    spec = TensorSpec((3, 3, 1, 1), "float32")
+    ones = initializer("constant", value=1.0)
+    weight = builder.variable(Variable("w", spec, NEAR, NdSbp.broadcast(1), ones))
+    (y,) = builder.op("conv", [x, weight])
+    builder.update(weight, *builder.op("add", [weight, weight]))
+    builder.output("y", y)
+    graph, feed = builder.finish(), numbers(1, 3, 4, 4)
+    total = np.broadcast_to(feed.sum(axis=1, keepdims=True), feed.shape)
+    assert said(rewrite_job(graph, device()).graph) == [
+        "transpose", "reshape", "conv*", "add", "transpose"
+    ]  # fmt: skip
+    with CompiledJob(graph, device()) as job:
+        for factor in (1, 2, 4):
+            np.testing.assert_array_equal(job.run({"x": feed})["y"], factor * total)
+
+
+def test_a_device_beside_it_gets_its_own_format() -> None:
+    """Tensors cross in the order of the job, and ops of the other device stay as they are."""
+    net = Net(1, 3, 4, 4)
+    y = net.op("relu", net.conv(net.x))
+    with net.builder.placed(FAR):
+        z = net.op("relu", net.conv(y))
+    assert rewritten(net.done(net.op("relu", net.conv(z))), device()) == [
+        "transpose", "conv*", "transpose", "relu", "conv", "relu", "transpose", "conv*",
+        "transpose", "relu",
+    ]  # fmt: skip
+
+
+def test_ops_shared_out_over_devices_are_each_in_the_format() -> None:
+    """Each device moves its own part."""
+    builder = JobGraphBuilder("net", Placement.parse("near", "0:0-1"))
+    x = builder.input("x", TensorSpec((4, 3, 4, 4), "float32"))
+    weight = builder.constant(numbers(4, 3, 3, 3))
+    (y,) = builder.op("conv", [x, weight])
+    builder.output("y", *builder.op("relu", [y]))
+    words = rewritten(builder.finish(), device())
+    assert [words.count(word) for word in ("conv*", "conv", "transpose")] == [2, 0, 4]
+
+
+class AddReluAnywhere(AddRelu):
+    """The same op, which says that it does not mind."""
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered:
+        return Reordered(call.attrs, (order, order), (order,))
+
+
+@pytest.mark.parametrize(
+    ("op", "made"),
+    [
+        (AddRelu, ["conv*", "transpose", "add_relu", "transpose", "conv*"]),
+        (AddReluAnywhere, ["conv*", "add_relu", "conv*"]),
+    ],
+)
+def test_an_op_of_a_plugin_is_taken_along_if_it_says_that_it_may(
+    op: type[AddRelu], made: list[str]
+) -> None:
+    """Core knows of it what it says itself; one that says nothing reads its axes in order."""
+    others = tuple(
+        KernelEntry("hello", kernel.op, NumpyKernel, kernel.match, kernel.priority, formats)
+        for kernel in (*PREFER_LAST, *kernels("transpose", "reshape"))
+        for formats in [kernel.data_formats]
+    )
+    plugin = hello(ops=[OpEntry("hello", op, add_relu)], kernels=others)
+    registry = BackendRegistry.from_modules({"hello": plugin})
+    builder = JobGraphBuilder("net", Placement.of_device("hello"), ops=registry)
+    x = builder.input("x", TensorSpec((1, 3, 4, 4), "float32"))
+    weight = builder.constant(numbers(3, 3, 1, 1))
+    (y,) = builder.op("conv", [x, weight])
+    (y,) = builder.op("hello.add_relu", [y, y])
+    builder.output("y", *builder.op("conv", [y, weight]))
+    words = [word.removeprefix("hello.") for word in rewritten(builder.finish(), registry)]
+    assert words == ["transpose", *made, "transpose"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from headrace.data_format import Order
+from headrace.data_format import Order, moves_nothing
 from headrace.dtypes import NUMBERS
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops.elementwise import partial, split_along, split_everywhere
@@ -98,6 +98,13 @@ class Reshape(Op):
     def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
         return {"shape": outputs[0].shape}
 
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        if not moves_nothing(call.input(0).shape, order):
+            return None
+        y = call.outputs[0]
+        return Reordered({"shape": y.shape}, (order,), (tuple(range(y.rank)),))
+
 
 class Transpose(Op):
     """Axis ``i`` of ``y`` is axis ``perm[i]`` of ``x``; an empty ``perm`` reverses the axes."""
@@ -113,9 +120,7 @@ class Transpose(Op):
 
     @classmethod
     def view(cls, call: OpCall) -> int | None:
-        shape = call.input(0).shape
-        long = [axis for axis in permutation(call) if shape[axis] != 1]
-        return 0 if long == sorted(long) else None
+        return 0 if moves_nothing(call.input(0).shape, permutation(call)) else None
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:

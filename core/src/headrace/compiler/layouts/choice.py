@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.compiler.layouts.orders import between, laid, lifted, moves_nothing, plain
+from headrace.compiler.layouts.orders import between, laid, lifted, plain
 from headrace.compiler.layouts.ways import Way, call_of, in_order
-from headrace.data_format import CHANNELS_FIRST, Order, format_of, order_between, other_format
+from headrace.data_format import (
+    CHANNELS_FIRST,
+    Order,
+    format_of,
+    moves_nothing,
+    order_between,
+    other_format,
+)
 from headrace.graph import OpSource
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call

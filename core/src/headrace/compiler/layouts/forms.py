@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.compiler.layouts.choice import can_transpose
-from headrace.compiler.layouts.orders import after, between, lifted, moves_nothing, plain
-from headrace.data_format import Order
+from headrace.compiler.layouts.orders import after, between, lifted, plain
+from headrace.data_format import Order, moves_nothing
 from headrace.graph import JobGraphBuilder, JobOp
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
@@ -57,6 +57,10 @@ class Forms:
     def orders(self, name: str) -> Iterator[Order]:
         """The orders that a tensor is there in."""
         return iter(self._forms[name])
+
+    def has(self, name: str, order: Order) -> bool:
+        """True when a tensor is there in ``order``."""
+        return order in self._forms[name]
 
     def cost(self, name: str, order: Order) -> int:
         """How many bytes a transpose to ``order`` has to move; 0 when it is there."""

@@ -50,9 +50,3 @@ def laid(shape: Shape, order: Order) -> Shape:
     """The shape in memory of a tensor of ``shape`` in ``order``."""
     whole = lifted(shape, order)
     return tuple(whole[axis] for axis in order)
-
-
-def moves_nothing(shape: Shape, perm: Order) -> bool:
-    """True when a transpose leaves every element where it is: long axes stay in their order."""
-    long = [axis for axis in perm if shape[axis] != 1]
-    return long == sorted(long)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import laid, plain
-from headrace.data_format import Order, format_of
+from headrace.data_format import Order
 from headrace.graph import OpSource
 from headrace.op_call import AttrValue, OpCall
-from headrace.ops import Op, make_call
+from headrace.ops import make_call
 from headrace.tensor_spec import TensorSpec
 
 
@@ -78,9 +78,8 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
 
 
 def minds(call: OpCall, ops: OpSource) -> bool:
-    """True when the order of the axes is what an op is about, or part of how it was written."""
-    own = ops.op(call.op).op.reordered
-    return format_of(call) is not None or own.__func__ is Op.reordered.__func__  # type: ignore[attr-defined]
+    """True when the order of the axes is what an op is about: it cannot take them in reverse."""
+    return in_order(call, plain(rank_of(call))[::-1], ops) is None
 
 
 def rank_of(call: OpCall) -> int:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from headrace.compiler.layouts.choice import can_move, choose_format
 from headrace.compiler.layouts.forms import Forms
-from headrace.compiler.layouts.orders import between, laid, moves_nothing, plain
+from headrace.compiler.layouts.orders import between, laid, plain
 from headrace.compiler.layouts.wanted import orders_wanted
 from headrace.compiler.layouts.ways import Way, as_it_is, call_of, in_order, rank_of
-from headrace.compiler.passes.cancel_moves import cancel_moves
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
-from headrace.data_format import Order, format_of, order_between
+from headrace.data_format import Order, format_of, moves_nothing, order_between
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.registry.registry import BackendRegistry
 
@@ -41,7 +40,7 @@ def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
     turned = _turned(graph, registry)
     if not turned:
         return graph
-    return remove_dead_ops(cancel_moves(_Rewriting(graph, registry, turned).run()))
+    return remove_dead_ops(_Rewriting(graph, registry, turned).run())
 
 
 def _turned(graph: JobGraph, registry: BackendRegistry) -> dict[str, Way]:
@@ -116,7 +115,7 @@ class _Rewriting:
             self._forms.add(name, order, form, maker)
 
     def _cheapest(self, op: JobOp) -> Way:
-        """The way that moves the fewest bytes; of two, the one that makes what is wanted."""
+        """The way that moves the fewest bytes; others break ties."""
         own = as_it_is(op.call)
         ways = [own]
         for order in self._orders(op):
@@ -126,10 +125,8 @@ class _Rewriting:
         if len(ways) == 1:
             return own
 
-        def badness(way: Way) -> tuple[int, bool]:
-            return self._cost(op, way), way.outputs[0] != self._wanted.get(op.outputs[0])
-
-        return next(w for w in sorted(ways, key=badness) if w is own or self._may_run(op, w))
+        ways.sort(key=lambda way: self._badness(op, way))
+        return next(way for way in ways if way is own or self._may_run(op, way))
 
     def _orders(self, op: JobOp) -> Iterator[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
@@ -142,18 +139,21 @@ class _Rewriting:
         others = (order for order in met if len(order) == rank and order != plain(rank))
         return itertools.islice(others, MOST_ORDERS)
 
-    def _cost(self, op: JobOp, way: Way) -> int:
-        """Bytes to be moved before and after the op, knowing no more than who is next."""
-        cost = sum(
-            self._forms.cost(name, order)
-            for name, order in zip(op.inputs, way.inputs, strict=True)
-            if name is not None
-        )
+    def _badness(self, op: JobOp, way: Way) -> tuple[int, bool, int]:
+        """Bytes to be moved around the op, knowing no more than who is next, and what breaks a tie.
+
+        That is whether it makes something else than is wanted, then what is not there as it reads.
+        """
+        given = [
+            (n, order) for n, order in zip(op.inputs, way.inputs, strict=True) if n is not None
+        ]
+        cost = sum(self._forms.cost(name, order) for name, order in given)
         for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
             perm = between(order, self._wanted.get(name, order))
             if not moves_nothing(laid(spec.shape, order), perm):
                 cost += spec.nbytes
-        return cost
+        absent = sum(not self._forms.has(name, order) for name, order in given)
+        return cost, way.outputs[0] != self._wanted.get(op.outputs[0]), absent
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
