@@ -17,8 +17,7 @@ from headrace.graph import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.plan import Plan
 from headrace.registry import BackendRegistry
-from headrace.runtime.actor import Actor
-from headrace.runtime.commands import Act
+from headrace.runtime.event_log import replay
 from headrace.runtime.network import Network
 from headrace.runtime.simulator import Simulation, simulate
 from headrace.tensor_spec import TensorSpec
@@ -95,12 +94,22 @@ def test_a_seed_is_a_run(plan: Plan, seed: int) -> None:
     """The same seed gives the same events; delivering these to new actors gives the same acts."""
     run = simulate(plan, 3, hop=0.1, jitter=1, seed=seed)
     assert simulate(plan, 3, hop=0.1, jitter=1, seed=seed) == run
-    actors = {w.actor_id: Actor.initial(w) for w in Network.of(plan).wirings}
-    acts = set()
-    for delivery in run.log:
-        actors[delivery.actor], commands = actors[delivery.actor].on(delivery.event)
-        acts |= {(delivery.actor, c.number) for c in commands if isinstance(c, Act)}
-    assert acts == {(s.actor, s.number) for s in run.spans}
+    again = replay(plan, [(delivery.actor, delivery.event) for delivery in run.log])
+    assert sorted(again.acts) == sorted((s.actor, s.number) for s in run.spans)
+    assert not again.under_way
+
+
+@given(plans(), st.integers(0, 999), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_no_more_calls_are_under_way_than_asked_for(plan: Plan, seed: int, width: int) -> None:
+    """Call n begins when call n - width is over, whatever is slow."""
+    run = simulate(plan, 9, width=width, hop=0.1, jitter=2, seed=seed)
+    wirings = Network.of(plan).wirings
+    begins = [[s.begin for s in run.spans if s.actor == w.actor_id] for w in wirings if w.is_source]
+    ends = [[s.end for s in run.spans if s.actor == w.actor_id] for w in wirings if w.is_sink]
+    for number in range(width, 9):
+        over = max(of_one[number - width] for of_one in ends)
+        assert all(over <= of_one[number] for of_one in begins)
 
 
 def test_what_a_copy_brings_lies_apart_from_what_another_stream_reads() -> None:

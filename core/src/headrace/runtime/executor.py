@@ -20,6 +20,7 @@ from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
 from headrace.runtime.bus import Call, CallTable, Room, new_lock
 from headrace.runtime.engine import Engine
+from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.network import Network
@@ -49,6 +50,7 @@ class Executor:
         *,
         lasting: bool = False,
         recorder: Recorder | None = None,
+        log: EventLog | None = None,
     ) -> None:
         """Acquire all resources and bind all launches.
 
@@ -59,12 +61,15 @@ class Executor:
             memory_limit: bytes the plan may hold; default ``default_memory_limit()``.
             lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
             recorder: told when each task is worked on; without one, nobody looks at a clock.
+            log: what actors are told is written down in it, from which ``replay`` finds the run
+                again; then calls never run inline, where actors need not be asked.
 
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
         """
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self._plan = plan
+        self._log = log
         self._network = Network.of(plan)
         self._outputs = {
             job: tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT, job)) for job in plan.calls().values()
@@ -82,8 +87,10 @@ class Executor:
                 for actor, job in zip(plan.actors, self._network.jobs, strict=True)
             ]
             contexts = self._resources.contexts.values()
-            self._inline = all(context.host_synchronous for context in contexts) and all(
-                width == 1 for width in self._network.widths.values()
+            self._inline = (
+                log is None
+                and all(context.host_synchronous for context in contexts)
+                and all(width == 1 for width in self._network.widths.values())
             )
             self._orders = acting_orders(self._network) if self._inline else {}
         except BaseException:
@@ -187,6 +194,8 @@ class Executor:
         self._stop()
         self._resources.settle()
         self._calls = CallTable(self._network.sources)
+        if self._log is not None:
+            self._log.restart()
         calls, failed = self._calls, self._fail
         if self._inline:
             self._engine = InlineEngine(self._orders, self._launches, calls.done, failed)
@@ -194,7 +203,13 @@ class Executor:
         contexts = self._resources.contexts
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
         self._engine = ThreadedEngine(
-            self._network, contexts, names, self._launch, partial(self._sink_done, calls), failed
+            self._network,
+            contexts,
+            names,
+            self._launch,
+            partial(self._sink_done, calls),
+            failed,
+            self._log,
         )
 
     def _stop(self) -> None:

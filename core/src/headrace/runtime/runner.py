@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.actor import Actor, Wiring
 from headrace.runtime.commands import Act, Publish, Return
+from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import Event, RegisterReady, RegisterReturned
 
 Post = Callable[[ActorId, Event], None]
@@ -26,7 +27,9 @@ class Runner:
         producers: Mapping[RegisterId, ActorId],
         launch: Launch,
         post: Post,
+        log: EventLog | None = None,
     ) -> None:
+        self._log = log
         self._actors = {wiring.actor_id: Actor.initial(wiring) for wiring in wirings}
         self._producers = producers
         self._launch = launch
@@ -38,11 +41,16 @@ class Runner:
         Raises:
             Exception: what a launch raised; the actors are then out of step and must be dropped.
         """
+        log = self._log
+        if log is not None:
+            log.messages.append((actor_id, event))
         actor, commands = self._actors[actor_id].on(event)
         self._actors[actor_id] = actor
         for command in commands:
             match command:
                 case Act(number=number):
+                    if log is not None:
+                        log.acts.append((actor_id, number))
                     self._launch(actor_id, number)
                 case Publish(register=register):
                     ready = RegisterReady(register)

@@ -8,6 +8,7 @@ from headrace.device import DeviceContext
 from headrace.ids import ActorId, StreamId
 from headrace.runtime.bus import new_lock
 from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import CallArrived, Event
 from headrace.runtime.network import Network
 from headrace.runtime.sections import Sections
@@ -25,6 +26,7 @@ class ThreadedEngine:
         launch: LaunchActor,
         sink_done: SinkDone,
         failed: Failed,
+        log: EventLog | None = None,
     ) -> None:
         self._network = network
         self._call_over = sink_done
@@ -40,6 +42,7 @@ class ThreadedEngine:
                 self._post,
                 self._sink_done,
                 failed,
+                log,
             )
             for stream_id, context in contexts.items()
         }

@@ -11,6 +11,7 @@ from headrace.device import DeviceContext
 from headrace.ids import ActorId
 from headrace.runtime.actor import Wiring
 from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import ActDone, Event
 from headrace.runtime.network import Network
 from headrace.runtime.runner import Post, Runner
@@ -33,13 +34,14 @@ class Worker:
         post: Post,
         sink_done: SinkDone,
         failed: Failed,
+        log: EventLog | None = None,
     ) -> None:
         self._context = context
         self._sinks = network.sinks
         self._launch_actor = launch
         self._sink_done = sink_done
         self._failed = failed
-        self._runner = Runner(wirings, network.producers, self._launch, post)
+        self._runner = Runner(wirings, network.producers, self._launch, post, log)
         self._inbox: queue.SimpleQueue[tuple[ActorId, Event] | None] = queue.SimpleQueue()
         self._launched: deque[tuple[ActorId, int]] = deque()
         self._current: ActorId | None = None
