@@ -98,6 +98,8 @@ import numpy as np
 import headrace as flow
 with flow.onnx.load(sys.argv[1], sys.argv[2]) as model:
     results = model.run({"x": np.load(sys.argv[3])})
+idle = [f"headrace.{name}" for name in ("cli", "doctor", "page", "scaffold", "testing")]
+assert not [name for name in idle if name in sys.modules], "they make no plans, says the cache"
 print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values()))
 """
 

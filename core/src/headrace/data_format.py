@@ -52,5 +52,7 @@ def format_of(call: OpCall) -> str | None:
 
     What a plugin's own op calls ``data_format`` is its own business.
     """
-    found = call.attrs.get("data_format")
+    if "data_format" not in call.attrs:
+        return None
+    found = call.attrs["data_format"]
     return found if isinstance(found, str) and "." not in call.op else None

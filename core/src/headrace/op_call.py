@@ -28,6 +28,9 @@ class Attrs(Mapping[str, AttrValue]):
     def __getitem__(self, name: str) -> AttrValue:
         return self._values[name]
 
+    def __contains__(self, name: object) -> bool:  # Mapping's own raises and catches an error
+        return name in self._values
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from click.testing import Result
 from onnx import ModelProto
 from onnx_models import INT64, info, model, node
+from toy_backends import far
 
+from headrace.frontend.plan_file import read_plan_file, write_plan_file
 from headrace.registry.registry import BackendRegistry
 
 Headrace = Callable[..., Result]
@@ -70,6 +73,32 @@ def test_a_damaged_plan_is_one_line(headrace: Headrace, plan: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: {plan}: is damaged or cut short: it has ")
     assert line.endswith("compile the model again (headrace compile)")
+
+
+def test_a_plan_of_another_version_is_one_line(headrace: Headrace, plan: Path) -> None:
+    """What it was compiled with, what is here, and what to do."""
+    file = read_plan_file(plan)
+    older = replace(file.saved, versions=replace(file.saved.versions, core="0.0.1"))
+    write_plan_file(plan, older, list(file.weights.values()))
+    done = headrace("run", plan, "--random-inputs", 1)
+    assert done.exit_code == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {plan}: was compiled with headrace 0.0.1, and here is ")
+    assert line.endswith("compile it again, or install what it was compiled with")
+
+
+def test_a_plan_for_a_device_that_is_not_here_is_one_line(
+    headrace: Headrace, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file, the device, what there is instead, and what to do; as bad input."""
+    other = BackendRegistry.from_modules({"far": far()})
+    monkeypatch.setattr("headrace.registry.registry._DEFAULT", other)
+    done = headrace("run", plan, "--random-inputs", 1)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {plan}: was compiled for a device that cannot be had: ")
+    assert "'near'" in line
+    assert "far" in line
 
 
 def test_a_value_that_decides_shapes_becomes_part_of_the_plan(

@@ -156,14 +156,23 @@ def test_a_plugin_blocked_by_the_user_is_no_illness_though_it_crashed(tmp_path: 
     assert (code, row["state"], row["healthy"]) == (0, "blocked", True)
 
 
-def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    """It makes nobody sick, and crashes are found all the same."""
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        ("HEADRACE_STATE", "the state folder cannot be written: what ends a process is"),
+        ("HEADRACE_CACHE", "the cache folder cannot be written: models are compiled at every"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, variable: str, says: str) -> None:
+    """It makes nobody sick: crashes are found, and models run, all the same."""
     install(tmp_path, WORKS)
-    done = run(tmp_path, "broken", "--json", HEADRACE_STATE="/dev/null/state")
+    usual = {"HEADRACE_CACHE": str(tmp_path / "cache"), "HEADRACE_PLAN_CACHE": ""}
+    done = run(tmp_path, "broken", "--json", **usual | {variable: "/dev/null/folder"})
     (note,) = json.loads(done.stdout)["headrace"]["notes"]
     assert done.returncode == 0
-    assert "cannot be written" in note
-    assert json.loads(run(tmp_path, "broken", "--json").stdout)["headrace"]["notes"] == []
+    assert note.startswith(says)
+    found = json.loads(run(tmp_path, "broken", "--json", **usual).stdout)["headrace"]
+    assert (found["notes"], found["cache_folder"]) == ([], usual["HEADRACE_CACHE"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from headrace.errors import (
     SessionError,
 )
 from headrace.frontend.plan_file import read_plan_file, write_plan_file
+from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.plan.saved import PluginVersion
 from headrace.registry.registry import BackendRegistry
@@ -192,6 +194,37 @@ def test_a_device_that_is_not_there_is_named(saved: Path) -> None:
     with pytest.raises(DeviceUnavailableError, match="any-name: was compiled for a device") as info:
         flow.load_plan(saved, registry=nothing)
     assert info.value.reason is Reason.NOT_INSTALLED
+
+
+def test_a_device_that_is_one_too_many_is_named(saved: Path, registry: BackendRegistry) -> None:
+    """The one that the plan is for, and those that there are."""
+    tag = read_plan_file(saved).saved.versions.plugins[0].tag
+    one = vars({"near": near, "far": far}[tag]())
+    entry = replace(next(iter(one["headrace_devices"]())), count=lambda: 1)
+    alone = SimpleNamespace(**one | {"headrace_devices": hookimpl(lambda: [entry])})
+    with pytest.raises(
+        DeviceUnavailableError, match=f"any-name: .* no device {tag}:1; .* has 1"
+    ) as info:
+        flow.load_plan(saved, registry=BackendRegistry.from_modules({tag: alone}))
+    assert info.value.reason is Reason.NO_SUCH_INDEX
+
+
+class Greedy(NumpyKernel):
+    """A kernel that needs scratch memory here, and needed none where the plan was compiled."""
+
+    def workspace_bytes(self) -> int:
+        return 4096
+
+
+def test_scratch_memory_that_was_not_planned_is_named(
+    tmp_path: Path, registry: BackendRegistry
+) -> None:
+    """What the kernel needs here and what the plan has; nobody writes past the end of it."""
+    with session_on("near", registry) as session:
+        session.save_plan("clamp", tmp_path / "plan")
+    other = BackendRegistry.from_modules({"near": near(OPS, Greedy)})
+    with pytest.raises(PlanError, match=r"plan: add .* needs 4096 bytes .* and the plan has 0"):
+        flow.load_plan(tmp_path / "plan", registry=other)
 
 
 def test_a_kernel_that_is_gone_is_named(tmp_path: Path, registry: BackendRegistry) -> None:

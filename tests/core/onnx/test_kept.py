@@ -16,7 +16,6 @@ from onnx_models import INT64, info, model, node
 from toy_backends import far, host, near
 
 from headrace.errors import FallbackWarning, InputError, ModelError, ResourceLimitError
-from headrace.frontend.plan_cache import PlanStore
 from headrace.numpy_ops import FUNCTIONS, NumpyKernel
 from headrace.onnx import Model, load
 from headrace.registry.registry import BackendRegistry
@@ -392,11 +391,3 @@ def test_a_plan_of_another_model_under_the_key_is_not_taken(
     (other,) = set(kept.files()) - {one}
     other.write_bytes(stolen)
     np.testing.assert_array_equal(kept.run(None, x=X[:1]), (X[:1] + W) * 2)
-
-
-def test_a_store_without_a_folder_answers_nothing(tmp_path: Path) -> None:
-    """And makes none by asking."""
-    store = PlanStore(tmp_path / "absent")
-    assert store.plan("key") is None
-    assert store.note("key") is None
-    assert not (tmp_path / "absent").exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.cache import cache
 from headrace.cli.compile import compile_model
 from headrace.cli.demo import demo
 from headrace.cli.devices import devices
@@ -44,6 +45,7 @@ for _command in (
     run,
     compile_model,
     plan,
+    cache,
     trace,
     demo,
     new_backend,

@@ -6,9 +6,11 @@ import difflib
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,6 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from headrace.doctor.imports import import_faults
+from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.registry.quarantine import Quarantine, state_folder
 from headrace.registry.screen import CORE
 
@@ -80,7 +83,8 @@ def examine_core(
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
-        "state_folder": _state_folder(),
+        "state_folder": _text_of(state_folder),
+        "cache_folder": _text_of(cache_folder),
         "dependencies": versions,
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("HEADRACE_")},
         "faults": faults,
@@ -99,6 +103,18 @@ def _misspelt(environment: Iterable[str]) -> Iterator[str]:
 def _forgetful(quarantine: Quarantine) -> Iterator[str]:
     if not quarantine.is_kept():
         yield "the state folder cannot be written: what ends a process is not remembered"
+    if os.environ.get(PLAN_CACHE) != "0" and not _keeps_plans():
+        yield "the cache folder cannot be written: models are compiled at every start"
+
+
+def _keeps_plans() -> bool:
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except (OSError, RuntimeError):
+        return False
 
 
 def _fits(requirement: Requirement, there: str) -> bool:
@@ -108,10 +124,10 @@ def _fits(requirement: Requirement, there: str) -> bool:
         return False
 
 
-def _state_folder() -> str:
+def _text_of(folder: Callable[[], Path]) -> str:
     try:
-        return str(state_folder())
-    except RuntimeError:
+        return str(folder())
+    except RuntimeError:  # no home
         return ""
 
 

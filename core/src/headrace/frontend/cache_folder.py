@@ -6,6 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+PLAN_CACHE = "HEADRACE_PLAN_CACHE"
+"""The variable that says how many bytes of it plans may take; 0: no plans are kept."""
+
 
 def cache_folder() -> Path:
     """The folder that the platform means for caches; ``HEADRACE_CACHE`` overrides it.

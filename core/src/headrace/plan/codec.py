@@ -11,12 +11,12 @@ decoded once and shared.
 from __future__ import annotations
 
 import zlib
-from typing import cast
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from headrace.errors import HeadraceError, PlanError
-from headrace.ids import TASK_INDEX_BITS, ActorId, DeviceTypes, RegisterId, StreamId, TaskId
+from headrace.ids import TASK_INDEX_BITS, DeviceTypes, StreamId, TaskId
 from headrace.op_call import OpCall
 from headrace.plan.codec_values import (
     ValueReader,
@@ -48,6 +48,8 @@ _JOB_KINDS = {kind: getattr(pb, f"JOB_KIND_{kind.name}") for kind in JobKind}
 _TASK_KINDS = {kind: getattr(pb, f"TASK_KIND_{kind.name}") for kind in TaskKind}
 _JOB_KIND_OF = {number: kind for kind, number in _JOB_KINDS.items()}
 _TASK_KIND_OF = {number: kind for kind, number in _TASK_KINDS.items()}
+_Number = Any  # of an actor or a register: protobuf knows plain ones, and `cast` is a call for each
+_Numbers = Any  # several
 
 
 def seal(message: bytes) -> bytes:
@@ -147,15 +149,7 @@ def read_plan(message: pb.Plan) -> Plan:
                 )
                 for register in message.registers
             ),
-            tuple(
-                ActorDesc(
-                    StreamId.unpack(actor.stream_id),
-                    tuple(actor.tasks),
-                    _registers(tuple(actor.consumed)),
-                    _registers(tuple(actor.produced)),
-                )
-                for actor in message.actors
-            ),
+            tuple(map(_read_actor, message.actors)),
             tuple(ChunkDesc(read_memory(c.memory), c.nbytes) for c in message.chunks),
             tuple(_variable(variable, reader.values) for variable in message.variables),
             tuple(
@@ -171,8 +165,10 @@ def read_plan(message: pb.Plan) -> Plan:
         raise PlanError(f"plan {message.name!r} is corrupt: {error}") from error
 
 
-def _registers(numbers: tuple[int, ...]) -> tuple[RegisterId, ...]:
-    return cast("tuple[RegisterId, ...]", numbers)
+def _read_actor(message: pb.Actor) -> ActorDesc:
+    consumed: _Numbers = tuple(message.consumed)
+    produced: _Numbers = tuple(message.produced)
+    return ActorDesc(StreamId.unpack(message.stream_id), tuple(message.tasks), consumed, produced)
 
 
 def _task_message(task: TaskDesc, values: ValueWriter) -> pb.Task:
@@ -221,24 +217,29 @@ class _TaskReader:
             if text not in self._sbps:
                 self._sbps[text] = NdSbp.parse(text)
             sbp = self._sbps[text]
-        inputs: tuple[int | None, ...] = tuple(message.inputs)
+        inputs: _Numbers = tuple(message.inputs)
         if -1 in inputs:
             inputs = tuple(None if register == -1 else register for register in inputs)
+        outputs: _Numbers = tuple(message.outputs)
+        waits: _Numbers = tuple(message.control_inputs)
+        signals: _Numbers = tuple(message.control_outputs)
+        actor: _Number = message.actor
+        workspace: _Number = message.workspace if message.HasField("workspace") else None
         return TaskDesc(
             self._task_id(message.task_id),
             message.name,
             _TASK_KIND_OF[message.kind],
             message.job,
-            cast("ActorId", message.actor),
-            cast("tuple[RegisterId | None, ...]", inputs),
-            _registers(tuple(message.outputs)),
-            cast("RegisterId", message.workspace) if message.HasField("workspace") else None,
+            actor,
+            inputs,
+            outputs,
+            workspace,
             call,
             sbp,
             message.foreign_name,
             tuple([(pair.input, pair.output) for pair in message.in_place]),
-            _registers(tuple(message.control_inputs)),
-            _registers(tuple(message.control_outputs)),
+            waits,
+            signals,
         )
 
     def _call(self, op: pb.Op) -> OpCall:
@@ -283,9 +284,10 @@ def _variable_message(desc: VariableDesc, values: ValueWriter) -> pb.Variable:
 
 
 def _variable(message: pb.Variable, values: ValueReader) -> VariableDesc:
+    parts: _Numbers = tuple(message.parts)
     return VariableDesc(
         read_variable(message, values),
-        _registers(tuple(message.parts)),
+        parts,
         message.init_job,
         message.load_job,
         message.save_job,

@@ -117,19 +117,20 @@ class Guards:
 
     def kernel(self, entry: KernelEntry) -> KernelEntry:
         """``create`` returns a kernel, and ``match`` prints as a name."""
-        if entry.match is not any_call:
-            entry = replace(entry, match=NamedMatch(entry.match))
-        make = entry.create
+        match = entry.match if entry.match is any_call else NamedMatch(entry.match)
+        make, is_class = entry.create, isinstance(entry.create, type)
         what = f"create of its kernel for {entry.op}"
 
         def create(call: OpCall) -> Kernel:
-            with self._named(what):
+            try:  # as `_named`, which takes longer than most kernels: there are thousands of calls
                 made = make(call)
-            if not isinstance(make, type):  # a class was looked at when the plugin loaded
+            except Exception as error:
+                raise self._raised(what, error) from error
+            if not is_class:  # a class was looked at when the plugin loaded
                 self._check(what, made, rules.fault_of_kernel(type(made)))
             return made
 
-        return replace(entry, create=create)
+        return replace(entry, match=match, create=create)
 
     def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
         """``create`` returns a collective."""
@@ -150,11 +151,14 @@ class Guards:
         """What the plugin raises in here says whose it is; errors of headrace are passed on."""
         try:
             yield
-        except HeadraceError:
-            raise
         except Exception as error:
-            text = f"{self._origin}: {what} raised {type(error).__name__}: {error}"
-            raise PluginError(text) from error
+            raise self._raised(what, error) from error
+
+    def _raised(self, what: str, error: Exception) -> PluginError:
+        """What to say of an error of the plugin; one of headrace is raised as it is."""
+        if isinstance(error, HeadraceError):
+            raise error
+        return PluginError(f"{self._origin}: {what} raised {type(error).__name__}: {error}")
 
     def _check(self, what: str, made: object, fault: str) -> None:
         if made is None:

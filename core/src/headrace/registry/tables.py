@@ -61,8 +61,8 @@ class _Table(Generic[_Entry]):
                 neither yes nor no.
         """
         matching = [entry for entry in self._candidates(call) if _matches(entry, call)]
-        if not matching:
-            return None
+        if len(matching) < 2:
+            return matching[0] if matching else None
         best = [entry for entry in matching if entry.priority == matching[0].priority]
         if len(best) > 1:
             names = " and ".join(
@@ -84,6 +84,8 @@ def _matches(entry: KernelEntry | CollectiveEntry, call: OpCall) -> bool:
             f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
             f"{call.op!r} raised {error!r}"
         ) from error
+    if answer is True or answer is False:
+        return answer
     if not isinstance(answer, bool | np.bool_):
         raise PluginError(
             f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
@@ -108,9 +110,10 @@ class KernelTable(_Table[KernelEntry]):
 
     def _candidates(self, call: OpCall) -> Iterable[KernelEntry]:
         data_format = format_of(call)
-        for entry in self.entries(call.op):
-            if data_format is None or data_format in entry.data_formats:
-                yield entry
+        entries = self.entries(call.op)
+        if data_format is None:
+            return entries
+        return [entry for entry in entries if data_format in entry.data_formats]
 
 
 def workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:

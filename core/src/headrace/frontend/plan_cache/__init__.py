@@ -6,6 +6,12 @@ and how it is found again, is for whoever reads that kind of model (``headrace.o
 """
 
 from headrace.frontend.plan_cache.identity import identity_of
-from headrace.frontend.plan_cache.store import PlanStore, plan_store
+from headrace.frontend.plan_cache.store import (
+    PlanStore,
+    StoredFile,
+    limit_bytes,
+    plan_folder,
+    plan_store,
+)
 
-__all__ = ["PlanStore", "identity_of", "plan_store"]
+__all__ = ["PlanStore", "StoredFile", "identity_of", "limit_bytes", "plan_folder", "plan_store"]

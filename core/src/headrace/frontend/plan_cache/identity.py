@@ -35,6 +35,8 @@ from headrace.registry.registry import BackendRegistry, installed_version
 _FEATURES = ("flags", "Features", "isa")  # as /proc/cpuinfo calls them on x86, Arm, RISC-V
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KNOWN = frozenset({"headrace", "numpy"})
+# Parts of headrace that take no part in compiling; a third of its files.
+_IDLE = frozenset(f"headrace/{name}" for name in ("cli", "doctor", "page", "scaffold", "testing"))
 _USABLE = (State.FOUND, State.READY, State.NO_HARDWARE)
 
 # Variables of headrace that change no plan, or are part of keys by themselves.
@@ -127,22 +129,20 @@ def _entry(entry: KernelEntry | CollectiveEntry) -> str:
 @functools.cache
 def _code(packages: tuple[str, ...]) -> str | None:
     """A digest of the names, sizes and times of the packages' files, and of onnx's."""
-    digest = hashlib.sha256()
+    found: list[tuple[str, object]] = []
     try:
         for package in packages:
-            newest = 0
-            for name, size, changed in sorted(_files(package)):
-                digest.update(f"{package}/{name} {size} {changed}\n".encode())
-                newest = max(newest, *changed)
-            # What is imported may then be older than what is there.
-            if newest >= headrace.IMPORTED_NS:
+            files = sorted(_files(package))
+            # What is imported may be older than what is there.
+            if max(max(changed) for _, _, changed in files) >= headrace.IMPORTED_NS:
                 return None
+            found.append((package, files))
         spec = importlib.util.find_spec("onnx")
         if spec is not None and spec.origin is not None:
-            digest.update(f"onnx {_stamp(os.stat(spec.origin))}".encode())
+            found.append(("onnx", _stamp(os.stat(spec.origin))))
     except (ImportError, OSError, ValueError, _NoFilesError):
         return None
-    return digest.hexdigest()
+    return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
 class _NoFilesError(Exception):
@@ -167,8 +167,9 @@ def _files(package: str) -> Iterator[tuple[str, int, tuple[int, int]]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_dir():
-                    if entry.name != "__pycache__":
-                        pending.append((entry.path, f"{inside}{entry.name}/"))
+                    name = f"{inside}{entry.name}"
+                    if entry.name != "__pycache__" and f"{package}/{name}" not in _IDLE:
+                        pending.append((entry.path, f"{name}/"))
                 elif not entry.name.endswith(".pyc"):
                     yield (inside + entry.name, *_stamp(entry.stat()))
 

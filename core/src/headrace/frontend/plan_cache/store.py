@@ -13,20 +13,25 @@ import hashlib
 import json
 import logging
 import os
+import re
 import secrets
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import InputError, PlanError
-from headrace.frontend.cache_folder import cache_folder
+from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
 from headrace.plan.saved import SavedPlan
 from headrace.tensor_spec import Array
 
-VARIABLE = "HEADRACE_PLAN_CACHE"
 DEFAULT_BYTES = 1 << 30
 MODE = 0o600
 """Of the files: what a model computes is for those who may read the model."""
+
+_NAME = re.compile(r"[0-9a-f]{64}\.(plan|note)|\.[0-9a-f]{64}\..*")
+_ABANDONED_SECONDS = 3600
 
 _log = logging.getLogger("headrace.plan_cache")
 
@@ -37,16 +42,49 @@ def plan_store() -> PlanStore | None:
     Raises:
         InputError: the variable is not a number of bytes.
     """
-    given = os.environ.get(VARIABLE, "")
+    limit = limit_bytes()
+    folder = plan_folder() if limit else None
+    return None if folder is None else PlanStore(folder, limit)
+
+
+def limit_bytes() -> int:
+    """What ``HEADRACE_PLAN_CACHE`` says that plans may take; 0 for none at all.
+
+    Raises:
+        InputError: the variable is not a number of bytes.
+    """
+    given = os.environ.get(PLAN_CACHE, "")
     if given and not given.isdecimal():
-        raise InputError(f"{VARIABLE} is {given!r}; write 0 for no cache, or its size in bytes")
-    limit = int(given) if given else DEFAULT_BYTES
-    if not limit:
-        return None
+        raise InputError(f"{PLAN_CACHE} is {given!r}; write 0 for no cache, or its size in bytes")
+    return int(given) if given else DEFAULT_BYTES
+
+
+def plan_folder() -> Path | None:
+    """Where the plans of this user are kept; None when there is no such place."""
     try:
-        return PlanStore(cache_folder().absolute() / "plans", limit)
+        return cache_folder().absolute() / "plans"
     except (OSError, RuntimeError):  # no home; a current folder that is gone
         return None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StoredFile:
+    """A file of the store, whether or not it can be used.
+
+    Attributes:
+        used_ns: when it was made, or taken last.
+        nbytes: its length.
+        path: where it is.
+    """
+
+    used_ns: int
+    nbytes: int
+    path: Path
+
+    @property
+    def is_plan(self) -> bool:
+        """True for a plan; False for a note, or what a process left that was killed."""
+        return self.path.suffix == ".plan"
 
 
 class PlanStore:
@@ -128,22 +166,46 @@ class PlanStore:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
-    def _trim(self) -> None:
-        """Remove what was used longest ago until the rest is small enough."""
+    def files(self) -> list[StoredFile]:
+        """Everything that is there, used longest ago first. What others put there is left out."""
         found = []
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):  # another process removed it
-                    status = entry.stat(follow_symlinks=False)
-                    found.append((status.st_mtime_ns, status.st_size, entry.path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= self.limit:
-                return
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-                _log.debug("removed %s: the cache is over %d bytes", path, self.limit)
-            total -= size
+                if _NAME.fullmatch(entry.name):
+                    with contextlib.suppress(OSError):  # another process removed it
+                        status = entry.stat(follow_symlinks=False)
+                        path = Path(entry.path)
+                        found.append(StoredFile(status.st_mtime_ns, status.st_size, path))
+        return sorted(found)
+
+    def clear(self) -> list[StoredFile]:
+        """Remove everything; returns what could not be removed.
+
+        Processes that use a plan keep what they have of it.
+        """
+        left = []
+        for file in self.files():
+            try:
+                file.path.unlink(missing_ok=True)
+            except OSError:
+                left.append(file)
+        return left
+
+    def _trim(self) -> None:
+        """Remove what was used longest ago until the rest is small enough.
+
+        And what was never finished: a process that is killed while it writes leaves a part behind.
+        """
+        files = self.files()
+        total = sum(file.nbytes for file in files)
+        abandoned_ns = time.time_ns() - _ABANDONED_SECONDS * 10**9
+        for file in files:
+            unfinished = file.path.name.startswith(".")
+            if total > self.limit or (unfinished and file.used_ns < abandoned_ns):
+                with contextlib.suppress(OSError):
+                    file.path.unlink()
+                    _log.debug("removed %s: over %d bytes, or unfinished", file.path, self.limit)
+                total -= file.nbytes
 
 
 def _is_ours(path: Path) -> bool:
