@@ -126,6 +126,16 @@ def test_merging_memory_cases_unions_their_constraints() -> None:
     assert MemoryCase.host().merge(MemoryCase.host()) == MemoryCase.host()
 
 
+def test_a_memory_may_have_more_than_a_register_asks_for() -> None:
+    """Pinned memory will do where pageable is asked for, and not the other way round."""
+    pinned = MemoryCase.pinned("far", 1)
+    assert pinned == MemoryCase("cpu", 1, "host", pinned_for="far")
+    assert pinned.satisfies(MemoryCase.host())
+    assert not MemoryCase.host().satisfies(pinned)
+    assert not pinned.satisfies(MemoryCase.pinned("far", 0))
+    assert not pinned.satisfies(MemoryCase("far", 1))
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [

@@ -1,11 +1,15 @@
-"""Random jobs over streams and devices, whose work is done early or late: as numpy says, always."""
+"""Random jobs over streams and devices, whose work is done early or late: as numpy says, always.
+
+The fake devices refuse to copy from or to memory of the host that is not pinned.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_jobs import Case, Spreading, cases, check, feeds_of
@@ -18,7 +22,16 @@ from headrace.frontend.compiled_job import CompiledJob
 from headrace.hookspecs import hookimpl
 from headrace.registry import BackendRegistry
 from headrace_fakedevice.context import FakeContext
+from headrace_fakedevice.pinned import PAGEABLE_VARIABLE
 from headrace_fakedevice.stream import Work
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _refuse_pageable() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PAGEABLE_VARIABLE, "refuse")
+        yield
+
 
 DEVICES = ("cpu:0", "fakedevice:0", "fakedevice:1", "fakedevice:2")
 CALLS = 5

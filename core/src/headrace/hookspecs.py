@@ -65,7 +65,8 @@ def headrace_allocators() -> Iterable[AllocatorEntry]:
 
     Returns:
         One entry for the memory that kernels work in. With ``MemoryKind.HOST`` nothing is copied
-        between the host and the device.
+        between the host and the device. With ``MemoryKind.DEVICE`` it may have ``create_pinned``
+        as well: host memory that copies are fast from and to.
 
     Example:
         >>> from headrace.device import AllocatorEntry, HostAllocator, MemoryKind

@@ -43,6 +43,11 @@ class MemoryCase:
         """Pageable host memory."""
         return MemoryCase(HOST_TAG, 0, MemoryKind.HOST.value)
 
+    @staticmethod
+    def pinned(tag: str, device_index: int) -> MemoryCase:
+        """Host memory that is page-locked for a device."""
+        return MemoryCase(HOST_TAG, device_index, MemoryKind.HOST.value, pinned_for=tag)
+
     @property
     def is_host(self) -> bool:
         """True when the host can read and write this memory."""
@@ -54,14 +59,21 @@ class MemoryCase:
         Raises:
             PlanError: no memory does: two devices, two kinds, or pinned for two devices.
         """
-        if (self.tag, self.kind) != (other.tag, other.kind):
+        if not self.fits(other):
             raise PlanError(f"one register cannot live both in {self} and in {other}")
-        mine, theirs = self._pinning(), other._pinning()
-        if mine and theirs and mine != theirs:
-            raise PlanError(f"one register cannot live both in {self} and in {other}")
-        pinned_for, index = mine or theirs or ("", self.device_index)
+        pinned_for, index = self._pinning() or other._pinning() or ("", self.device_index)
         network = self.used_by_network or other.used_by_network
         return replace(self, pinned_for=pinned_for, device_index=index, used_by_network=network)
+
+    def fits(self, other: MemoryCase) -> bool:
+        """True when one memory satisfies both wishes."""
+        mine, theirs = self._pinning(), other._pinning()
+        pinned_alike = mine is None or theirs is None or mine == theirs
+        return (self.tag, self.kind) == (other.tag, other.kind) and pinned_alike
+
+    def satisfies(self, wish: MemoryCase) -> bool:
+        """True when a register that asks for ``wish`` may live here: it may lack what this has."""
+        return self.fits(wish) and self.merge(wish) == self
 
     def _pinning(self) -> tuple[str, int] | None:
         """(device tag, index) that ties the case to one device; None when any will do."""

@@ -8,8 +8,8 @@ import pytest
 from headrace.device import HostAllocator
 from headrace.errors import DeviceError, OutOfMemoryError
 from headrace_fakedevice import MemoryFault
-from headrace_fakedevice.allocator import BYTES_VARIABLE, FakeAllocator
-from headrace_fakedevice.device import FakeDevice
+from headrace_fakedevice.allocator import FakeAllocator
+from headrace_fakedevice.device import BYTES_VARIABLE, FakeDevice
 from headrace_fakedevice.memory import ALIGNMENT_BYTES, MAGIC, open_buffer
 from headrace_fakedevice.statistics import statistics
 
@@ -156,16 +156,19 @@ def test_memory_of_another_device_is_out_of_reach(allocator: FakeAllocator) -> N
         open_buffer(buffer, 0)
 
 
-def test_more_than_there_is_says_how_much_is_used(
-    device: FakeDevice, allocator: FakeAllocator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Asked, used and total are in the message, and the device goes on."""
+def test_more_than_there_is_says_how_much_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked, used and total are in the message, what is left is told, and the device goes on."""
     monkeypatch.setenv(BYTES_VARIABLE, "1000")
+    device = FakeDevice(9)
     small = FakeAllocator(device)
-    small.allocate(600)
+    assert device.free_bytes() == 1000
+    kept = small.allocate(600)
     with pytest.raises(OutOfMemoryError, match="401 bytes: 600 of its 1000 are in use"):
         small.allocate(401)
-    assert small.allocate(400).nbytes == 400
+    assert device.free_bytes() == 400
+    small.free(small.allocate(400))
+    small.free(kept)
+    device.close()
 
 
 def test_a_negative_size_is_refused(allocator: FakeAllocator) -> None:
@@ -186,8 +189,8 @@ def test_a_leak_is_found_when_the_device_is_closed(
     device.close()
 
 
-def test_memory_size_must_be_a_number(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_size_must_be_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bad value of the variable is an error that names it."""
     monkeypatch.setenv(BYTES_VARIABLE, "4G")
     with pytest.raises(DeviceError, match=f"{BYTES_VARIABLE} must be a number of bytes.*'4G'"):
-        FakeAllocator(device)
+        FakeDevice(9)

@@ -87,6 +87,20 @@ def test_headrace_allocators_is_served(make_plugin: Make) -> None:
     assert load(make_plugin()).works_in_host_memory
 
 
+@pytest.mark.parametrize("create_pinned", [None, HostAllocator])
+def test_headrace_allocators_may_give_pinned_memory(
+    make_plugin: Make, create_pinned: type | None
+) -> None:
+    """Of a plugin that gives none, copies go through pageable memory."""
+    entry = AllocatorEntry("toy", MemoryKind.DEVICE, 64, HostAllocator, create_pinned)
+    context = DeviceContextEntry("toy", Copying)
+    backend = load(
+        make_plugin(headrace_allocators=lambda: [entry], headrace_device_contexts=lambda: [context])
+    )
+
+    assert backend.has_pinned_memory == (create_pinned is not None)
+
+
 def test_headrace_kernels_are_served_by_priority(make_plugin: Make) -> None:
     """The table lists the kernels of an op, highest priority first."""
     entries = (kernel(priority=-1), kernel("relu"), kernel(priority=5))
@@ -370,6 +384,16 @@ def test_there_is_at_most_one_context_and_stream_record(
         ),
         (
             "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.DEVICE, 64, HostAllocator, "pin"),
+            "whose create_pinned cannot be called",
+        ),
+        (
+            "headrace_allocators",
+            record(AllocatorEntry, MemoryKind.HOST, 64, HostAllocator, HostAllocator),
+            "create_pinned and memory_kind HOST: nothing is copied there",
+        ),
+        (
+            "headrace_allocators",
             record(AllocatorEntry, MemoryKind.HOST, 48, HostAllocator),
             "alignment_bytes of its AllocatorEntry is 48; it must be a power of two",
         ),
@@ -412,7 +436,8 @@ def test_every_field_is_checked(make_plugin: Make, hook: str, entry: object, say
         ((1, 0), "ready"),
         ((1, 1), "ready"),
         ((1, 2), "ready"),
-        ((1, 3), "incompatible"),
+        ((1, 3), "ready"),
+        ((1, 4), "incompatible"),
         ((0, 9), "incompatible"),
         ((2, 0), "incompatible"),
     ],
@@ -428,7 +453,7 @@ def test_the_contract_version_decides(
     else:
         named = ".".join(map(str, api_version))
         with pytest.raises(
-            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.2"
+            DeviceUnavailableError, match=rf"version {named} .* this headrace has 1\.3"
         ):
             registry.backend("toy")
     assert registry.records()[0].state == state

@@ -200,6 +200,37 @@ def with_allocator(memory: MemoryKind, create: Callable[[Device], Allocator]) ->
     return found
 
 
+PINNED: dict[str, tuple[Callable[[Device], Any], str]] = {
+    "too-short": (
+        lambda device: Giving(device, lambda n: HostBuffer(aligned(n - 1))),
+        "returned 99 bytes; it was asked for 100",
+    ),
+    "of-the-device": (
+        lambda device: Giving(device, lambda n: FarBuffer(hidden(n))),
+        "returned a FarBuffer; host memory must be a HostBuffer",
+    ),
+    "no-allocator": (lambda device: None, "create_pinned of its AllocatorEntry returned None"),
+    "never-freed": (
+        lambda device: Keeping(device),
+        "which does not override free, and gives pinned memory",
+    ),
+}
+
+
+@pytest.mark.parametrize(("create", "says"), PINNED.values(), ids=PINNED)
+def test_pinned_memory_that_cannot_be_used_is_refused(
+    create: Callable[[Device], Any], says: str
+) -> None:
+    """It is memory of the host, and a driver's: what holds for either is asked of it."""
+    entry = AllocatorEntry("far", MemoryKind.DEVICE, 16, FarAllocator, create)
+    plugin = SimpleNamespace(**vars(far()) | {"headrace_allocators": hookimpl(lambda: [entry])})
+    served: AllocatorEntry = loaded(plugin, "far").allocator
+    assert served.create_pinned is not None
+    with pytest.raises(PluginError, match=r"^headrace-toy 1\.2: ") as caught:
+        served.create_pinned(Device()).allocate(100)
+    assert says in str(caught.value)
+
+
 def test_a_free_that_fails_hides_no_refusal() -> None:
     """The author learns what was wrong with the buffer; the other error is its cause."""
 

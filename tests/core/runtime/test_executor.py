@@ -17,7 +17,7 @@ from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
-from headrace.runtime.resources import default_memory_limit
+from headrace.runtime.limits import default_memory_limit
 from headrace.tensor_spec import TensorSpec
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3

@@ -31,6 +31,7 @@ from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.passes.shard_ops import shard_ops
+from headrace.compiler.pin_staging import pin_staging
 from headrace.compiler.sharding.log import BoxedTensor
 from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
@@ -235,7 +236,7 @@ def compile_jobs(
     linked = [*_user_jobs(jobs), *_system_jobs(variables, registry)]
     for job in linked:
         tell("op_graph", job.graph)
-    tasks = build_task_graph(linked, variables, registry)
+    tasks = pin_staging(build_task_graph(linked, variables, registry), registry)
     tell("task_graph", tasks)
     chains = assign_chains(tasks)
     tell("chains", Chained(tasks, chains))

@@ -115,8 +115,9 @@ class Allocator:
         """Take back what ``allocate`` returned. No work that uses it is queued any more.
 
         The default does nothing: core lets go of the buffer and of its views, and host memory is
-        gone with the last reference. With ``MemoryKind.DEVICE`` it must be overridden, also by a
-        method that does nothing: a driver that is never told would leak in silence.
+        gone with the last reference. With ``MemoryKind.DEVICE``, and for pinned memory, it must be
+        overridden, also by a method that does nothing: a driver that is never told would leak in
+        silence.
         """
 
 

@@ -14,5 +14,13 @@ class Device:
     def __init__(self, index: int = 0) -> None:
         self.index = index
 
+    def free_bytes(self) -> int | None:
+        """How many bytes could be allocated now; None when the plugin cannot tell. Since 1.3.
+
+        Asked once before the memory of a plan is allocated, from any thread: a plan that needs
+        more is refused as a whole, with the tensors that make it large.
+        """
+        return None
+
     def close(self) -> None:
         """Release driver handles. Called once, after all its contexts and buffers are gone."""

@@ -17,12 +17,13 @@ from headrace.device.stream_index import StreamIndexGenerator
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 
-API_VERSION = (1, 2)
+API_VERSION = (1, 3)
 """Major and minor of this contract. Minor rises when something optional is added.
 
 1.0: devices, allocators, kernels, device contexts, stream index generators.
 1.1: conformance profiles, ops, passes, collectives, peer copies.
 1.2: data formats of kernels.
+1.3: pinned host memory, free bytes of a device.
 """
 
 MAX_ALIGNMENT_BYTES = 2 << 20
@@ -79,12 +80,17 @@ class AllocatorEntry:
         alignment_bytes: what ``allocate`` guarantees, a power of two of at most
             ``MAX_ALIGNMENT_BYTES``.
         create: makes an allocator of an opened device; called any number of times for one.
+        create_pinned: makes an allocator of host memory that is page-locked for the device, and
+            for the others of its tag; with ``MemoryKind.DEVICE`` alone. What is copied between the
+            host and the device then lies there, and so do weights on their way. None: in pageable
+            memory. Since 1.3.
     """
 
     tag: str
     memory_kind: MemoryKind
     alignment_bytes: int
     create: Callable[[Device], Allocator]
+    create_pinned: Callable[[Device], Allocator] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,11 @@ def _check_classes(
     named: list[tuple[str, object, Callable[[type], str]]] = [
         ("Device", device.open, rules.fault_of_device),
         ("Allocator", allocator.create, lambda kind: rules.fault_of_allocator(kind, memory)),
+        (
+            "Allocator of pinned memory",
+            allocator.create_pinned,
+            lambda kind: rules.fault_of_allocator(kind, MemoryKind.HOST, pinned=True),
+        ),
         ("StreamIndexGenerator", streams.create, rules.fault_of_streams),
         (
             "DeviceContext",
@@ -188,6 +193,13 @@ def _check_allocator(allocator: AllocatorEntry) -> None:
             f"alignment_bytes of its AllocatorEntry is {alignment!r}; it must be a power of two, "
             f"of at most {MAX_ALIGNMENT_BYTES}"
         )
+    if allocator.create_pinned is not None:
+        _check_callable("headrace_allocators", allocator, "create_pinned")
+        if kind is MemoryKind.HOST:
+            _refuse(
+                "its AllocatorEntry has create_pinned and memory_kind HOST: nothing is copied "
+                "there, so nobody would ask for it; leave create_pinned out"
+            )
 
 
 def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:

@@ -33,18 +33,21 @@ def fault_of_device(kind: type) -> str:
     return _absent(kind, Device, "close")
 
 
-def fault_of_allocator(kind: type, memory: MemoryKind) -> str:
+def fault_of_allocator(kind: type, memory: MemoryKind, pinned: bool = False) -> str:
     """Why ``kind`` cannot be what ``AllocatorEntry.create`` returns; empty when it can.
 
     Args:
         kind: the type.
         memory: where its memory is. Host memory goes with its last reference; of a device's memory
             nobody knows that, and a driver that is not told leaks without a word.
+        pinned: it is host memory that a driver has locked, which is the driver's to free.
     """
     fault = _absent(kind, Allocator, "allocate", "free") or _inherited(kind, Allocator, "allocate")
-    if not fault and memory is MemoryKind.DEVICE and _inherited(kind, Allocator, "free"):
+    drivers = pinned or memory is MemoryKind.DEVICE
+    if not fault and drivers and _inherited(kind, Allocator, "free"):
+        what = "pinned memory" if pinned else "memory of MemoryKind.DEVICE"
         return (
-            "does not override free, and gives memory of MemoryKind.DEVICE; where that goes with "
+            f"does not override free, and gives {what}; where that goes with "
             "the last reference to a buffer, write a free that does nothing"
         )
     return fault
@@ -56,7 +59,7 @@ def fault_of_buffer(buffer: object, memory: MemoryKind) -> str:
     if not isinstance(buffer, Buffer):
         return f"returned {buffer!r}, which is no Buffer"
     if memory is MemoryKind.HOST and not isinstance(buffer, HostBuffer):
-        return f"returned a {kind.__name__}; with MemoryKind.HOST it must be a HostBuffer"
+        return f"returned a {kind.__name__}; host memory must be a HostBuffer"
     for base in (HostBuffer, Buffer):
         if kind is base:
             return ""

@@ -67,16 +67,21 @@ class Guards:
         return replace(entry, open=opened)
 
     def allocator(self, entry: AllocatorEntry) -> AllocatorEntry:
-        """``create`` returns an allocator whose buffers can be used."""
+        """``create`` and ``create_pinned`` return allocators whose buffers can be used."""
 
-        def create(device: Device) -> Allocator:
-            what = "create of its AllocatorEntry"
+        def guarded(field: str, memory: MemoryKind, device: Device) -> Allocator:
+            what = f"{field} of its AllocatorEntry"
             with self._named(what):
-                made = entry.create(device)
-            self._check(what, made, rules.fault_of_allocator(type(made), self._memory))
-            return GuardedAllocator(made, device, self._memory, entry.alignment_bytes, self._refuse)
+                made = getattr(entry, field)(device)
+            pinned = field == "create_pinned"
+            self._check(what, made, rules.fault_of_allocator(type(made), memory, pinned))
+            return GuardedAllocator(made, device, memory, entry.alignment_bytes, self._refuse)
 
-        return replace(entry, create=create)
+        create = partial(guarded, "create", self._memory)
+        if entry.create_pinned is None:
+            return replace(entry, create=create)
+        pinned = partial(guarded, "create_pinned", MemoryKind.HOST)
+        return replace(entry, create=create, create_pinned=pinned)
 
     def context(self, entry: DeviceContextEntry) -> DeviceContextEntry:
         """``create`` returns a context that does what it says, and whose events can be waited for.

@@ -174,3 +174,8 @@ class Backend:
     def works_in_host_memory(self) -> bool:
         """True when nothing has to be copied between the host and this device."""
         return self.allocator.memory_kind is MemoryKind.HOST
+
+    @property
+    def has_pinned_memory(self) -> bool:
+        """True when what is copied between the host and this device is to lie in memory of its."""
+        return self.allocator.create_pinned is not None

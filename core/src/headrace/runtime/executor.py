@@ -23,10 +23,11 @@ from headrace.runtime.engine import Engine
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
+from headrace.runtime.limits import default_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.recorder import Recorder
-from headrace.runtime.resources import Resources, default_memory_limit
+from headrace.runtime.resources import Resources
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 
 import numpy as np
 
 from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
-from headrace.errors import PlanError, ResourceLimitError
+from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
 from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
 from headrace.runtime.group import GroupContext
+from headrace.runtime.limits import check_devices, check_total
+from headrace.runtime.weights import WeightLoader
 from headrace.tensor_spec import Array, TensorSpec
 
 FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT, TaskKind.INITIALIZE})
 """Kinds of tasks that core does itself, on the host."""
-
-
-def default_memory_limit() -> int:
-    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory.
-
-    Raises:
-        ResourceLimitError: the variable is not a number of bytes.
-    """
-    given = os.environ.get("HEADRACE_MEMORY_LIMIT", "")
-    if not given:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-    if not given.isdecimal():
-        raise ResourceLimitError(
-            f"HEADRACE_MEMORY_LIMIT is {given!r}; write a number of bytes, for example 4000000000"
-        )
-    return int(given)
 
 
 class Resources:
@@ -65,40 +50,40 @@ class Resources:
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
 
         Raises:
-            ResourceLimitError: the plan needs more than ``memory_limit`` bytes; nothing is opened.
+            ResourceLimitError: the plan needs more than ``memory_limit`` bytes, or more than a
+                device has left; nothing is allocated.
             PlanError: a weight is missing, or is not what the plan says.
             OutOfMemoryError: a device has not enough memory.
             DeviceError: a device cannot be used.
         """
-        _check_limit(plan, memory_limit)
+        check_total(plan, memory_limit)
         self._plan = plan
         self._registry = registry
         self._pool = pool_of(registry)
         self._devices: dict[tuple[str, int], Device] = {}
         self._allocated: list[tuple[Allocator, Buffer]] = []
         self._chunks: list[Buffer] = []
-        self._loaders: dict[tuple[str, int], DeviceContext] = {}
+        self._staging: list[tuple[Allocator, Buffer]] = []  # until all weights are loaded
+        self._loaders: dict[int, WeightLoader] = {}  # by chunk
+        self._loading: list[DeviceContext] = []  # their streams
         self._lasting = lasting
         self._lying: dict[str, HostBuffer] = {}  # weights that are used where they are
-        self._loading: list[HostBuffer] = []  # sources of copies that may not be done yet
         self.contexts: dict[StreamId, DeviceContext] = {}
         try:
             for actor in plan.actors:
                 if actor.stream_id not in self.contexts:
                     first = plan.tasks[actor.tasks[0]]
                     self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
+            check_devices(plan, self._free_bytes)
             for chunk in plan.chunks:
-                allocator = self._allocator(chunk.memory)
-                with self._pool.allocating:
-                    buffer = allocator.allocate(max(chunk.nbytes, 1))
-                self._allocated.append((allocator, buffer))
+                buffer = self._allocate(chunk.memory, chunk.nbytes, self._allocated)
                 self._chunks.append(buffer.view(0, chunk.nbytes))
             for register in plan.registers:
                 if register.constant is not None:
                     self._load(register, _weight(plan, register, constants))
             for loader in self._loaders.values():
-                loader.synchronize()
-            self._loading.clear()
+                loader.finish()
+            self._give_back(self._staging)
         except BaseException:
             self.close()
             raise
@@ -119,7 +104,7 @@ class Resources:
 
     def settle(self) -> None:
         """Wait until no stream has work; what queued work raises was reported when it failed."""
-        for context in (*self.contexts.values(), *self._loaders.values()):
+        for context in (*self.contexts.values(), *self._loading):
             with suppress(Exception):
                 context.synchronize()
 
@@ -129,23 +114,51 @@ class Resources:
         What a plugin raises here stops nothing: all is given back, then the error is raised.
         """
         self.settle()
-        contexts = (*self.contexts.values(), *self._loaders.values())
-        allocated, devices = tuple(self._allocated), tuple(self._devices)
-        self._loading.clear()
-        for held in (self.contexts, self._loaders, self._chunks, self._allocated, self._devices):
+        contexts = (*self.contexts.values(), *self._loading)
+        devices = tuple(self._devices)
+        for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
             held.clear()
-        self._lying.clear()
+        self._loading.clear()
         with ExitStack() as last_first:
             for key in devices:
                 last_first.callback(self._pool.release, *key)
-            for allocator, buffer in allocated:
-                last_first.callback(self._free, allocator, buffer)
+            last_first.callback(self._give_back, self._allocated)
+            last_first.callback(self._give_back, self._staging)
             for context in contexts:
                 last_first.callback(context.close)
+
+    def _allocate(
+        self, memory: MemoryCase, nbytes: int, held: list[tuple[Allocator, Buffer]]
+    ) -> Buffer:
+        """Memory that is freed with all of ``held``."""
+        allocator = self._allocator(memory)
+        with self._pool.allocating:
+            buffer = allocator.allocate(max(nbytes, 1))
+        held.append((allocator, buffer))
+        return buffer
+
+    def _give_back(self, held: list[tuple[Allocator, Buffer]]) -> None:
+        """Free all of it, whatever one of the allocators raises."""
+        given, held[:] = tuple(held), ()
+        with ExitStack() as last_first:
+            for allocator, buffer in given:
+                last_first.callback(self._free, allocator, buffer)
 
     def _free(self, allocator: Allocator, buffer: Buffer) -> None:
         with self._pool.allocating:
             allocator.free(buffer)
+
+    def _free_bytes(self, tag: str, index: int) -> int | None:
+        """What a device says it has left; None where it does not say."""
+        device = self._device(tag, index)
+        ask = getattr(device, "free_bytes", None)  # that of a plugin need not derive from ours
+        told: object = None if ask is None else ask()
+        if told is None or (isinstance(told, int) and told >= 0):
+            return told
+        raise PluginError(
+            f"free_bytes of {type(device).__name__}, device {tag}:{index}, returned {told!r}; it "
+            "must return a number of bytes, or None"
+        )
 
     def _context(self, stream_id: StreamId, first: TaskDesc) -> DeviceContext:
         """The context of a stream, by the first task on it: all of one stream are of one sort."""
@@ -173,10 +186,21 @@ class Resources:
         return self._devices[tag, index]
 
     def _allocator(self, memory: MemoryCase) -> Allocator:
+        if memory.pinned_for:
+            return self._pinned_allocator(memory)
         if memory.is_host:
             return HostAllocator(Device(0))
         device = self._device(memory.tag, memory.device_index)
         return self._registry.backend(memory.tag).allocator.create(device)
+
+    def _pinned_allocator(self, memory: MemoryCase) -> Allocator:
+        create = self._registry.backend(memory.pinned_for).allocator.create_pinned
+        if create is None:
+            raise PlanError(
+                f"plan {self._plan.name!r} has {memory}, and device {memory.pinned_for!r} gives "
+                "none; compile again"
+            )
+        return create(self._device(memory.pinned_for, memory.device_index))
 
     def _load(self, register: RegisterDesc, value: Array) -> None:
         buffer = self._memory(register)
@@ -188,16 +212,30 @@ class Resources:
             else:
                 buffer.array(register.spec)[...] = value
             return
-        memory = self._plan.chunks[register.chunk].memory
-        key = (memory.tag, memory.device_index)
-        if key not in self._loaders:
-            backend = self._registry.backend(memory.tag)
-            stream = backend.streams.create(memory.device_index).h2d()
-            self._loaders[key] = backend.context.create(self._device(*key), stream)
-        bytes_ = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        source = HostBuffer(bytes_, owner=value)
-        self._loading.append(source)
-        self._loaders[key].copy_h2d(buffer, source)
+        if register.chunk not in self._loaders:
+            self._loaders[register.chunk] = self._loader(register.chunk)
+        self._loaders[register.chunk].load(buffer, value)
+
+    def _loader(self, chunk: int) -> WeightLoader:
+        """What loads the weights of a chunk, which is the memory of one device."""
+        memory = self._plan.chunks[chunk].memory
+        backend = self._registry.backend(memory.tag)
+        stream = backend.streams.create(memory.device_index).h2d()
+        device = self._device(memory.tag, memory.device_index)
+        context = backend.context.create(device, stream)
+        self._loading.append(context)
+        mine = (r for r in self._plan.registers if r.chunk == chunk and r.constant is not None)
+        most_bytes = sum(r.stride for r in mine)
+        if not backend.has_pinned_memory:
+            return WeightLoader(context, most_bytes)
+        pinned = MemoryCase.pinned(memory.tag, memory.device_index)
+
+        def allocate(nbytes: int) -> HostBuffer:
+            buffer = self._allocate(pinned, nbytes, self._staging)
+            assert isinstance(buffer, HostBuffer)
+            return buffer
+
+        return WeightLoader(context, most_bytes, allocate)
 
 
 def _lies_well(array: Array) -> bool:
@@ -216,16 +254,3 @@ def _weight(plan: Plan, register: RegisterDesc, constants: Mapping[str, Array]) 
             f"{found}; give the weights that the plan was compiled with"
         )
     return value
-
-
-def _check_limit(plan: Plan, limit: int) -> None:
-    total = sum(chunk.nbytes for chunk in plan.chunks)
-    if total <= limit:
-        return
-    largest = sorted(plan.registers, key=lambda r: -r.spec.nbytes)[:3]
-    names = ", ".join(f"{r.name} {r.spec} ({r.spec.nbytes:,} bytes)" for r in largest)
-    raise ResourceLimitError(
-        f"job {plan.name!r} needs {total:,} bytes and the limit is {limit:,}; nothing was "
-        f"allocated. Its largest tensors: {names}. Make the inputs smaller, or raise "
-        "HEADRACE_MEMORY_LIMIT"
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from headrace.device import Allocator, Buffer, Device
-from headrace.errors import DeviceError, OutOfMemoryError
-from headrace_fakedevice.device import FakeDevice
+from headrace.errors import OutOfMemoryError
+from headrace_fakedevice.device import BYTES_VARIABLE, FakeDevice
 from headrace_fakedevice.experiment import current
 from headrace_fakedevice.memory import (
     ALIGNMENT_BYTES,
@@ -17,21 +15,6 @@ from headrace_fakedevice.memory import (
     block_of,
 )
 
-BYTES_VARIABLE = "HEADRACE_FAKEDEVICE_BYTES"
-DEFAULT_BYTES = 4 << 30
-
-
-def memory_bytes() -> int:
-    """How much memory each device has: ``HEADRACE_FAKEDEVICE_BYTES``, by default 4 GiB.
-
-    Raises:
-        DeviceError: the variable is no number.
-    """
-    text = os.environ.get(BYTES_VARIABLE, str(DEFAULT_BYTES))
-    if not (text.isascii() and text.isdecimal()):
-        raise DeviceError(f"{BYTES_VARIABLE} must be a number of bytes; it is {text!r}")
-    return int(text)
-
 
 class FakeAllocator(Allocator):
     """Gives blocks of the device; there may be several allocators of one device."""
@@ -40,7 +23,6 @@ class FakeAllocator(Allocator):
         super().__init__(device)
         assert isinstance(device, FakeDevice)
         self._device = device
-        self._limit = memory_bytes()
 
     def allocate(self, nbytes: int) -> FakeBuffer:
         """Return ``nbytes`` bytes of poison at a multiple of ``ALIGNMENT_BYTES``.
@@ -48,18 +30,13 @@ class FakeAllocator(Allocator):
         Raises:
             OutOfMemoryError: the device has not so much left, or an experiment says so.
         """
-        experiment = current()
-        if experiment is not None and experiment.fault("allocation", self.device, "allocating"):
-            raise OutOfMemoryError(
-                f"{self.device} gives no {nbytes} bytes: allocation "
-                f"{experiment.counts['allocation']} was told to fail"
-            )
+        check_allocation(self.device, nbytes)
         device, used = self._device, self._device.counters.live_bytes
         if nbytes < 0:
             raise MemoryFault(f"{device} was asked for {nbytes} bytes")
-        if used + nbytes > self._limit:
+        if nbytes > device.free_bytes():
             raise OutOfMemoryError(
-                f"{device} cannot give {nbytes} bytes: {used} of its {self._limit} are in "
+                f"{device} cannot give {nbytes} bytes: {used} of its {device.total_bytes} are in "
                 f"use. {BYTES_VARIABLE} sets how many it has"
             )
         block = Block(device.index, device.next_address, nbytes)
@@ -80,3 +57,17 @@ class FakeAllocator(Allocator):
         if self._device.blocks.pop(block.address, None):  # a damaged block is given back as well
             self._device.counters.freed(block.nbytes)
         block.free()
+
+
+def check_allocation(device: Device, nbytes: int) -> None:
+    """Ask the experiment, if there is one, whether an allocation shall fail.
+
+    Raises:
+        OutOfMemoryError: it shall.
+    """
+    experiment = current()
+    if experiment is not None and experiment.fault("allocation", device, "allocating"):
+        raise OutOfMemoryError(
+            f"{device} gives no {nbytes} bytes: allocation "
+            f"{experiment.counts['allocation']} was told to fail"
+        )

@@ -7,6 +7,7 @@ from headrace.errors import DeviceError
 from headrace_fakedevice.device import FakeDevice
 from headrace_fakedevice.experiment import Line, current
 from headrace_fakedevice.memory import MemoryFault, device_index_of, open_buffer
+from headrace_fakedevice.pinned import PAGEABLE_VARIABLE, PinnedBuffer, refuses_pageable
 from headrace_fakedevice.stream import FakeEvent, Stream, Work
 
 
@@ -21,6 +22,7 @@ class FakeContext(DeviceContext):
         self.counters = device.counters
         self._stream = Stream(Line(device.index, stream_index))
         self._is_closed = False
+        self._refuses_pageable = refuses_pageable()
 
     def enqueue(self, work: Work, kind: str = "launch", name: str = "", nbytes: int = 0) -> None:
         """Queue ``work``; kernels come through here.
@@ -46,6 +48,7 @@ class FakeContext(DeviceContext):
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         """Queue a copy from host memory."""
         _check_sizes(destination, source)
+        self._notice_pageable("copy_h2d", source)
 
         def work() -> None:
             open_buffer(destination, self.device.index)[:] = _host(source).memory
@@ -56,6 +59,7 @@ class FakeContext(DeviceContext):
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         """Queue a copy to host memory."""
         _check_sizes(destination, source)
+        self._notice_pageable("copy_d2h", destination)
 
         def work() -> None:
             _host(destination).memory[:] = open_buffer(source, self.device.index)
@@ -140,6 +144,18 @@ class FakeContext(DeviceContext):
     def _check_open(self) -> None:
         if self._is_closed:
             raise DeviceError(f"{self} is used after it was closed")
+
+    def _notice_pageable(self, copy: str, host: HostBuffer) -> None:
+        """Count a copy that a driver could not make by itself, or refuse it."""
+        if isinstance(host, PinnedBuffer) or host.nbytes == 0:
+            return
+        self.counters.copies_pageable += 1
+        if self._refuses_pageable:
+            raise MemoryFault(
+                f"{copy} on {self} of {host.nbytes} bytes at {host.address:#x}, which are "
+                f"pageable: the host would wait for it. Allocate them with create_pinned of the "
+                f"AllocatorEntry, or allow it with {PAGEABLE_VARIABLE}=count"
+            )
 
     def __str__(self) -> str:
         return f"stream {self.stream_index} of {self.device}"

@@ -11,6 +11,8 @@ from headrace_fakedevice.statistics import counters
 
 COUNT_VARIABLE = "HEADRACE_FAKEDEVICE_COUNT"
 DEFAULT_COUNT = 4
+BYTES_VARIABLE = "HEADRACE_FAKEDEVICE_BYTES"
+DEFAULT_BYTES = 4 << 30
 MAX_COUNT = 128  # a device index has 7 bits
 
 # Processors have 48 or 57 bits of virtual address; nothing can be mapped at these numbers. They
@@ -33,11 +35,24 @@ def device_count() -> int:
     return int(text)
 
 
+def memory_bytes() -> int:
+    """How much memory each device has: ``HEADRACE_FAKEDEVICE_BYTES``, by default 4 GiB.
+
+    Raises:
+        DeviceError: the variable is no number.
+    """
+    text = os.environ.get(BYTES_VARIABLE, str(DEFAULT_BYTES))
+    if not (text.isascii() and text.isdecimal()):
+        raise DeviceError(f"{BYTES_VARIABLE} must be a number of bytes; it is {text!r}")
+    return int(text)
+
+
 class FakeDevice(Device):
     """One opened device.
 
     Attributes:
         blocks: the memory that is in use on it, by address.
+        pinned: lengths of the host memory that is pinned for it, by address.
         next_address: where the next block begins; none is used twice, so a stale one cannot fit.
         counters: what it did.
     """
@@ -45,8 +60,14 @@ class FakeDevice(Device):
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
         self.blocks: dict[int, Block] = {}
+        self.pinned: dict[int, int] = {}
+        self.total_bytes = memory_bytes()
         self.next_address = _FIRST_ADDRESS + index * _ADDRESSES
         self.counters = counters(index)
+
+    def free_bytes(self) -> int:
+        """What is left of ``HEADRACE_FAKEDEVICE_BYTES``."""
+        return max(self.total_bytes - self.counters.live_bytes, 0)
 
     def close(self) -> None:
         """Close the device.
@@ -60,6 +81,11 @@ class FakeDevice(Device):
             raise MemoryFault(
                 f"{self} was closed while {len(self.blocks)} allocations of {leaked} bytes were "
                 f"not freed; the first is {first}. Free all buffers before the device is closed"
+            )
+        if self.pinned:
+            raise MemoryFault(
+                f"{self} was closed while {sum(self.pinned.values())} bytes of host memory were "
+                "pinned for it. Free all buffers before the device is closed"
             )
 
     def __str__(self) -> str:

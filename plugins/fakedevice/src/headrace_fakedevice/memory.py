@@ -23,8 +23,8 @@ from headrace.tensor_spec import Array
 MAGIC = 0x46414B45  # "FAKE"
 ALIGNMENT_BYTES = 512
 
-_FRESH = 0xFF
-_FREED = 0xFE
+FRESH = 0xFF
+FREED = 0xFE
 _GUARD = 0xFA
 _HEADER = MAGIC.to_bytes(4, "big") + bytes([_GUARD]) * (ALIGNMENT_BYTES - 4)
 _TRAILER = bytes([_GUARD]) * ALIGNMENT_BYTES
@@ -49,7 +49,7 @@ class Block:
         self.address = address
         self.nbytes = nbytes
         self._live = True
-        self._storage = np.full(nbytes + EDGE_BYTES, _FRESH, np.uint8)
+        self._storage = np.full(nbytes + EDGE_BYTES, FRESH, np.uint8)
         self._storage[: len(_HEADER)] = np.frombuffer(_HEADER, np.uint8)
         self._storage[len(_HEADER) + nbytes :] = np.frombuffer(_TRAILER, np.uint8)
 
@@ -80,7 +80,7 @@ class Block:
         if not self._live:
             raise MemoryFault(f"{self} is freed a second time")
         try:
-            self.data()[:] = _FREED
+            self.data()[:] = FREED
         finally:
             self._live = False
 

@@ -23,6 +23,7 @@ from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import FakeDevice, device_count
 from headrace_fakedevice.kernels import fake_kernels
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
+from headrace_fakedevice.pinned import PinnedAllocator
 
 TAG = "fakedevice"
 
@@ -35,8 +36,8 @@ def headrace_devices() -> Iterable[DeviceEntry]:
 
 @hookimpl
 def headrace_allocators() -> Iterable[AllocatorEntry]:
-    """Give device memory: core copies everything in and out."""
-    yield AllocatorEntry(TAG, MemoryKind.DEVICE, ALIGNMENT_BYTES, FakeAllocator)
+    """Give device memory, which core copies everything into and out of, and pinned memory."""
+    yield AllocatorEntry(TAG, MemoryKind.DEVICE, ALIGNMENT_BYTES, FakeAllocator, PinnedAllocator)
 
 
 @hookimpl

@@ -12,8 +12,11 @@ class Statistics:
     Attributes:
         live_allocations, live_bytes: memory that is not freed; 0 when no session is open.
         allocations: all that were made.
+        pinned_bytes: host memory that is pinned for the device and not freed.
+        pinned_allocations: all that were made of it.
         launches: kernels that ran.
         copies_h2d, copies_d2h, copies_d2d: copies that ran, by direction.
+        copies_pageable: those between it and host memory that is not pinned, queued so far.
         copies_peer: copies from other devices to this one.
         collectives: exchanges among several devices, of which this is the first.
     """
@@ -21,10 +24,13 @@ class Statistics:
     live_allocations: int
     live_bytes: int
     allocations: int
+    pinned_bytes: int
+    pinned_allocations: int
     launches: int
     copies_h2d: int
     copies_d2h: int
     copies_d2d: int
+    copies_pageable: int
     copies_peer: int
     collectives: int
 
@@ -40,10 +46,13 @@ class Counters:
         self.live_allocations = 0
         self.live_bytes = 0
         self.allocations = 0
+        self.pinned_bytes = 0
+        self.pinned_allocations = 0
         self.launches = 0
         self.copies_h2d = 0
         self.copies_d2h = 0
         self.copies_d2d = 0
+        self.copies_pageable = 0
         self.copies_peer = 0
         self.collectives = 0
 
@@ -57,6 +66,15 @@ class Counters:
         """Count one allocation less that is live."""
         self.live_allocations -= 1
         self.live_bytes -= nbytes
+
+    def pinned(self, nbytes: int) -> None:
+        """Count one allocation of pinned memory."""
+        self.pinned_allocations += 1
+        self.pinned_bytes += nbytes
+
+    def unpinned(self, nbytes: int) -> None:
+        """Count pinned memory that is not there any more."""
+        self.pinned_bytes -= nbytes
 
 
 # By index and not by opened device: a device that is opened again is the same device.

@@ -183,7 +183,7 @@ class _Chunks:
         self, storages: Sequence[Storage], offsets: Sequence[int], nbytes: int, slots: int = 1
     ) -> None:
         """Put an arena, whose storages lie at ``offsets`` in it, behind what is there."""
-        memory = storages[0].root.memory
+        memory = storages[0].memory
         base = self._sizes.setdefault(memory, 0)
         for storage, offset in zip(storages, offsets, strict=True):
             stride = aligned(storage.root.spec.nbytes)
@@ -219,7 +219,7 @@ def _by_arena(needed: Iterable[Lifetime]) -> dict[int, _Chunks]:
     """What lies in each arena, by its first chain; in order, and apart for each memory case."""
     groups: dict[tuple[int, MemoryCase], tuple[list[Storage], list[Interval]]] = {}
     for lifetime in needed:
-        key = (lifetime.arena.chains[0], lifetime.storage.root.memory)
+        key = (lifetime.arena.chains[0], lifetime.storage.memory)
         group = groups.setdefault(key, ([], []))
         group[0].append(lifetime.storage)
         group[1].append(lifetime.interval)
@@ -247,4 +247,6 @@ def _workspace(graph: TaskGraph, task: TaskNode) -> PhysicalTensor:
     while name in graph.tensors:  # a user's tensor may be called like this
         name += "'"
     memory = graph.tensors[task.outputs[0]].memory
+    if memory.is_host:  # its output may be pinned for a device; scratch memory need not be
+        memory = MemoryCase.host()
     return PhysicalTensor(name, TensorSpec((task.workspace_bytes,), uint8), memory)

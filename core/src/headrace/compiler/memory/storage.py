@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from headrace.compiler.memory.place import ALIGNMENT_BYTES
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph
+from headrace.memory_case import MemoryCase
 
 
 @dataclass(slots=True)
@@ -32,16 +33,18 @@ class Storage:
 
     Attributes:
         root: the tensor that gives the bytes their size; made first.
+        memory: where they are: what all of the tensors ask for together.
         offsets: where each of the tensors begins, in bytes, the root first.
     """
 
     root: PhysicalTensor
+    memory: MemoryCase
     offsets: dict[str, int]
 
     @staticmethod
     def of(tensor: PhysicalTensor) -> Storage:
         """The storage of a tensor that shares nothing."""
-        return Storage(tensor, {tensor.name: 0})
+        return Storage(tensor, tensor.memory, {tensor.name: 0})
 
 
 @dataclass(slots=True)
@@ -122,6 +125,7 @@ class _Sharer:
         storage = self._sharing.storages[source]
         readers = self._readers_of(storage)
         storage.offsets[made] = storage.offsets[source] + offset
+        storage.memory = storage.memory.merge(self._tensors[made].memory)
         self._sharing.storages[made] = storage
         self._count(readers, storage.root.name, made)
 
@@ -152,7 +156,7 @@ class _Sharer:
         )
 
     def _fits(self, storage: Storage, tensor: PhysicalTensor) -> bool:
-        return not storage.root.persists and storage.root.memory == tensor.memory
+        return not storage.root.persists and storage.memory.fits(tensor.memory)
 
     def _is_kept(self, position: int, storage: Storage, made: str) -> bool:
         """True when the bytes are not written anew before all readers of ``made`` are done."""

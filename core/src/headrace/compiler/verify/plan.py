@@ -73,10 +73,10 @@ def _problems(emitted: Emitted) -> Iterator[str]:
                 f"register {tensor.name!r} lies at {place}; the memory plan says "
                 f"{memory.places[tensor.name]}"
             )
-        if plan.chunks[register.chunk].memory != tensor.memory:
+        holder = plan.chunks[register.chunk].memory
+        if not holder.satisfies(tensor.memory):
             yield (
-                f"register {tensor.name!r} lies in {plan.chunks[register.chunk].memory}; "
-                f"its tensor belongs in {tensor.memory}"
+                f"register {tensor.name!r} lies in {holder}; its tensor belongs in {tensor.memory}"
             )
 
 

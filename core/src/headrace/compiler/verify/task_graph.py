@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.op_graph import OpGraph
-from headrace.compiler.task_graph import TaskGraph, TaskNode
+from headrace.compiler.pin_staging import staged_by
+from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.errors import GraphError
+from headrace.memory_case import MemoryCase
 from headrace.plan import TaskKind
+from headrace.registry.registry import BackendRegistry
 
 COPIES = frozenset({TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER})
 
@@ -66,7 +69,7 @@ def verify_task_graph(graph: TaskGraph) -> None:
 
 def _check_compute(graph: TaskGraph, task: TaskNode) -> None:
     tensors = [graph.tensors[name] for name in (*task.inputs, *task.outputs) if name is not None]
-    memories = {tensor.memory for tensor in tensors}
+    memories = {_reach(tensor) for tensor in tensors}
     if len(memories) > 1:
         raise GraphError(
             f"task {task.name!r} works in several memories: {', '.join(map(str, sorted(memories)))}"
@@ -113,15 +116,34 @@ def _check_copy(graph: TaskGraph, task: TaskNode) -> None:
         raise GraphError(f"task {task.name!r} copies {task.inputs} to {task.outputs}; one to one")
     source, copy = graph.tensors[task.inputs[0]], graph.tensors[task.outputs[0]]
     within = task.kind is TaskKind.COPY_D2D
-    if within and source.memory != copy.memory:
+    if within and _reach(source) != _reach(copy):
         raise GraphError(f"task {task.name!r} copies from {source.memory} to {copy.memory}")
-    if not within and source.memory == copy.memory:
+    if not within and _reach(source) == _reach(copy):
         raise GraphError(f"task {task.name!r} copies within one memory: {copy.memory}")
     if source.spec != copy.spec:
         raise GraphError(
             f"task {task.name!r} copies {source.name!r}, {source.spec}, to {copy.name!r}, "
             f"{copy.spec}"
         )
+
+
+def _reach(tensor: PhysicalTensor) -> MemoryCase:
+    """What a kernel must work in to reach a tensor: pinned or not, the host's memory is one."""
+    return MemoryCase.host() if tensor.memory.is_host else tensor.memory
+
+
+def verify_staging(graph: TaskGraph, registry: BackendRegistry) -> None:
+    """No device that has pinned memory copies from or to memory of the host that is pageable.
+
+    Raises:
+        GraphError: names the copy and the tensor.
+    """
+    for task in graph.tasks:
+        staged = staged_by(task)
+        if staged is None or not registry.backend(task.stream.tag).has_pinned_memory:
+            continue
+        if not graph.tensors[staged].memory.pinned_for:
+            raise GraphError(f"task {task.name!r} of {task.stream} copies {staged!r}, not pinned")
 
 
 def verify_same_jobs(graphs: Sequence[OpGraph], tasks: TaskGraph) -> None:

@@ -11,7 +11,11 @@ from headrace.compiler.verify.memory import verify_memory, verify_variables
 from headrace.compiler.verify.op_graph import verify_op_graph
 from headrace.compiler.verify.plan import verify_plan
 from headrace.compiler.verify.promises import verify_promise
-from headrace.compiler.verify.task_graph import verify_same_jobs, verify_task_graph
+from headrace.compiler.verify.task_graph import (
+    verify_same_jobs,
+    verify_staging,
+    verify_task_graph,
+)
 from headrace.graph import JobGraph
 from headrace.registry.registry import BackendRegistry
 
@@ -42,6 +46,7 @@ class Verifier:
                 self._graphs.append(structure)
             case TaskGraph():
                 verify_task_graph(structure)
+                verify_staging(structure, self._registry)
                 if isinstance(before, OpGraph):
                     verify_same_jobs(self._graphs, structure)
             case Chained():

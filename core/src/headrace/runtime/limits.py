@@ -1,0 +1,119 @@
+"""Does a plan fit? Asked before any of its memory is allocated, with an answer one can act on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from headrace.errors import ResourceLimitError
+from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
+
+SHOWN = 3
+"""How many registers a message names."""
+
+
+def default_memory_limit() -> int:
+    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory.
+
+    Raises:
+        ResourceLimitError: the variable is not a number of bytes.
+    """
+    given = os.environ.get("HEADRACE_MEMORY_LIMIT", "")
+    if not given:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    if not given.isdecimal():
+        raise ResourceLimitError(
+            f"HEADRACE_MEMORY_LIMIT is {given!r}; write a number of bytes, for example 4000000000"
+        )
+    return int(given)
+
+
+def check_total(plan: Plan, limit: int) -> None:
+    """All chunks together take no more than ``limit`` bytes.
+
+    Raises:
+        ResourceLimitError: they do; names the largest registers and what makes them.
+    """
+    total = sum(chunk.nbytes for chunk in plan.chunks)
+    if total > limit:
+        raise ResourceLimitError(
+            f"job {plan.name!r} needs {total:,} bytes and the limit is {limit:,}; nothing was "
+            f"allocated. {_largest(plan, range(len(plan.chunks)))}. Make the inputs smaller, or "
+            "raise HEADRACE_MEMORY_LIMIT"
+        )
+
+
+def check_devices(plan: Plan, free_bytes: Callable[[str, int], int | None]) -> None:
+    """The chunks of each device fit into what it has left.
+
+    Args:
+        plan: what is to run.
+        free_bytes: what a device, by tag and index, has left; None where it cannot tell.
+
+    Raises:
+        ResourceLimitError: they do not; names the device, its largest registers and what makes
+            them.
+    """
+    chunks: dict[tuple[str, int], list[int]] = {}
+    for number, chunk in enumerate(plan.chunks):
+        if not chunk.memory.is_host:
+            chunks.setdefault((chunk.memory.tag, chunk.memory.device_index), []).append(number)
+    for (tag, index), mine in chunks.items():
+        planned = sum(plan.chunks[number].nbytes for number in mine)
+        free = free_bytes(tag, index)
+        if free is not None and planned > free:
+            raise ResourceLimitError(
+                f"job {plan.name!r} needs {planned:,} bytes on {tag}:{index}, which has {free:,} "
+                f"left; nothing was allocated. {_largest(plan, mine)}. Make the inputs smaller, "
+                "place part of the job on another device, or close a session that uses this one"
+            )
+
+
+def _largest(plan: Plan, chunks: Sequence[int]) -> str:
+    """The largest registers in some chunks, each with what makes it."""
+    makers = _makers(plan)
+    registers = [
+        (register, makers.get(number))
+        for number, register in enumerate(plan.registers)
+        if register.chunk in chunks and not _lies_on_another(number, makers.get(number))
+    ]
+    largest = sorted(registers, key=lambda pair: -_nbytes(pair[0]))[:SHOWN]
+    named = [
+        f"{register.name} {register.spec} ({_nbytes(register):,} bytes, {_origin(register, task)})"
+        for register, task in largest
+    ]
+    return f"Of {len(registers)} registers the largest are: {'; '.join(named)}"
+
+
+def _makers(plan: Plan) -> dict[int, TaskDesc]:
+    """The task that writes each register, or uses it as scratch memory."""
+    return dict(_made(plan.tasks))
+
+
+def _made(tasks: Sequence[TaskDesc]) -> Iterator[tuple[int, TaskDesc]]:
+    for task in tasks:
+        for register in task.outputs:
+            yield register, task
+        if task.workspace is not None:
+            yield task.workspace, task
+
+
+def _lies_on_another(register: int, task: TaskDesc | None) -> bool:
+    """True when the register has no bytes of its own: a view, or written over an input."""
+    if task is None:
+        return False
+    over = [task.outputs[o] for _, o in task.in_place]
+    return register in over or (task.kind is TaskKind.VIEW and register in task.outputs)
+
+
+def _nbytes(register: RegisterDesc) -> int:
+    return register.spec.nbytes * register.slots
+
+
+def _origin(register: RegisterDesc, task: TaskDesc | None) -> str:
+    if register.constant is not None:
+        return "a weight"
+    if task is None:
+        return "a variable"
+    what = str(task.call) if task.call is not None else task.name
+    return f"made by {what}" if register.name != f"{task.name}#workspace" else f"scratch of {what}"
