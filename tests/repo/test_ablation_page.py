@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 from plugin_ops import fuse, hello
-from toy_backends import far, near
+from toy_backends import FarAllocator, far, near
 
-from headrace.device import StreamIndexEntry, StreamIndexGenerator
+from headrace.device import (
+    AllocatorEntry,
+    HostAllocator,
+    MemoryKind,
+    StreamIndexEntry,
+    StreamIndexGenerator,
+)
 from headrace.hookspecs import hookimpl
 from headrace.testing.ablation import ablate, removals
 
@@ -33,10 +39,13 @@ class Turns(StreamIndexGenerator):
 
 
 def far_in_turns() -> Any:
-    """The backend ``far`` with numbers of streams of its own."""
-    plugin = far()
-    hook = hookimpl(lambda: [StreamIndexEntry("far", Turns)])
-    return SimpleNamespace(**vars(plugin) | {"headrace_stream_index_generators": hook})
+    """The backend ``far`` with numbers of streams of its own, and pinned memory."""
+    memory = AllocatorEntry("far", MemoryKind.DEVICE, 16, FarAllocator, HostAllocator)
+    more = {
+        "headrace_stream_index_generators": hookimpl(lambda: [StreamIndexEntry("far", Turns)]),
+        "headrace_allocators": hookimpl(lambda: [memory]),
+    }
+    return SimpleNamespace(**vars(far()) | more)
 
 
 BACKENDS: dict[str, Any] = {"near": near(), "far": far_in_turns(), "hello": hello(fuse)}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headrace.device import DeviceEntry, KernelEntry, OpCall
-from headrace.errors import RunError
+from headrace.errors import ResourceLimitError, RunError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
@@ -17,7 +17,7 @@ from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice import MemoryFault, plugin, statistics
-from headrace_fakedevice.device import FakeDevice, device_count
+from headrace_fakedevice.device import BYTES_VARIABLE, FakeDevice, device_count
 from headrace_fakedevice.kernels import FakeKernel
 
 X = np.array([1, -2, 3], np.float32)
@@ -101,6 +101,35 @@ class _LateFailure(FakeKernel):
             negate(call, inputs, outputs)
 
         self.function = function
+
+
+def test_a_job_that_does_not_fit_is_refused_and_another_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit is what the device has left now: the message says how much, and what is large."""
+    monkeypatch.setenv(BYTES_VARIABLE, "3000")
+    registry, used = registry_with(), statistics(2).live_bytes
+
+    def wide(columns: int) -> JobGraph:
+        builder = JobGraphBuilder("wide", Placement.parse("fakedevice", "0:2"))
+        x = builder.input("x", TensorSpec((columns, 100), "float32"))
+        (total,) = builder.op("reduce_sum", [x], name="sum", axes=(1,))
+        builder.output("y", total)
+        return builder.finish()
+
+    with CompiledJob(wide(2), registry) as small:
+        left = 3000 - statistics(2).live_bytes
+        with pytest.raises(ResourceLimitError) as caught:
+            CompiledJob(wide(7), registry)
+        assert str(caught.value) == (
+            f"job 'wide' needs 3,584 bytes on fakedevice:2, which has {left:,} left; nothing was "
+            "allocated. Of 2 registers the largest are: x@fakedevice:2 float32[7, 100] (2,800 "
+            "bytes, made by copy_h2d x@fakedevice:2); sum/y float32[7] (28 bytes, made by "
+            "reduce_sum 'sum'). Make the inputs smaller, place part of the job on another device, "
+            "or close a session that uses this one"
+        )
+        assert small.run({"x": np.ones((2, 100), np.float32)})["y"].tolist() == [100, 100]
+    assert statistics(2).live_bytes == used
 
 
 def test_work_that_fails_late_reaches_the_caller_each_time() -> None:

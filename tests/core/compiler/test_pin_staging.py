@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,11 +35,11 @@ class Pinned(HostAllocator):
 
     live = 0
 
-    def allocate(self, nbytes: int):  # type: ignore[no-untyped-def]
+    def allocate(self, nbytes: int):
         type(self).live += nbytes
         return super().allocate(nbytes)
 
-    def free(self, buffer) -> None:  # type: ignore[no-untyped-def]
+    def free(self, buffer) -> None:
         type(self).live -= buffer.nbytes
 
 
@@ -55,7 +56,7 @@ def graph(*steps: tuple[str, str], outputs: int = 1) -> JobGraph:
     tensors = [builder.input("x", TensorSpec.of(X))]
     for op, device in steps:
         with builder.placed(Placement.of_device(device)):
-            attrs = {"shape": (2, 2)} if op == "reshape" else {}
+            attrs: dict[str, Any] = {"shape": (2, 2)} if op == "reshape" else {}
             tensors += builder.op(op, [tensors[-1]], **attrs)
     for number, tensor in enumerate(tensors[-outputs:]):
         builder.output(f"y{number}", tensor)

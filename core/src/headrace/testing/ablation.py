@@ -48,7 +48,7 @@ SPEC = TensorSpec.of(X)
 # What a record's function makes, and the methods of it that the contract has. The key is where the
 # function stands: hook and field.
 METHODS: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
-    ("headrace_devices", "open"): (Device, ("close",)),
+    ("headrace_devices", "open"): (Device, ("close", "free_bytes")),
     ("headrace_allocators", "create"): (Allocator, ("allocate", "free")),
     ("headrace_device_contexts", "create"): (
         DeviceContext,
@@ -74,6 +74,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("headrace_devices", "count"),
     ("headrace_devices", "open"),
     ("headrace_allocators", "create"),
+    ("headrace_allocators", "create_pinned"),
     ("headrace_kernels", "create"),
     ("headrace_kernels", "match"),
     ("headrace_device_contexts", "create"),
@@ -85,7 +86,10 @@ FIELDS: tuple[tuple[str, str], ...] = (
 )
 
 # Functions of records that may be None: left out as well.
-OPTIONAL: tuple[tuple[str, str], ...] = (("headrace_ops", "compute"),)
+OPTIONAL: tuple[tuple[str, str], ...] = (
+    ("headrace_allocators", "create_pinned"),
+    ("headrace_ops", "compute"),
+)
 
 CLEAR = (PluginError, DeviceUnavailableError, UnsupportedError)
 """Errors that a missing thing may end in: they are about the plugin, or what it cannot do."""

@@ -1,0 +1,93 @@
+"""A plan that does not fit is refused before anything is allocated, with what makes it large."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from toy_backends import FarAllocator, far, near
+
+from headrace.compiler.memory.options import MemoryOptions
+from headrace.device import Device, DeviceEntry
+from headrace.errors import PluginError, ResourceLimitError
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.hookspecs import hookimpl
+from headrace.placement import Placement
+from headrace.registry.registry import BackendRegistry
+from headrace.tensor_spec import TensorSpec
+
+SPEC = TensorSpec((100, 10), "float32")
+
+
+def job(device: str = "far:1") -> JobGraph:
+    """``y = relu(pad(x) + w)``: what is padded is the largest, then the sums, then the weight."""
+    builder = JobGraphBuilder("wide", Placement.of_device(device))
+    x = builder.input("x", SPEC)
+    (padded,) = builder.op("pad", [x], name="widen", pads=(0, 0, 20, 0))
+    weight = builder.constant(np.ones((120, 10), np.float32), "w")
+    (total,) = builder.op("add", [padded, weight], name="shift")
+    builder.output("y", *builder.op("relu", [total], name="last"))
+    return builder.finish()
+
+
+def registry(free_bytes: object) -> BackendRegistry:
+    """``near``, and ``far`` whose devices have so many bytes left; device 0 has room for all."""
+
+    class Small(Device):
+        def free_bytes(self):
+            return free_bytes if self.index == 1 else 1 << 40
+
+    hooks = vars(far()) | {
+        "headrace_devices": hookimpl(lambda: [DeviceEntry("far", lambda: 2, Small)])
+    }
+    return BackendRegistry.from_modules({"near": near(), "far": SimpleNamespace(**hooks)})
+
+
+def test_a_device_that_is_too_small_is_named() -> None:
+    """With what it has, what was planned, and the largest registers there and who makes them."""
+    live = FarAllocator.live
+    apart = MemoryOptions(inplace=False, reuse=False)
+    with pytest.raises(ResourceLimitError) as caught:
+        CompiledJob(job(), registry(free_bytes=9_999), memory=apart)
+    assert str(caught.value) == (
+        "job 'wide' needs 24,576 bytes on far:1, which has 9,999 left; nothing was allocated. Of 5 "
+        "registers the largest are: widen/y float32[120, 10] (4,800 bytes, made by pad 'widen'); "
+        "w@far:1 float32[120, 10] (4,800 bytes, a weight); shift/y float32[120, 10] (4,800 bytes, "
+        "made by add 'shift'). Make the inputs smaller, place part of the job on another device, "
+        "or close a session that uses this one"
+    )
+    assert FarAllocator.live == live
+
+
+@pytest.mark.parametrize("free_bytes", [None, 100_000])
+def test_a_device_that_has_room_or_cannot_tell_is_used(free_bytes: int | None) -> None:
+    """Then its allocator has the last word."""
+    with CompiledJob(job(), registry(free_bytes)) as running:
+        x = np.full(SPEC.shape, -3, np.float32)
+        assert running.run({"x": x})["y"].sum() == 200
+
+
+def test_each_device_is_asked_for_itself() -> None:
+    """A job on the other device does not care how full this one is."""
+    with CompiledJob(job("far:0"), registry(free_bytes=0)) as running:
+        assert running.run({"x": np.zeros(SPEC.shape, np.float32)})["y"].sum() == 1200
+
+
+@pytest.mark.parametrize("free_bytes", ["much", -1, 1.5])
+def test_what_is_no_number_of_bytes_is_refused(free_bytes: object) -> None:
+    """With the class whose method it is."""
+    with pytest.raises(
+        PluginError, match=rf"free_bytes of Small, device far:1, returned {free_bytes!r}"
+    ):
+        CompiledJob(job(), registry(free_bytes))
+
+
+def test_registers_without_bytes_of_their_own_are_not_named() -> None:
+    """What is written over an input costs nothing: the input is what is large."""
+    with pytest.raises(ResourceLimitError) as caught:
+        CompiledJob(job(), registry(free_bytes=100))
+    named = str(caught.value)
+    assert "widen" in named
+    assert "relu 'last'" not in named
