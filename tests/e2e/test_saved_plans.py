@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -90,31 +89,3 @@ def test_the_command_tells_plans_by_their_content(model: Path, tmp_path: Path, d
         assert f"on {device}" in python(*words, *out)
     for name in ("y.npy", "z.npy"):
         assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
-
-
-LOAD = """
-import sys
-import numpy as np
-import headrace as flow
-with flow.onnx.load(sys.argv[1], sys.argv[2]) as model:
-    results = model.run({"x": np.load(sys.argv[3])})
-idle = [f"headrace.{name}" for name in ("cli", "doctor", "page", "scaffold", "testing")]
-assert not [name for name in idle if name in sys.modules], "they make no plans, says the cache"
-print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values()))
-"""
-
-
-def test_the_next_process_finds_the_plan(
-    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Several at once make it; who comes later gives the same bits and imports no onnx."""
-    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HEADRACE_PLAN_CACHE", "")
-    np.save(tmp_path / "x.npy", X)
-    words = (LOAD, model, device, tmp_path / "x.npy")
-    with ThreadPoolExecutor(3) as several:
-        first = list(several.map(lambda _: python("-c", *words), range(3)))
-    plans = [path.suffix for path in (tmp_path / "cache/plans").iterdir()]
-    assert sorted(plans) == [".note", ".plan"]
-    results = {text.partition(" ")[2] for text in first}
-    assert [python("-c", *words).partition(" ")] == [("False", " ", *results)]
