@@ -40,12 +40,17 @@ def by_stream(plan: Plan, acts: Acts) -> dict[StreamId, list[tuple[ActorId, int]
     return found
 
 
-@given(cases(("near:0", "near:1", "far:0", "far:1")), st.integers(1, 4), st.integers(1, 5))
+concurrencies = st.builds(Concurrency, st.integers(1, 4), st.integers(1, 3))
+
+
+@given(cases(("near:0", "near:1", "far:0", "far:1")), concurrencies, st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
-def test_a_run_is_found_again_from_its_log(case: Case, width: int, calls: int) -> None:
+def test_a_run_is_found_again_from_its_log(
+    case: Case, concurrency: Concurrency, calls: int
+) -> None:
     """On threads of streams, with calls that overlap: the same acts in the same order on each."""
     registry = BackendRegistry.from_modules({"near": near(OPS), "far": far(OPS)})
-    compiled = compile_job(case.graph, registry, concurrency=Concurrency(width))
+    compiled = compile_job(case.graph, registry, concurrency=concurrency)
     log = EventLog()
     executor = Executor(compiled.plan, registry, compiled.constants, log=log)
     try:

@@ -44,6 +44,7 @@ def network(reads: list[set[int]], slots: list[int]) -> Network:
         {0: sum(w.is_sink for w in wirings)},
         (),
         {0: 1},
+        False,
     )
 
 

@@ -92,17 +92,19 @@ def poisoned_registry() -> BackendRegistry:
     return BackendRegistry.from_modules(modules)
 
 
+concurrencies = st.builds(Concurrency, st.integers(1, 4), st.integers(1, 3))
+
+
 @settings(max_examples=150, deadline=None)
-@given(cases(DEVICES), st.booleans(), st.booleans(), st.integers(1, 4))
+@given(cases(DEVICES), st.booleans(), st.booleans(), concurrencies)
 def test_a_random_job_gives_what_numpy_gives(
-    case: Case, inplace: bool, reuse: bool, width: int
+    case: Case, inplace: bool, reuse: bool, concurrency: Concurrency
 ) -> None:
     """One after another and several at a time, calls give the right numbers in memory of their own.
 
     Every launch poisons what it may write, so memory that is reused too early shows.
     """
     memory = MemoryOptions(inplace, reuse)
-    concurrency = Concurrency(width)
     with CompiledJob(
         case.graph, poisoned_registry(), memory=memory, concurrency=concurrency
     ) as compiled:

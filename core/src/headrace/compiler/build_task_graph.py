@@ -15,6 +15,7 @@ from headrace.compiler.link import LinkedJob
 from headrace.compiler.op_graph import OpNode
 from headrace.compiler.plan_sections import plan_sections
 from headrace.compiler.program import Program
+from headrace.compiler.streams import assign_streams
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
 from headrace.device import PEER_COPIES
 from headrace.graph import JobOp, Variable, VariablePart
@@ -70,6 +71,7 @@ class _Builder:
         self._kind = job.kind
         self._scope = job.scope
         self._registry = program.registry
+        self._lanes = assign_streams(job.graph, job.concurrency.compute_streams)
         self._tasks = program.tasks
         self._job = program.add_job(graph.name, job.kind, width=job.concurrency.width)
         self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
@@ -141,7 +143,9 @@ class _Builder:
         entry = backend.kernels.select(call)
         assert entry is not None, f"{call} was not lowered for {backend.tag}"
         index = op.placement.devices[0][1]
-        stream = Stream(backend.tag, index, self._program.streams(backend.tag, index).compute())
+        lane, streams = self._lanes[call.name], self._program.streams(backend.tag, index)
+        number = streams.named(f"compute {lane}") if lane else streams.compute()
+        stream = Stream(backend.tag, index, number)
         schema, capabilities = self._registry.op(call.op).op, backend.device.capabilities
         self._tasks.append(
             TaskNode(

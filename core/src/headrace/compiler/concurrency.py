@@ -12,9 +12,12 @@ class Concurrency:
     Attributes:
         width: how many calls may be under way, 1 or more. From 2 on, what goes from stream to
             stream has memory for two calls, so that they overlap.
+        compute_streams: over how many streams of its device the ops of a call are spread, 1 or
+            more: as many branches of it may be worked on side by side.
     """
 
     width: int = 1
+    compute_streams: int = 1
 
 
 ONE_AT_A_TIME = Concurrency()

@@ -31,6 +31,9 @@ class FunctionConfig:
             memory for one. From 2 on, what goes from stream to stream has memory for two calls, so
             that copies of one overlap with the work of another, and calls run on threads of the
             streams even where they could run on the caller's.
+        compute_streams: over how many streams of its device the ops of the job are spread, so that
+            branches that do not wait for each other are worked on side by side. 1 by default; more
+            also lets calls run on threads of the streams.
 
     Example:
         >>> from headrace.frontend.scope import placement
@@ -42,6 +45,7 @@ class FunctionConfig:
 
     # A field that does not exist cannot be set either.
     __slots__ = (
+        "compute_streams",
         "concurrency_width",
         "enable_inplace",
         "enable_reuse_mem",
@@ -55,6 +59,7 @@ class FunctionConfig:
         self.enable_inplace: bool | None = None
         self.enable_reuse_mem: bool | None = None
         self.concurrency_width = 1
+        self.compute_streams = 1
 
     @property
     def memory(self) -> MemoryOptions:
@@ -70,9 +75,12 @@ class FunctionConfig:
         """What may happen at once.
 
         Raises:
-            JobError: the width is no number of calls.
+            JobError: the number of calls or of streams is none.
         """
-        return Concurrency(_count("concurrency_width", self.concurrency_width))
+        return Concurrency(
+            _count("concurrency_width", self.concurrency_width),
+            _count("compute_streams", self.compute_streams),
+        )
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""

@@ -1,9 +1,9 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-When every stream of the plan is host-synchronous and no job was compiled for several calls at once,
-a call runs inline on the caller's thread, in the order in which the actors act; otherwise each
-stream has a worker thread that steps its actors. An error drops the engine; the next call makes a
-new one, over the same buffers and weights.
+When every stream of the plan is host-synchronous and it was not compiled for work to overlap, a
+call runs inline on the caller's thread, in the order in which the actors act; otherwise each stream
+has a worker thread that steps its actors. An error drops the engine; the next call makes a new one,
+over the same buffers and weights.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Executor:
             contexts = self._resources.contexts.values()
             self._inline = (
                 log is None
+                and not self._network.overlaps
                 and all(context.host_synchronous for context in contexts)
-                and all(width == 1 for width in self._network.widths.values())
             )
             self._orders = acting_orders(self._network) if self._inline else {}
         except BaseException:

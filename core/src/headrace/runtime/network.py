@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.ids import ActorId, RegisterId, StreamId
-from headrace.plan import CriticalSection, Plan
+from headrace.plan import CriticalSection, Plan, TaskKind
 from headrace.runtime.actor import Wiring
 
 
@@ -24,6 +24,8 @@ class Network:
         sink_counts: how many sinks each job has that can be called.
         sections: which calls may overlap.
         widths: how many calls may be under way at once, by job that can be called.
+        overlaps: whether it was compiled so that work of one device overlaps: that of several
+            calls, or of several compute streams.
     """
 
     wirings: tuple[Wiring, ...]
@@ -35,6 +37,7 @@ class Network:
     sink_counts: Mapping[int, int]
     sections: tuple[CriticalSection, ...]
     widths: Mapping[int, int]
+    overlaps: bool
 
     @staticmethod
     def of(plan: Plan) -> Network:
@@ -70,4 +73,11 @@ class Network:
             sink_counts,
             plan.sections,
             {job: plan.jobs[job].width for job in sources},
+            any(job.width > 1 for job in plan.jobs) or _has_parallel_streams(plan),
         )
+
+
+def _has_parallel_streams(plan: Plan) -> bool:
+    """True when some device computes on more than one stream."""
+    streams = {t.task_id.stream_id for t in plan.tasks if t.kind is TaskKind.COMPUTE}
+    return len({stream_id.device_id for stream_id in streams}) < len(streams)
