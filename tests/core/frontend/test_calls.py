@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from toy_backends import FarAllocator, far, near
 import headrace as flow
 import headrace.typing as tp
 from headrace.errors import InputError, JobError, RunError, SessionError
+from headrace.plan import dump
 from headrace.registry import BackendRegistry
 
 X = np.array([1, -2, 3], np.float32)
@@ -171,6 +173,20 @@ def test_a_width_is_a_number_of_calls(session: flow.Session, width: Any) -> None
     """Anything else is refused when the job is made, with what it was."""
     with pytest.raises(JobError, match=r"concurrency_width is .*; it must be a number from 1 on"):
         clamping(on(session, "near", width))
+
+
+def test_a_plan_file_knows_how_many_calls_it_was_compiled_for(
+    registry: BackendRegistry, session: flow.Session, tmp_path: Path
+) -> None:
+    """Whoever loads it can have as many under way."""
+    clamping(on(session, "far", 3))
+    session.save_plan("clamp", tmp_path / "clamp.plan")
+    assert "job 0 user 'clamp', 3 calls at once" in dump(session.plan())
+    with flow.load_plan(tmp_path / "clamp.plan", registry=registry) as loaded:
+        assert loaded.plan.jobs[0].width == 3
+        futures = [loaded.submit({"x": X + n}) for n in range(9)]
+        for n, future in enumerate(futures):
+            assert future.result()["result"].tolist() == np.maximum(X + n, 0).tolist()
 
 
 def test_close_waits_for_calls_that_have_begun(gate: Gate, gated: flow.Session) -> None:

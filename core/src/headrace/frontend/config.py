@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.errors import JobError
+from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.scope import PlacementScope
 from headrace.placement import Placement
@@ -77,10 +77,7 @@ class FunctionConfig:
         Raises:
             JobError: the number of calls or of streams is none.
         """
-        return Concurrency(
-            _count("concurrency_width", self.concurrency_width),
-            _count("compute_streams", self.compute_streams),
-        )
+        return concurrency_of(self.concurrency_width, self.compute_streams)
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""
@@ -89,9 +86,3 @@ class FunctionConfig:
     def __getattr__(self, name: str) -> NoReturn:
         fields = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
         raise AttributeError(f"FunctionConfig has no field {name!r}; it has {fields}")
-
-
-def _count(field: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return value
-    raise JobError(f"FunctionConfig.{field} is {value!r}; it must be a number from 1 on")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
@@ -89,6 +90,7 @@ def explain_graph(
     registry: BackendRegistry,
     fallback: str | None = None,
     memory: MemoryOptions | None = None,
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> Explanation:
     """Explain a job; compiles it, opens no device. What cannot run is listed, not raised.
 
@@ -100,7 +102,8 @@ def explain_graph(
     decisions = judge_ops(prepared.graph, registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
         return _explain(graph.name, decisions, prepared, None, registry)
-    compiled = compile_job(graph, registry, policy, memory=memory or memory_options_of())
+    options = memory or memory_options_of()
+    compiled = compile_job(graph, registry, policy, memory=options, concurrency=concurrency)
     return _explain(graph.name, compiled.decisions, prepared, compiled.plan, registry)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from headrace.errors import DeviceUnavailableError, InputError, PlanError
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.feeds import as_feed
+from headrace.frontend.future import Future
 from headrace.frontend.plan_file import PlanFile, read_plan_file
 from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.versions import check_versions, devices_of, versions_for
@@ -64,6 +65,24 @@ class LoadedPlan:
             RunError: the run stopped; the plan stays usable.
             SessionError: the plan was closed.
         """
+        return self._job.run(self._feeds(feeds))
+
+    def submit(self, feeds: Mapping[str, Array]) -> Future[dict[str, Array]]:
+        """Start a run and return while it is under way; what was fed may be changed then.
+
+        Blocks while as many are under way as the plan was compiled for. ``close`` ends those that
+        are with a ``SessionError``.
+
+        Args:
+            feeds: as for ``run``.
+
+        Raises:
+            InputError, SessionError: as ``run``. That it stopped is raised by ``Future.result``.
+        """
+        call = self._job.submit(self._feeds(feeds))
+        return Future(call, lambda made: {name: made[name] for name in self.outputs})
+
+    def _feeds(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         known = [*self.inputs, *self.fixed]
         missing = [name for name in self.inputs if name not in feeds]
         extra = [name for name in feeds if name not in known]
@@ -75,7 +94,7 @@ class LoadedPlan:
         for name, value in self.fixed.items():
             if name in feeds:
                 self._check_fixed(name, feeds[name], value)
-        return self._job.run({name: self._feed(name, feeds[name]) for name in self.inputs})
+        return {name: self._feed(name, feeds[name]) for name in self.inputs}
 
     def _feed(self, name: str, value: object) -> Array:
         return as_feed(f"{self.name}: input {name!r}", value, self.inputs[name])

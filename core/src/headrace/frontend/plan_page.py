@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
@@ -24,6 +25,7 @@ def plan_page(
     registry: BackendRegistry,
     fallback: str | None = None,
     memory: MemoryOptions | None = None,
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> str:
     """Compile a job and draw its plan: one HTML document that needs nothing else.
 
@@ -43,7 +45,14 @@ def plan_page(
         before = structure
 
     options = memory or memory_options_of()
-    compiled = compile_job(graph, registry, fallback_of(fallback), watch=note, memory=options)
+    compiled = compile_job(
+        graph,
+        registry,
+        fallback_of(fallback),
+        watch=note,
+        memory=options,
+        concurrency=concurrency,
+    )
     return render_page(compiled.plan, op_notes(compiled.decisions, registry), stages)
 
 

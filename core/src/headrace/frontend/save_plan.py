@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Compiled, compile_job
 from headrace.frontend.collector import collector_rests
@@ -28,6 +29,7 @@ def save_plan(
     fallback: str | None = None,
     fixed: Mapping[str, Array] = MappingProxyType({}),
     memory: MemoryOptions | None = None,
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> None:
     """Compile a job and write it to a plan file, whole or not at all.
 
@@ -38,6 +40,7 @@ def save_plan(
         fallback: what becomes of ops that their device cannot run; see ``CompiledJob``.
         fixed: values of the inputs that became part of the job.
         memory: what may be done to save memory; see ``CompiledJob``.
+        concurrency: how much of it may happen at once.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
@@ -45,7 +48,8 @@ def save_plan(
         PlanError: the file cannot be written.
     """
     options = memory or memory_options_of()
-    compiled = compile_job(graph, registry, fallback_of(fallback), memory=options)
+    policy = fallback_of(fallback)
+    compiled = compile_job(graph, registry, policy, memory=options, concurrency=concurrency)
     packer = WeightPacker()
     saved = pack(packer, graph, compiled, registry, fixed)
     write_plan_file(Path(path), saved, packer.blobs)

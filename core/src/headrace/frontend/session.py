@@ -10,6 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
 from headrace.frontend import checkpoint
@@ -231,8 +232,8 @@ class Session:
             PlanError: the file cannot be written.
             SessionError: the session is closed.
         """
-        graph, registry, fallback, memory = self._traced(name)
-        save_plan(path, graph, registry, fallback, memory=memory)
+        graph, registry, fallback, memory, concurrency = self._traced(name)
+        save_plan(path, graph, registry, fallback, memory=memory, concurrency=concurrency)
 
     def plan_page(self, name: str) -> str:
         """The plan of a job as one HTML document: ops, streams, memory. Runs nothing.
@@ -278,13 +279,14 @@ class Session:
 
     def _traced(
         self, name: str
-    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions | None]:
+    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions, Concurrency]:
         """The graph of a job, and what it is compiled with."""
         check_not_tracing(f"job {name!r} was called")
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = job.trace(registry)
-        return graph, registry, job.config.fallback, job.config.memory
+        config = job.config
+        return graph, registry, config.fallback, config.memory, config.concurrency
 
     def _called(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.dumps import dump_structure
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
@@ -59,6 +60,7 @@ def stages_of(
     registry: BackendRegistry,
     fallback: str | None = None,
     memory: MemoryOptions | None = None,
+    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> tuple[Stage, ...]:
     """Compile a job, keeping what every stage made. Opens no device.
 
@@ -72,7 +74,14 @@ def stages_of(
         stages.append(Stage(name, structure, not is_same_job(before, structure)))
 
     options = memory or memory_options_of()
-    compile_job(graph, registry, fallback_of(fallback), watch=keep, memory=options)
+    compile_job(
+        graph,
+        registry,
+        fallback_of(fallback),
+        watch=keep,
+        memory=options,
+        concurrency=concurrency,
+    )
     return tuple(stages)
 
 

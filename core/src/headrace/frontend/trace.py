@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.frontend.chrome_trace import chrome_events, lane, what
 from headrace.frontend.compiled_job import CompiledJob
@@ -84,6 +85,7 @@ def trace_job(
     *,
     fallback: str | None = None,
     memory: MemoryOptions | None = None,
+    concurrency: Concurrency = ONE_AT_A_TIME,
     after_each: Callable[[], object] = lambda: None,
 ) -> Trace:
     """Compile a job, call it once to warm up, then record ``calls`` calls.
@@ -94,7 +96,7 @@ def trace_job(
         feeds: what is fed in every call.
         calls: how many are recorded.
         fallback: as for ``CompiledJob``.
-        memory: as for ``CompiledJob``.
+        memory, concurrency: as for ``CompiledJob``.
         after_each: called when a call is over.
 
     Raises:
@@ -102,7 +104,9 @@ def trace_job(
         RunError: a run stopped.
     """
     recorder = Recorder()
-    with CompiledJob(graph, registry, fallback, memory, recorder=recorder) as job:
+    with CompiledJob(
+        graph, registry, fallback, memory, recorder=recorder, concurrency=concurrency
+    ) as job:
         job.run(feeds)
         recorder.clear()
         for _ in range(calls):

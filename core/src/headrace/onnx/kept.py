@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.dtypes import dtype_of
@@ -91,6 +92,7 @@ class KeptPlans:
         registry: BackendRegistry,
         fallback: str | None,
         memory: MemoryOptions,
+        concurrency: Concurrency,
         store: PlanStore | None,
     ) -> KeptPlans | None:
         """The plans of a model; None when none are kept of it.
@@ -106,7 +108,7 @@ class KeptPlans:
         identity = identity_of(registry, tags)
         if identity is None:
             return None
-        settings = f"{identity}\n{placement}\n{policy}\n{memory}\n{_FORMAT}"
+        settings = f"{identity}\n{placement}\n{policy}\n{memory}\n{concurrency}\n{_FORMAT}"
         return KeptPlans(store, given, settings, policy)
 
     def find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> KeptPlan | None:

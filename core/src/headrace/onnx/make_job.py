@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.collector import collector_rests
@@ -29,6 +30,7 @@ class JobMaker:
         registry: BackendRegistry,
         fallback: str | None,
         memory: MemoryOptions,
+        concurrency: Concurrency,
         kept: KeptPlans | None,
     ) -> None:
         self.name = file.name
@@ -37,6 +39,7 @@ class JobMaker:
         self._registry = registry
         self._fallback = fallback
         self._memory = memory
+        self._concurrency = concurrency
         self._kept = kept
 
     @collector_rests()
@@ -91,5 +94,12 @@ class JobMaker:
                 values = {name: arrays[name] for name in made.fixed}
                 kept.keep(specs, made, values, compiled, registry)
 
-        job = CompiledJob(made.graph, registry, self._fallback, self._memory, keep)
+        job = CompiledJob(
+            made.graph,
+            registry,
+            self._fallback,
+            self._memory,
+            keep,
+            concurrency=self._concurrency,
+        )
         return job, made.fixed

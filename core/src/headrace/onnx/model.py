@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError
+from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
@@ -64,6 +66,7 @@ class Model:
         jobs: JobCache,
         fallback: str | None,
         memory: MemoryOptions,
+        concurrency: Concurrency,
     ) -> None:
         self.name = file.name
         self.device = f"{placement.tag}:{placement.devices[0][1]}"
@@ -75,6 +78,7 @@ class Model:
         self._jobs = jobs
         self._fallback = fallback
         self._memory = memory
+        self._concurrency = concurrency
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once.
@@ -149,7 +153,15 @@ class Model:
         specs, arrays = self._specs(feeds)
         made = self._specialised(specs, arrays)
         fixed = {name: arrays[name] for name in made.fixed}
-        save_plan(path, made.graph, self._registry, self._fallback, fixed, self._memory)
+        save_plan(
+            path,
+            made.graph,
+            self._registry,
+            self._fallback,
+            fixed,
+            self._memory,
+            self._concurrency,
+        )
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.
@@ -163,7 +175,7 @@ class Model:
         from headrace.frontend.explain import explain_graph
         from headrace.onnx.explain import explain_nodes
 
-        job = explain_graph(self._graph(feeds), self._registry, self._fallback, self._memory)
+        job = explain_graph(*self._compiled_with(feeds))
         return explain_nodes(self._file.parsed(), self.device, job)
 
     def stages_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[Stage, ...]:
@@ -177,7 +189,7 @@ class Model:
         """
         from headrace.frontend.stages import stages_of
 
-        return stages_of(self._graph(feeds), self._registry, self._fallback, self._memory)
+        return stages_of(*self._compiled_with(feeds))
 
     def plan_page(self, feeds: Mapping[str, TensorSpec | Array]) -> str:
         """The plan for these inputs as one HTML document: ops, streams, memory.
@@ -196,7 +208,7 @@ class Model:
         """
         from headrace.frontend.plan_page import plan_page
 
-        return plan_page(self._graph(feeds), self._registry, self._fallback, self._memory)
+        return plan_page(*self._compiled_with(feeds))
 
     def trace(
         self,
@@ -230,11 +242,15 @@ class Model:
             calls,
             fallback=self._fallback,
             memory=self._memory,
+            concurrency=self._concurrency,
             after_each=after_each,
         )
 
-    def _graph(self, feeds: Mapping[str, TensorSpec | Array]) -> JobGraph:
-        return self._specialised(*self._specs(feeds)).graph
+    def _compiled_with(
+        self, feeds: Mapping[str, TensorSpec | Array]
+    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions, Concurrency]:
+        graph = self._specialised(*self._specs(feeds)).graph
+        return graph, self._registry, self._fallback, self._memory, self._concurrency
 
     def _specialised(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
@@ -291,6 +307,8 @@ def load(
     enable_inplace: bool | None = None,
     enable_reuse_mem: bool | None = None,
     plan_cache: bool = True,
+    concurrency_width: int = 1,
+    compute_streams: int = 1,
 ) -> Model:
     """Load an ONNX model onto a device.
 
@@ -305,6 +323,8 @@ def load(
         enable_inplace, enable_reuse_mem: as in ``FunctionConfig``.
         plan_cache: keep plans of a model that is given by its path, for the next process that loads
             it, and use those that were kept; ``HEADRACE_PLAN_CACHE=0`` does neither.
+        concurrency_width, compute_streams: as in ``FunctionConfig``; a width of several is for
+            several threads that call the model.
 
     Raises:
         InvalidModelError: it is not a model, is damaged, or contradicts itself.
@@ -324,7 +344,8 @@ def load(
     given = read_bytes(source)
     store = plan_store() if plan_cache else None
     memory = memory_options_of(enable_inplace, enable_reuse_mem)
-    kept = KeptPlans.of(given, placement, registry, fallback, memory, store)
+    concurrency = concurrency_of(concurrency_width, compute_streams)
+    kept = KeptPlans.of(given, placement, registry, fallback, memory, concurrency, store)
     file = LazyFile(given, registry)
     if kept is not None and kept.inputs is not None and kept.outputs is not None:
         inputs, outputs = kept.inputs, kept.outputs
@@ -332,8 +353,18 @@ def load(
         inputs, outputs = _declared(file)
         if kept is not None:
             kept.keep_model(file.parsed(), inputs, outputs)
-    jobs_kept = JobCache(JobMaker(file, placement, registry, fallback, memory, kept), jobs)
-    return Model(file, inputs, outputs, placement, registry, jobs_kept, fallback, memory)
+    maker = JobMaker(file, placement, registry, fallback, memory, concurrency, kept)
+    return Model(
+        file,
+        inputs,
+        outputs,
+        placement,
+        registry,
+        JobCache(maker, jobs),
+        fallback,
+        memory,
+        concurrency,
+    )
 
 
 def _declared(file: LazyFile) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
