@@ -67,7 +67,9 @@ class Resources:
         self._loaders: dict[int, WeightLoader] = {}  # by chunk
         self._loading: list[DeviceContext] = []  # their streams
         self._lasting = lasting
-        self._lying: dict[str, HostBuffer] = {}  # weights that are used where they are
+        # Weights that are used where they are, by chunk and offset of the register: the same weight
+        # may be in another one, of a device, as well.
+        self._lying: dict[tuple[int, int], HostBuffer] = {}
         self.contexts: dict[StreamId, DeviceContext] = {}
         try:
             for actor in plan.actors:
@@ -97,8 +99,9 @@ class Resources:
         return buffer
 
     def _memory(self, register: RegisterDesc, slot: int = 0) -> Buffer:
-        if register.constant in self._lying:
-            return self._lying[register.constant]
+        lying = self._lying.get((register.chunk, register.offset))
+        if lying is not None:
+            return lying.view(0, register.spec.nbytes)
         offset = register.offset + slot * register.stride
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
@@ -206,9 +209,8 @@ class Resources:
         buffer = self._memory(register)
         if isinstance(buffer, HostBuffer):
             if self._lasting and _lies_well(value):
-                assert register.constant is not None
                 lying = HostBuffer(value.reshape(-1).view(np.uint8), owner=value)
-                self._lying[register.constant] = lying
+                self._lying[register.chunk, register.offset] = lying
             else:
                 buffer.array(register.spec)[...] = value
             return
