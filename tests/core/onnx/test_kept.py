@@ -113,6 +113,21 @@ def test_a_kept_plan_gives_the_same_without_a_look_into_the_model(kept: Kept) ->
     assert kept.parsed == 1
 
 
+def test_a_weight_that_is_an_output_lies_on_the_host_and_on_the_device(kept: Kept) -> None:
+    """Each has memory of its own, also where the host's is the file of the plan."""
+    proto = model(
+        [node("Add", "x w", "y"), node("Identity", "w", "z")],
+        [info("x", [2, 3])],
+        outputs=[info("y", None), info("z", None)],
+        weights={"w": W[:1]},
+    )
+    for _ in range(2):
+        with kept.load(proto, device="far") as loaded:
+            results = loaded.run({"x": X})
+        np.testing.assert_array_equal(results["y"], X + W[:1])
+        np.testing.assert_array_equal(results["z"], W[:1])
+
+
 def test_each_shape_has_its_plan(kept: Kept) -> None:
     """A shape that was not seen is compiled, beside one that was kept."""
     kept.run(SUM, x=X)
