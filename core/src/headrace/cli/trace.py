@@ -31,6 +31,12 @@ from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_
     metavar="FILE.json",
     help="Write the timeline to FILE.json, for ui.perfetto.dev or chrome://tracing.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the timeline to FILE as a web page to look at, with the plan beside it.",
+)
 def trace(
     model: Path,
     device: str,
@@ -40,6 +46,7 @@ def trace(
     seed: int,
     calls: int,
     output: Path | None,
+    html: Path | None,
 ) -> None:
     """Run an ONNX MODEL and show which ops took how long, on which device.
 
@@ -54,7 +61,6 @@ def trace(
         feeds = arrays | random_arrays(specs_for(loaded, arrays, dims), seed)
         with counting(f"tracing {escape(str(model))}", calls) as one_more:
             traced = loaded.trace(feeds, calls, after_each=one_more)
-    total = sum(time.seconds for time in traced.times()) or 1.0
     columns = ("task", "device", "count a call", "ms a call", "share")
     rows = [
         (
@@ -62,7 +68,7 @@ def trace(
             time.device,
             f"{time.count / calls:g}",
             f"{time.seconds / calls * 1e3:.3f}",
-            f"{time.seconds / total:.1%}",
+            f"{time.share:.1%}",
         )
         for time in traced.times()
     ]
@@ -71,3 +77,6 @@ def trace(
     if output is not None:
         traced.save(output)
         click.echo(f"wrote {escape(str(output))}; open it at ui.perfetto.dev", err=True)
+    if html is not None:
+        traced.save_page(html)
+        click.echo(f"wrote {escape(str(html))}; open it in a browser", err=True)

@@ -8,6 +8,7 @@ from headrace import plan as plans
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Compiled, compile_job, verifies
+from headrace.compiler.stage import Watch, nobody
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
@@ -39,6 +40,7 @@ class CompiledJob(ReadyJob):
         keep: Callable[[Compiled], None] | None = None,
         recorder: Recorder | None = None,
         concurrency: Concurrency = ONE_AT_A_TIME,
+        watch: Watch = nobody,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -50,7 +52,10 @@ class CompiledJob(ReadyJob):
             memory: what may be done to save memory; None means what the environment says.
             keep: is told what compiling gave, before devices are opened.
             recorder: told when each task is worked on.
+<<<<<<< HEAD
             concurrency: how much of it may happen at once.
+=======
+            watch: told every stage of compiling.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -62,6 +67,7 @@ class CompiledJob(ReadyJob):
             graph,
             registry,
             fallback_of(fallback),
+            watch=watch,
             memory=memory or memory_options_of(),
             concurrency=concurrency,
         )

@@ -34,26 +34,35 @@ def plan_page(
     Raises:
         UnsupportedError, DeviceError: as compiling it.
     """
-    stages: list[StageNote] = []
-    before: Structure | None = None
-
-    def note(name: str, structure: Structure) -> None:
-        nonlocal before
-        if isinstance(structure, JobGraph):
-            changed = not is_same_job(before, structure)
-            stages.append(StageNote(name, len(structure.ops), changed))
-        before = structure
-
-    options = memory or memory_options_of()
+    passes, options = PassNotes(), memory or memory_options_of()
     compiled = compile_job(
         graph,
         registry,
         fallback_of(fallback),
-        watch=note,
+        watch=passes,
         memory=options,
         concurrency=concurrency,
     )
-    return render_page(compiled.plan, op_notes(compiled.decisions, registry), stages)
+    return render_page(compiled.plan, op_notes(compiled.decisions, registry), passes.notes())
+
+
+class PassNotes:
+    """A watch that notes what each pass over the job graph left."""
+
+    def __init__(self) -> None:
+        self._notes: list[StageNote] = []
+        self._before: Structure | None = None
+
+    def __call__(self, name: str, structure: Structure) -> None:
+        """As ``Watch``."""
+        if isinstance(structure, JobGraph):
+            changed = not is_same_job(self._before, structure)
+            self._notes.append(StageNote(name, len(structure.ops), changed))
+        self._before = structure
+
+    def notes(self) -> tuple[StageNote, ...]:
+        """In the order of the passes."""
+        return tuple(self._notes)
 
 
 def op_notes(decisions: Iterable[Decision], registry: BackendRegistry) -> dict[str, OpNote]:

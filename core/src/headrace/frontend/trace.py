@@ -1,38 +1,23 @@
-"""``Trace``: what a job did and when, for a viewer of timelines and as a table."""
+"""``Trace``: what a job did and when, as a table, as a page, and for a viewer of timelines."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.frontend.chrome_trace import chrome_events, lane, what
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend.plan_page import PassNotes, op_notes
 from headrace.graph import JobGraph
+from headrace.page import OpNote, StageNote, render_page
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
-from headrace.runtime.recorder import Recorder, TaskSpan
+from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTime:
-    """What one kind of task took, over all recorded calls.
-
-    Attributes:
-        what: the op, or the kind of a task that runs none.
-        device: where, as ``TAG:INDEX``, or ``caller``.
-        count: how many of them were done.
-        seconds: in all.
-    """
-
-    what: str
-    device: str
-    count: int
-    seconds: float
+from headrace.timeline import KindTime, TaskSpan, by_kind, chrome_events
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +27,14 @@ class Trace:
     Attributes:
         plan: what ran.
         spans: of every task, in the order in which they ended.
+        notes: how ops run and why, by the name of their task; for the page.
+        stages: what compiling did on the way, in order; for the page.
     """
 
     plan: Plan
     spans: tuple[TaskSpan, ...]
+    notes: Mapping[str, OpNote] = field(default_factory=dict)
+    stages: tuple[StageNote, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -55,16 +44,9 @@ class Trace:
         begin = min(span.begin_ns for span in self.spans)
         return (max(span.end_ns for span in self.spans) - begin) / 1e9
 
-    def times(self) -> tuple[TaskTime, ...]:
+    def times(self) -> tuple[KindTime, ...]:
         """Where the time went, the most first."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for span in self.spans:
-            task = self.plan.tasks[span.task]
-            total = found.setdefault((what(task), lane(self.plan, task)[0]), [0, 0])
-            total[0] += 1
-            total[1] += span.end_ns - span.begin_ns
-        times = [TaskTime(*key, count, ns / 1e9) for key, (count, ns) in found.items()]
-        return tuple(sorted(times, key=lambda time: (-time.seconds, time.what, time.device)))
+        return by_kind(self.plan, self.spans)
 
     def save(self, path: Path) -> None:
         """Write a file that ui.perfetto.dev and chrome://tracing open.
@@ -76,8 +58,23 @@ class Trace:
         document = {"traceEvents": events, "displayTimeUnit": "ms"}
         path.write_text(json.dumps(document, indent=0) + "\n", "utf-8")
 
+    def page(self) -> str:
+        """The page of the plan with a timeline of the calls: one HTML document, as ``plan_page``.
 
-def trace_job(
+        Equal traces give equal texts.
+        """
+        return render_page(self.plan, self.notes, self.stages, self.spans)
+
+    def save_page(self, path: Path) -> None:
+        """Write ``page()`` to a file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path.write_text(self.page(), "utf-8")
+
+
+def record_job(
     graph: JobGraph,
     registry: BackendRegistry,
     feeds: Mapping[str, Array],
@@ -103,13 +100,20 @@ def trace_job(
         UnsupportedError, DeviceError: as compiling it.
         RunError: a run stopped.
     """
-    recorder = Recorder()
+    recorder, passes = Recorder(), PassNotes()
     with CompiledJob(
-        graph, registry, fallback, memory, recorder=recorder, concurrency=concurrency
+        graph,
+        registry,
+        fallback,
+        memory,
+        recorder=recorder,
+        concurrency=concurrency,
+        watch=passes,
     ) as job:
         job.run(feeds)
         recorder.clear()
         for _ in range(calls):
             job.run(feeds)
             after_each()
-        return Trace(job.plan, recorder.spans())
+        notes = op_notes(job.decisions, registry)
+        return Trace(job.plan, recorder.spans(), notes, passes.notes())

@@ -228,14 +228,14 @@ class Model:
             InputError, ModelError, RunError, DeviceError, UnsupportedError: as ``run``.
 
         Example:
-            ``model.trace({"x": array}, calls=10).save(Path("timeline.json"))``
+            ``model.trace({"x": array}, calls=10).save_page(Path("timeline.html"))``
         """
-        from headrace.frontend.trace import trace_job
+        from headrace.frontend.trace import record_job
 
         specs, arrays = self._specs(feeds)
         made = self._specialised(specs, arrays)
         fed = {name: array for name, array in arrays.items() if name not in made.fixed}
-        return trace_job(
+        return record_job(
             made.graph,
             self._registry,
             fed,

@@ -14,8 +14,10 @@ from typing import Any
 from headrace.page.graph import COPIES, op_graph
 from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes
+from headrace.page.timeline import timeline
 from headrace.plan import OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
+from headrace.timeline import TaskSpan
 
 FORMAT = 1
 """Of the data; raised when its meaning changes."""
@@ -62,7 +64,10 @@ class _Strings:
 
 
 def page_data(
-    plan: Plan, notes: Mapping[str, OpNote], stages: Sequence[StageNote]
+    plan: Plan,
+    notes: Mapping[str, OpNote],
+    stages: Sequence[StageNote],
+    spans: Sequence[TaskSpan] = (),
 ) -> dict[str, Any]:
     """The whole of it, of types that JSON has."""
     strings = _Strings()
@@ -77,6 +82,7 @@ def page_data(
         "lanes": lanes(plan),
         "registers": _registers(plan, strings),
         "chunks": chunk_lives(plan),
+        "timeline": timeline(plan, spans) if spans else None,
         "strings": strings.texts,
     }
 

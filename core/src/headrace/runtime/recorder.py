@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from headrace.device import DeviceContext
 from headrace.errors import LaunchError
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSpan:
-    """One task of one act, in nanoseconds of ``time.perf_counter_ns``.
-
-    Attributes:
-        task: its position in the plan.
-        number: the act, which counts the calls of its job.
-        begin_ns: when it was launched.
-        end_ns: when its work was done.
-    """
-
-    task: int
-    number: int
-    begin_ns: int
-    end_ns: int
+from headrace.timeline import TaskSpan
 
 
 class Recorder:
