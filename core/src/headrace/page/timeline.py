@@ -65,12 +65,14 @@ def _lanes(plan: Plan, spans: Sequence[TaskSpan], begin: int) -> list[dict[str, 
     idle = waits(plan, spans)
     answers = []
     for time, mine in zip(by_lane(plan, spans, idle), lanes(plan, spans).values(), strict=True):
+        spent = (time.busy_ns, time.inputs_ns, time.ready_ns, time.over_ns)
+        under_way = sum(spent) or 1
         stood = [wait for wait in idle if wait.lane == time.lane]
         answers.append(
             {
                 "device": time.lane.device,
                 "stream": time.lane.stream,
-                "spent": [time.busy_ns, time.inputs_ns, time.ready_ns, time.over_ns],
+                "share": [ns / under_way for ns in spent],
                 "task": [span.task for span in mine],
                 "call": [span.number for span in mine],
                 "begin": [span.begin_ns - begin for span in mine],

@@ -5,15 +5,21 @@ const picked = { task: -1, register: -1, actor: -1 };
 function pick(what, index) {
   picked.task = picked.register = picked.actor = -1;
   if (what) picked[what] = index;
-  details.hidden = !what;
-  if (what) {
-    details.replaceChildren(
-      make("button", { className: "quiet close", textContent: "✕", title: "Close (Esc)", onclick: () => pick(null) }),
-      ...{ task: taskDetails, register: registerDetails, actor: actorDetails }[what](index));
-    details.scrollTop = 0;
-  }
+  fillDetails();
   keepAddress();
   for (const view of Object.values(views)) view.redraw();
+}
+
+/** Shows what is picked; beside the timeline, where nothing is, where the time went. */
+function fillDetails() {
+  const [what] = ["task", "register", "actor"].filter((each) => picked[each] >= 0);
+  const shown = what
+    ? { task: taskDetails, register: registerDetails, actor: actorDetails }[what](picked[what])
+    : current === "timeline" && timeline.table ? timelineTable() : [];
+  details.hidden = !shown.length;
+  details.replaceChildren(make("button", { className: "quiet close", textContent: "✕", title: what ? "Close (Esc)" : "Close",
+    onclick: () => (what ? pick(null) : showTable(false)) }), ...shown);
+  details.scrollTop = 0;
 }
 
 const title = (name, sub) => [make("h2", { textContent: name }), make("div", { className: "sub", textContent: sub })];
@@ -56,6 +62,7 @@ function taskDetails(task) {
       ["launched", make("span", {}, `task ${count(task)}, by `, actorLink(tasks.actor[task]))],
       ["job", kind === "user" ? job : `${job} (${kind})`],
       ["SBP", text(tasks.sbp[task])], ["written at", text(tasks.location[task])]),
+    ...measured(task),
     ...(text(tasks.how[task]) ? [heading("How it runs"), facts(["by", text(tasks.how[task])],
       ["kernel", text(tasks.kernel[task])], ["part of", text(tasks.part_of[task])], ["why", why])] : []),
     ...(attributes ? [heading("Attributes"),
@@ -81,6 +88,7 @@ function registerDetails(register) {
       ["lies in", `chunk ${registers.chunk[register]}, ${chunk.memory}`],
       ["at", `${count(start)} to ${count(start + extent(register))}`],
       ["lifetime", lifeOf(register)]),
+    ...measuredLife(register),
     ...(maker[register] >= 0 ? [heading("Written by"), list([maker[register]], (task) => make("li", {}, taskLink(task)))] : []),
     ...(readers[register].length ? [heading("Read by"), list(readers[register], (task) => make("li", {}, taskLink(task)))] : []),
     make("p", {}, link("Show in memory", () => { open("memory"); focusRegister(register); })),

@@ -1,6 +1,7 @@
 // Puts the views together: tabs, theme, keys, and where a link leads.
 const views = {};
 let current = "overview";
+if (!timed) for (const id of ["tab-timeline", "timeline"]) byId(id).remove();
 
 views.ops = new View(byId("ops"), {
   label: "Op graph. Arrow keys move, plus and minus zoom, 0 shows all, brackets step through the ops.",
@@ -26,6 +27,18 @@ views.memory = new View(byId("memory"), {
   pick: (hit) => (hit ? pick("register", hit.register) : pick(null)),
 });
 
+if (timed) {
+  views.timeline = new View(byId("timeline"), {
+    axes: "x",
+    label: "Measured calls. Arrow keys move, plus and minus zoom, 0 shows all, comma and full stop step through the calls.",
+    world: () => ({ width: timed.end, height: layTimeline(), most: 1 }),
+    pad: { left: LABELS, top: TIME_AXIS, right: 24, bottom: 74 },
+    draw: drawTimeline, hit: hitTimeline, hover: hoverTimeline, pick: pickTimed,
+  });
+  timelineBar.append(...timelineKeys());
+  byId("timeline").append(timelineBar);
+}
+
 /** Shows a tab; the address keeps it. */
 function open(name) {
   current = name;
@@ -36,6 +49,7 @@ function open(name) {
     byId(tab.dataset.view).hidden = !selected;
   }
   hideTip();
+  fillDetails();
   keepAddress();
   const view = views[name];
   if (view) {
@@ -60,8 +74,10 @@ function show(what, index) {
   } else if (what === "task") {
     if (current === "memory") open("ops");
     if (current === "ops") focusTask(index);
+    else if (current === "timeline") focusSpan(index);
     else views.streams.centre(stepOf[index] + 0.5, 0, 60);
   } else if (current === "memory") focusRegister(index);
+  else if (current === "timeline") focusLife(index);
 }
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
@@ -82,7 +98,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") {
     event.preventDefault();
     input.focus();
-  } else if (event.key >= "1" && event.key <= "4") open(tabs[Number(event.key) - 1].dataset.view);
+  } else if (event.key >= "1" && event.key <= String(tabs.length)) open(tabs[Number(event.key) - 1].dataset.view);
+  else if (timed && current === "timeline" && ",.".includes(event.key)) stepCall(event.key === "." ? 1 : -1);
   else if (event.key === "[" || event.key === "]") {
     const step = event.key === "]" ? 1 : -1;
     const next = picked.task < 0 ? 0 : Math.min(taskCount - 1, Math.max(0, picked.task + step));
@@ -109,7 +126,7 @@ memoryBar.append(...memoryKeys());
 byId("memory").append(memoryBar);
 drawOverview();
 const [askedView, askedName] = decodeURIComponent(location.hash.slice(1)).split(/=(.*)/s);
-open(byId(askedView)?.matches("section") ? askedView : "overview");
+open(byId(askedView)?.matches("section") ? askedView : tabs[0].dataset.view);
 if (askedName) {
   const [what, names] = askedView === "memory" ? ["register", registers.name] : ["task", tasks.name];
   if (names.includes(askedName)) show(what, names.indexOf(askedName));

@@ -154,6 +154,17 @@ class View {
     this.redraw();
   }
 
+  /** Shows a part of the x axis over the whole width. */
+  span(from, to) {
+    this.settle();
+    this.fitted = false;
+    const wide = this.width - this.pad.left - this.pad.right;
+    this.sx = Math.min(this.most, Math.max(this.least, wide / Math.max(1, to - from)));
+    this.tx = this.pad.left - from * this.sx;
+    this.keep();
+    this.redraw();
+  }
+
   /** Brings a point of the world to the middle, near enough to be read. */
   centre(x, y, scale) {
     this.settle();
