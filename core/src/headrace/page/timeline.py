@@ -11,8 +11,10 @@ from typing import Any
 
 from headrace.plan import Plan
 from headrace.timeline import (
+    Lane,
     Life,
     TaskSpan,
+    Wait,
     WaitKind,
     by_kind,
     by_lane,
@@ -63,11 +65,14 @@ def timeline(plan: Plan, spans: Sequence[TaskSpan]) -> dict[str, Any]:
 def _lanes(plan: Plan, spans: Sequence[TaskSpan], begin: int) -> list[dict[str, Any]]:
     """Each lane: what it did in all, and in columns its spans and its waits."""
     idle = waits(plan, spans)
+    of_lane: dict[Lane, list[Wait]] = {}
+    for wait in idle:
+        of_lane.setdefault(wait.lane, []).append(wait)
     answers = []
     for time, mine in zip(by_lane(plan, spans, idle), lanes(plan, spans).values(), strict=True):
         spent = (time.busy_ns, time.inputs_ns, time.ready_ns, time.over_ns)
         under_way = sum(spent) or 1
-        stood = [wait for wait in idle if wait.lane == time.lane]
+        stood = of_lane.get(time.lane, [])
         answers.append(
             {
                 "device": time.lane.device,

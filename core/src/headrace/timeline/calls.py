@@ -19,8 +19,9 @@ class CallSpan:
 
 def call_spans(spans: Iterable[TaskSpan]) -> tuple[CallSpan, ...]:
     """All calls that spans are of, in the order of their numbers."""
-    found: dict[int, tuple[int, int]] = {}
+    found: dict[int, list[int]] = {}
     for span in spans:
-        begin, end = found.get(span.number, (span.begin_ns, span.end_ns))
-        found[span.number] = (min(begin, span.begin_ns), max(end, span.end_ns))
-    return tuple(CallSpan(number, *found[number]) for number in sorted(found))
+        call = found.setdefault(span.number, [span.begin_ns, span.end_ns])
+        call[0] = min(call[0], span.begin_ns)
+        call[1] = max(call[1], span.end_ns)
+    return tuple(CallSpan(number, begin, end) for number, (begin, end) in sorted(found.items()))

@@ -82,6 +82,7 @@ class _Writer:
                 }
 
     def _tasks(self) -> Iterator[Event]:
+        args = [self._args(task) for task in self._plan.tasks]
         for span in self._spans:
             task = self._plan.tasks[span.task]
             yield {
@@ -91,15 +92,14 @@ class _Writer:
                 "ts": self._microseconds(span.begin_ns),
                 "dur": span.ns / 1e3,
                 **self._places[lane_of(self._plan, task)],
-                "args": self._args(task, span.number),
+                "args": {**args[span.task], "call": span.number},
             }
 
-    def _args(self, task: TaskDesc, number: int) -> dict[str, Any]:
+    def _args(self, task: TaskDesc) -> dict[str, Any]:
         registers = self._plan.registers
         return {
             "task": task.name,
             "job": self._plan.jobs[task.job].name,
-            "call": number,
             "reads": [registers[r].name for r in task.inputs if r is not None],
             "writes": [f"{registers[r].name}: {registers[r].spec}" for r in task.outputs],
             **({"location": task.call.location} if task.call and task.call.location else {}),
@@ -146,14 +146,10 @@ class _Writer:
     def _memory(self) -> Iterator[Event]:
         for chunk, curve in held(self._plan, lives(self._plan, self._spans)).items():
             memory = self._plan.chunks[chunk].memory
+            pid = self._pid.get(f"{memory.tag}:{memory.device_index}", self._pid[CALLER])
+            both: Event = {"name": f"chunk {chunk}, {memory}", "ph": "C", "pid": pid}
             for time, nbytes in curve:
-                yield {
-                    "name": f"chunk {chunk}, {memory}",
-                    "ph": "C",
-                    "ts": self._microseconds(time),
-                    "pid": self._pid.get(f"{memory.tag}:{memory.device_index}", 1),
-                    "args": {"bytes": nbytes},
-                }
+                yield {**both, "ts": self._microseconds(time), "args": {"bytes": nbytes}}
 
     def _microseconds(self, time_ns: int) -> float:
         return (time_ns - self._begin) / 1e3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from headrace.plan import Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
@@ -44,18 +45,17 @@ def lane_of(plan: Plan, task: TaskDesc) -> Lane:
 
 def lanes(plan: Plan, spans: Iterable[TaskSpan]) -> dict[Lane, tuple[TaskSpan, ...]]:
     """The spans of each lane by their begin; lanes as data flows: inputs, streams, results."""
-    found: dict[Lane, list[TaskSpan]] = {}
-    order: dict[Lane, tuple[int, int]] = {}
-    of_task = [lane_of(plan, task) for task in plan.tasks]
+    streams = {lane_of(plan, task): task.task_id.stream_id.packed() for task in plan.tasks}
+    between = sorted(streams.keys() - {_INPUTS, _RESULTS}, key=lambda lane: streams[lane])
+    ordered = (_INPUTS, *between, _RESULTS)
+    number = {lane: place for place, lane in enumerate(ordered)}
+    of_task = [number[lane_of(plan, task)] for task in plan.tasks]
+    found: list[list[TaskSpan]] = [[] for _ in ordered]
     for span in spans:
-        lane = of_task[span.task]
-        found.setdefault(lane, []).append(span)
-        stream = plan.tasks[span.task].task_id.stream_id.packed()
-        order[lane] = {_INPUTS: (0, 0), _RESULTS: (2, 0)}.get(lane, (1, stream))
-    return {
-        lane: tuple(sorted(found[lane], key=lambda span: (span.begin_ns, span.end_ns)))
-        for lane in sorted(found, key=lambda lane: order[lane])
-    }
+        found[of_task[span.task]].append(span)
+    by_begin = attrgetter("begin_ns", "end_ns")
+    pairs = zip(ordered, found, strict=True)
+    return {lane: tuple(sorted(mine, key=by_begin)) for lane, mine in pairs if mine}
 
 
 def what(task: TaskDesc) -> str:

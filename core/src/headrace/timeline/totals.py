@@ -98,11 +98,12 @@ def by_task(spans: Sequence[TaskSpan]) -> tuple[TaskTime, ...]:
 def by_lane(plan: Plan, spans: Sequence[TaskSpan], idle: Sequence[Wait]) -> tuple[LaneTime, ...]:
     """Each lane, in the order of ``lanes``; ``idle`` are the waits of the same spans."""
     under_way = sum(call.end_ns - call.begin_ns for call in call_spans(spans))
-    waited = {(lane, kind): 0 for lane in lanes(plan, spans) for kind in WaitKind}
+    found = lanes(plan, spans)
+    waited = {(lane, kind): 0 for lane in found for kind in WaitKind}
     for wait in idle:
         waited[wait.lane, wait.kind] += wait.ns
     times = []
-    for lane, mine in lanes(plan, spans).items():
+    for lane, mine in found.items():
         busy = sum(span.ns for span in mine)
         inputs, ready = (waited[lane, kind] for kind in WaitKind)
         times.append(LaneTime(lane, busy, inputs, ready, under_way - busy - inputs - ready))
