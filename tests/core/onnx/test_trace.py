@@ -104,8 +104,9 @@ def test_the_file_is_what_viewers_read(
     lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     tasks = [e for e in events if e["ph"] == "X"]
     assert {(e["pid"], e["tid"]) for e in tasks} == set(lanes)
-    assert "caller" in lanes.values() and "stream 0" in lanes.values()
-    assert min(e["ts"] for e in tasks) == 0 and all(e["dur"] >= 0 for e in tasks)
+    assert {"inputs", "results", "stream 0"} <= set(lanes.values())
+    assert min(e["ts"] for e in tasks) == 0
+    assert all(e["dur"] >= 0 for e in tasks)
     (third, _) = [e for e in tasks if "third" in e["args"].get("location", "")]
     assert third["name"] == "add"
     assert any("float32[1, 2]" in text for text in third["args"]["writes"])
@@ -116,6 +117,25 @@ def test_the_file_is_what_viewers_read(
     assert counters
     for values in counters.values():
         assert min(values) >= 0 and values[-1] == 0 and max(values) >= X.nbytes
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_page_is_that_of_the_plan_with_its_spans(
+    load_on: Callable[..., Model], device: str, tmp_path: Path
+) -> None:
+    """With kernels and passes as on the page of the plan; equal traces give equal pages."""
+    trace = trace_of(load_on, device, 2)
+    trace.save_page(tmp_path / "t.html")
+    text = (tmp_path / "t.html").read_text("utf-8")
+    assert text == trace.page()
+    shown = json.loads(text.partition('type="application/json">')[2].partition("</script>")[0])
+    plan = load_on(device).plan_page({"x": X})
+    told = json.loads(plan.partition('type="application/json">')[2].partition("</script>")[0])
+    assert told.pop("timeline") is None
+    timeline = shown.pop("timeline")
+    assert shown == told
+    assert [number for number, _, _ in timeline["calls"]] == [1, 2]
+    assert sum(len(lane["task"]) for lane in timeline["lanes"]) == len(trace.spans)
 
 
 def test_an_error_in_a_traced_run_names_the_op(load_on: Callable[..., Model]) -> None:

@@ -52,9 +52,7 @@ class CompiledJob(ReadyJob):
             memory: what may be done to save memory; None means what the environment says.
             keep: is told what compiling gave, before devices are opened.
             recorder: told when each task is worked on.
-<<<<<<< HEAD
             concurrency: how much of it may happen at once.
-=======
             watch: told every stage of compiling.
 
         Raises:

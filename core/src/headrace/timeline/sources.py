@@ -40,22 +40,24 @@ def origins(plan: Plan) -> list[RegisterId]:
 def sources(plan: Plan) -> list[tuple[Source, ...]]:
     """For each task those that it waits for, in the order of what it reads; of views, nothing."""
     origin, variables = origins(plan), plan.persistent()
+    # A variable has a maker in each job that gives it a value; calls of one job see only their own.
+    called = [plan.jobs[task.job].serves for task in plan.tasks]
     maker = {
-        register: position
+        (register, called[position]): position
         for position, task in enumerate(plan.tasks)
         if task.kind is not TaskKind.VIEW
         for register in task.makes
     }
     found: list[tuple[Source, ...]] = []
     for position, task in enumerate(plan.tasks):
-        read = dict.fromkeys(origin[register] for register in task.waits_for)
+        waits_for = () if task.kind is TaskKind.VIEW else task.waits_for
+        read = dict.fromkeys(origin[register] for register in waits_for)
+        made = ((register, maker.get((register, called[position]))) for register in read)
         found.append(
             tuple(
-                Source(maker[register], register, int(register in variables))
-                for register in read
-                if register in maker and maker[register] != position
+                Source(source, register, int(register in variables))
+                for register, source in made
+                if source is not None and source != position
             )
-            if task.kind is not TaskKind.VIEW
-            else ()
         )
     return found
