@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import html
-import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from browser import BROWSER, opened, seen, used
 from golden_jobs import JOBS
 
 from headrace.compiler.pipeline import compile_job
@@ -17,31 +14,7 @@ from headrace.frontend.plan_page import plan_page
 from headrace.plan import OP_KINDS, Plan
 from headrace.registry import BackendRegistry
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--virtual-time-budget=3000", "--window-size=1280,800",
-)  # fmt: skip
-
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium here to look at the page with")
-
-
-def seen(page: Path, where: str, profile: Path) -> str:
-    """The document after its scripts ran, without the data that were put into it."""
-    assert BROWSER is not None
-    command = [
-        BROWSER,
-        *FLAGS,
-        f"--user-data-dir={profile}",
-        "--dump-dom",
-        f"{page.as_uri()}{where}",
-    ]
-    ran = subprocess.run(command, capture_output=True, timeout=120, check=True)
-    text = ran.stdout.decode("utf-8")
-    return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
 
 
 def figures(document: str) -> dict[str, str]:
@@ -88,11 +61,8 @@ def test_the_figures_are_those_of_the_plan(job: str, tmp_path: Path) -> None:
 def test_every_view_draws(where: str, heading: str, tmp_path: Path) -> None:
     """No script fails, the view that the address names is open, and what it names is picked."""
     page, plan = write("two_devices", tmp_path)
-    document = seen(page, where, tmp_path / "profile")
-    root = re.search(r"<html[^>]*>", document)
-    assert root is not None
-    assert "data-error" not in root[0], html.unescape(root[0])
-    assert f'data-ready="{len(plan.tasks)}"' in root[0]
+    document, root = opened(page, where, tmp_path / "profile")
+    assert f'data-ready="{len(plan.tasks)}"' in root
     view = where[1:].partition("=")[0]
     (tab,) = re.findall(rf'<button[^>]*id="tab-{view}"[^>]*>', document)
     assert 'aria-selected="true"' in tab
@@ -100,36 +70,26 @@ def test_every_view_draws(where: str, heading: str, tmp_path: Path) -> None:
     assert picked == ([heading] if heading else [])
 
 
-HANDS = """
-<script>
-const seen = {};
-const root = document.documentElement;
-const press = (key, target = document.body) =>
-  target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-const open = () => document.querySelector('[aria-selected="true"][role="tab"]').dataset.view;
-const picked = () => document.querySelector("#details:not([hidden]) h2")?.textContent ?? null;
+ACTIONS = """
 for (const key of "1234") { press(key); seen[key] = open(); }
 press("/");
 seen.focus = document.activeElement.id;
-const search = document.getElementById("search");
-search.value = "thi";
-search.dispatchEvent(new Event("input"));
+find("thi");
 seen.found = [...document.querySelectorAll("#found b")].map((row) => row.textContent);
 press("2");
 press("Enter", search);
 seen.picked = picked();
 const canvas = document.querySelector("#ops canvas");
 const box = canvas.getBoundingClientRect();
-const middle = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true };
-canvas.dispatchEvent(new PointerEvent("pointermove", middle));
-seen.tip = document.querySelector("#tip:not([hidden]) b")?.textContent ?? null;
+seen.tip = point(canvas, box.width / 2, box.height / 2);
 press("[");
 seen.before = picked();
 for (const key of ["ArrowLeft", "ArrowDown", "+", "-", "0"]) press(key, canvas);
 for (const view of ["ops", "streams", "memory"]) {
   document.getElementById(`tab-${view}`).click();
-  const wheel = { ...middle, deltaY: -240, cancelable: true };
-  document.querySelector(`#${view} canvas`).dispatchEvent(new WheelEvent("wheel", wheel));
+  const over = document.querySelector(`#${view} canvas`);
+  const wheel = { ...at(over, box.width / 2, box.height / 2), deltaY: -240, cancelable: true };
+  over.dispatchEvent(new WheelEvent("wheel", wheel));
 }
 seen.address = location.hash;
 press("Escape");
@@ -137,23 +97,13 @@ seen.closed = picked();
 const theme = root.dataset.theme;
 document.getElementById("theme").click();
 seen.themes = [theme, root.dataset.theme].sort();
-seen.links = document.querySelectorAll("a, [tabindex='-1']:not([role='tab'])").length;
-root.dataset.seen = JSON.stringify(seen);
-</script>
 """
 
 
 def test_it_is_used_without_a_mouse(tmp_path: Path) -> None:
     """Keys open views, find, step and close; pointing names what is under the pointer."""
     page, _ = write("two_devices", tmp_path)
-    page.write_text(page.read_text("utf-8").replace("</body>", f"{HANDS}</body>"), "utf-8")
-    document = seen(page, "", tmp_path / "profile")
-    root = re.search(r"<html[^>]*>", document)
-    assert root is not None
-    assert "data-error" not in root[0], html.unescape(root[0])
-    found = re.search(r'data-seen="([^"]*)"', root[0])
-    assert found is not None
-    saw = json.loads(html.unescape(found[1]))
+    saw = used(page, tmp_path / "profile", ACTIONS)
     assert [saw[key] for key in "1234"] == ["overview", "ops", "streams", "memory"]
     assert saw["focus"] == "search"
     assert saw["found"][:2] == ["third", "third/y"]
