@@ -82,7 +82,7 @@ def test_a_job_on_several_devices_gives_what_one_gives(
 
 def test_another_machine_is_refused() -> None:
     """One process, one machine, for now."""
-    with pytest.raises(UnsupportedError, match="is on machine 1"):
+    with pytest.raises(UnsupportedError, match="has work on machine 1"):
         mlp("fakedevice", "1:0-1")
 
 

@@ -26,6 +26,7 @@ class MemoryCase:
         kind: ``MemoryKind`` value, ``"host"`` or ``"device"``.
         pinned_for: tag of the device that host memory is page-locked for; empty when pageable.
         used_by_network: host memory that a transport registers.
+        machine: the number of the machine that the memory is of.
     """
 
     tag: str
@@ -33,31 +34,38 @@ class MemoryCase:
     kind: str = MemoryKind.DEVICE.value
     pinned_for: str = ""
     used_by_network: bool = False
+    machine: int = 0
 
     def __post_init__(self) -> None:
         if (self.pinned_for or self.used_by_network) and self.kind != MemoryKind.HOST.value:
             raise PlanError(f"device memory of {self.tag!r} cannot be pinned or used by a network")
 
     @staticmethod
-    def host() -> MemoryCase:
-        """Pageable host memory."""
-        return MemoryCase(HOST_TAG, 0, MemoryKind.HOST.value)
+    def host(machine: int = 0) -> MemoryCase:
+        """Pageable host memory of a machine."""
+        return MemoryCase(HOST_TAG, 0, MemoryKind.HOST.value, machine=machine)
 
     @staticmethod
-    def pinned(tag: str, device_index: int) -> MemoryCase:
-        """Host memory that is page-locked for a device."""
-        return MemoryCase(HOST_TAG, device_index, MemoryKind.HOST.value, pinned_for=tag)
+    def pinned(tag: str, device_index: int, machine: int = 0) -> MemoryCase:
+        """Host memory that is page-locked for a device of its machine."""
+        host = MemoryKind.HOST.value
+        return MemoryCase(HOST_TAG, device_index, host, pinned_for=tag, machine=machine)
 
     @property
     def is_host(self) -> bool:
         """True when the host can read and write this memory."""
         return self.kind == MemoryKind.HOST.value
 
+    @property
+    def zone(self) -> str:
+        """Whose it is, as short as names of tensors have it: ``tag:index``, after its machine."""
+        return f"{self.machine}:" * bool(self.machine) + f"{self.tag}:{self.device_index}"
+
     def merge(self, other: MemoryCase) -> MemoryCase:
         """The memory that satisfies both wishes.
 
         Raises:
-            PlanError: no memory does: two devices, two kinds, or pinned for two devices.
+            PlanError: no memory does: two devices, kinds or machines, or pinned for two devices.
         """
         if not self.fits(other):
             raise PlanError(f"one register cannot live both in {self} and in {other}")
@@ -69,7 +77,8 @@ class MemoryCase:
         """True when one memory satisfies both wishes."""
         mine, theirs = self._pinning(), other._pinning()
         pinned_alike = mine is None or theirs is None or mine == theirs
-        return (self.tag, self.kind) == (other.tag, other.kind) and pinned_alike
+        mine_too = (other.tag, other.kind, other.machine)
+        return (self.tag, self.kind, self.machine) == mine_too and pinned_alike
 
     def satisfies(self, wish: MemoryCase) -> bool:
         """True when a register that asks for ``wish`` may live here: it may lack what this has."""
@@ -91,4 +100,5 @@ class MemoryCase:
         text = f"{self.kind} memory of {self.tag}:{self.device_index}"
         if self.pinned_for:
             text = f"host memory pinned for {self.pinned_for}:{self.device_index}"
+        text += f" of machine {self.machine}" if self.machine else ""
         return text + (" (network)" if self.used_by_network else "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ from headrace.placement import Placement
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import Array, TensorSpec
 
-COUNTS = (1, 2, 3, 4, 5, 7, 8, 13, 16)
+COUNTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 40)
 JOIN = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
@@ -28,6 +26,8 @@ class Peers:
     """Devices that all reach each other, and offer nothing themselves."""
 
     def link(self, source: Placement | None, destination: Placement) -> Link:
+        if source is not None and source.devices[0][0] != destination.devices[0][0]:
+            return Link.NETWORK
         return Link.MEMORY if source == destination else Link.PEER
 
     def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
@@ -73,7 +73,7 @@ def test_an_all_reduce_gives_each_the_same(
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce(count: int, axis: int) -> None:
     """Each gets its balanced slice, of uneven size, and then all have all of it."""
-    shape = (19, 23)
+    shape = (43, 47)
     terms, work = drawn(count, shape), group(count)
     builder, whole = work.site.builder, tuple((0, dim) for dim in shape)
     slices = [balanced(shape[axis], count, index) for index in range(count)]
@@ -102,12 +102,24 @@ def boxed(have: str, want: str, count: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("have", "want", "moves"), [("P", "B", 2), ("P", "S(0)", 1), ("S(0)", "B", 1)]
 )
-def test_work_grows_as_n_log_n(have: str, want: str, moves: int) -> None:
-    """Few ops for each device, and no byte more than must be received of powers of two."""
-    for count in (4, 16, 64, 128):
+def test_work_grows_with_the_devices(have: str, want: str, moves: int) -> None:
+    """So many ops for each device and no more; of bytes hardly more than must be received."""
+    for count in (4, 8, 16, 32, 64, 128):
         ops, nbytes = boxed(have, want, count)
-        assert ops <= 4 * count * math.log2(count)
-        assert nbytes == moves * (count - 1) * 4096
+        assert ops <= 20 * count
+        assert moves * (count - 1) * 4096 <= nbytes <= moves * (count + count / 8 + 1) * 4096
+
+
+def test_what_goes_far_is_the_least() -> None:
+    """Of 8 machines with 8 devices each, no machine receives more than twice the tensor."""
+    machines = [f"{machine}:0-7" for machine in range(8)]
+    place, spec = Placement.parse("toy", machines), TensorSpec((4096,), "float32")
+    builder = JobGraphBuilder("job", place.device(0))
+    parts = tuple(builder.input(f"x{index}", spec) for index in range(64))
+    source = ShardedTensor(spec, NdSbp.parse("P"), place, parts)
+    made = box(source, NdSbp.parse("B"), place, builder, Peers())
+    assert made.received[Link.NETWORK] <= 8 * 2 * spec.nbytes
+    assert sum(made.received.values()) == 2 * 63 * spec.nbytes
 
 
 def test_terms_are_reduced_where_they_lie_before_they_move() -> None:
@@ -118,7 +130,7 @@ def test_terms_are_reduced_where_they_lie_before_they_move() -> None:
     source = ShardedTensor(spec, NdSbp.parse("P"), here, parts)
     made = box(source, NdSbp.parse("B"), there, builder, Peers())
     assert made.rule == "reduce_scatter by halves, assemble"
-    assert made.received[Link.PEER] == (7 + 1) * spec.nbytes
+    assert made.received[Link.PEER] < 9 * spec.nbytes
 
 
 @pytest.mark.parametrize(

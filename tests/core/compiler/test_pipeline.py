@@ -125,7 +125,6 @@ def test_an_op_that_no_kernel_serves_is_refused_with_what_would_do() -> None:
 @pytest.mark.parametrize(
     ("placement", "error", "message"),
     [
-        (Placement.parse("near", "1:0"), UnsupportedError, "machine 1"),
         (Placement.parse("near", "0:7"), DeviceUnavailableError, "near:7"),
         (Placement.parse("nowhere", "0:0"), DeviceUnavailableError, "nowhere"),
     ],
@@ -133,7 +132,7 @@ def test_an_op_that_no_kernel_serves_is_refused_with_what_would_do() -> None:
 def test_a_placement_that_cannot_be_used_says_why(
     registry: BackendRegistry, placement: Placement, error: type[Exception], message: str
 ) -> None:
-    """Another machine, a missing device and a missing backend are told apart."""
+    """A missing device and a missing backend are told apart."""
     b = builder()
     with b.placed(placement):
         (y,) = b.op("relu", [b.input("x", SPEC)])

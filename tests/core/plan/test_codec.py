@@ -24,7 +24,7 @@ from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 ZEROS = initializer("constant", value=0.0)
-AMONG_DEVICES: set[TaskKind] = {TaskKind.COPY_PEER, TaskKind.COLLECTIVE}
+AMONG_DEVICES = {TaskKind.COPY_PEER, TaskKind.COPY_NETWORK, TaskKind.COLLECTIVE}
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 Each job that can be called has push jobs, each of which takes one input from the caller, and pull
 jobs, each of which gives one output to the caller; they share their interface tensors with it.
 Wherever a tensor is needed in another memory zone than it lies in, copies are put between: device
-to host, host to device, or from one device to another where they have a way; each tensor crosses
-once for each zone that needs it. What several jobs share is in ``program.py``.
+to host, host to device, from one device to another where they have a way, and over the network from
+the host of one machine to that of another. Each tensor crosses once for each zone that needs it.
+What several jobs share is in ``program.py``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from headrace.tensor_spec import TensorSpec
 # Core's own streams on the host, at the end of the range so that no device's generator meets them.
 PUSH_STREAM = Stream(HOST_TAG, 0, 4094)
 PULL_STREAM = Stream(HOST_TAG, 0, 4095)
+NETWORK_STREAM_INDEX = 4093  # on the host of the machine that receives
 
 
 def build_task_graph(
@@ -142,10 +144,11 @@ class _Builder:
         self._homes.update(zip(op.outputs, made, strict=True))
         entry = backend.kernels.select(call)
         assert entry is not None, f"{call} was not lowered for {backend.tag}"
-        index = op.placement.devices[0][1]
-        lane, streams = self._lanes[call.name], self._program.streams(backend.tag, index)
+        machine, index = op.placement.devices[0]
+        streams = self._program.streams(backend.tag, index, machine)
+        lane = self._lanes[call.name]
         number = streams.named(f"compute {lane}") if lane else streams.compute()
-        stream = Stream(backend.tag, index, number)
+        stream = Stream(backend.tag, index, number, machine)
         schema, capabilities = self._registry.op(call.op).op, backend.device.capabilities
         self._tasks.append(
             TaskNode(
@@ -181,8 +184,10 @@ class _Builder:
         ]
         self._homes.update(zip(op.outputs, made, strict=True))
         tag, indices = op.placement.tag, op.call.ints_attr("devices")
+        machine = op.placement.devices[0][0]
         purpose = "collective " + ",".join(map(str, indices))
-        stream = Stream(tag, indices[0], self._program.streams(tag, indices[0]).named(purpose))
+        streams = self._program.streams(tag, indices[0], machine)
+        stream = Stream(tag, indices[0], streams.named(purpose), machine)
         outputs = tuple(tensor.name for tensor in made)
         self._tasks.append(
             TaskNode(
@@ -206,39 +211,51 @@ class _Builder:
         found = self._copies.get((logical, memory))
         if found is not None:
             return found
-        if home.memory.is_host:
-            source, device, kind = home, memory, TaskKind.COPY_H2D
-            index = self._program.streams(device.tag, device.device_index).h2d()
+        source, kind, stream = self._way(logical, home, memory, job)
+        if kind is TaskKind.COPY_H2D and home.memory.is_host:
             # Of an input, the copy is part of pushing it, and shared by all readers.
             job = self._push_jobs.get(logical, job)
-        elif memory.is_host:
-            source, device, kind = home, home.memory, TaskKind.COPY_D2H
-            index = self._program.streams(device.tag, device.device_index).d2h()
-        elif home.memory.tag == memory.tag and self._copies_to_peers(memory.tag):
-            source, device, kind = home, memory, TaskKind.COPY_PEER
-            index = self._program.streams(device.tag, device.device_index).named("peer")
-        else:
-            source = self._in_memory(logical, MemoryCase.host(), job)
-            device, kind = memory, TaskKind.COPY_H2D
-            index = self._program.streams(device.tag, device.device_index).h2d()
-        copy = self._define(f"{logical}@{memory.tag}:{memory.device_index}", home.spec, memory)
+        copy = self._define(f"{logical}@{memory.zone}", home.spec, memory)
         self._copies[logical, memory] = copy
-        stream = Stream(device.tag, device.device_index, index)
         name = f"{kind.value} {copy.name}"
         self._tasks.append(TaskNode(name, kind, job, stream, (source.name,), (copy.name,)))
         return copy
+
+    def _way(
+        self, logical: str, home: PhysicalTensor, memory: MemoryCase, job: int
+    ) -> tuple[PhysicalTensor, TaskKind, Stream]:
+        """The last copy on the way to ``memory``: from where, how, and on which stream."""
+        here = home.memory
+        if here.machine != memory.machine and memory.is_host:
+            source = self._in_memory(logical, MemoryCase.host(here.machine), job)
+            stream = Stream(HOST_TAG, 0, NETWORK_STREAM_INDEX, memory.machine)
+            return source, TaskKind.COPY_NETWORK, stream
+        device = here if memory.is_host else memory
+        streams = self._program.streams(device.tag, device.device_index, device.machine)
+        if memory.is_host:
+            source, kind, index = home, TaskKind.COPY_D2H, streams.d2h()
+        elif self._are_peers(here, memory):
+            source, kind, index = home, TaskKind.COPY_PEER, streams.named("peer")
+        else:
+            source = self._in_memory(logical, MemoryCase.host(memory.machine), job)
+            kind, index = TaskKind.COPY_H2D, streams.h2d()
+        return source, kind, Stream(device.tag, device.device_index, index, device.machine)
 
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
         found = self._copies.get((logical, memory))
         if found is None:
             spec = TensorSpec.of(self._graph.job.constants[logical])
-            name = f"{logical}@{memory.tag}:{memory.device_index}"
+            name = f"{logical}@{memory.zone}"
             found = self._define(name, spec, memory, constant=logical)
             self._copies[logical, memory] = found
         return found
 
-    def _copies_to_peers(self, tag: str) -> bool:
-        return PEER_COPIES in self._registry.backend(tag).device.capabilities
+    def _are_peers(self, one: MemoryCase, other: MemoryCase) -> bool:
+        return (one.tag, one.kind, one.machine) == (
+            other.tag,
+            other.kind,
+            other.machine,
+        ) and PEER_COPIES in self._registry.backend(one.tag).device.capabilities
 
     def _new_value(self, variable: str, value: Tensor) -> PhysicalTensor:
         """What a variable becomes, in its memory; not in another variable that changes as well."""
@@ -261,8 +278,9 @@ class _Builder:
         self, part: VariablePart, source: PhysicalTensor, target: PhysicalTensor
     ) -> int:
         """Copy within the memory of a variable; returns the position of the task."""
-        tag, index = part.placement.tag, part.placement.devices[0][1]
-        stream = Stream(tag, index, self._program.streams(tag, index).compute())
+        tag, (machine, index) = part.placement.tag, part.placement.devices[0]
+        streams = self._program.streams(tag, index, machine)
+        stream = Stream(tag, index, streams.compute(), machine)
         kind, name = TaskKind.COPY_D2D, f"{self._scope}assign {target.name}"
         self._tasks.append(TaskNode(name, kind, self._job, stream, (source.name,), (target.name,)))
         return len(self._tasks) - 1

@@ -11,8 +11,6 @@ from headrace.ids import ActorId, DeviceId, DeviceTypes, RegisterId, StreamId, T
 from headrace.plan import ActorDesc, Plan, RegisterDesc, TaskDesc, TaskKind, VariableDesc
 from headrace.tensor_spec import TensorSpec
 
-RANK = 0
-
 
 def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryPlan) -> Plan:
     """Number tasks, registers and actors, in the order in which the task graph has them."""
@@ -70,7 +68,7 @@ def _variables(graph: TaskGraph, register: Mapping[str, RegisterId]) -> Iterator
 
 
 def _stream_id(stream: Stream, types: DeviceTypes) -> StreamId:
-    device = DeviceId(RANK, types.number(stream.tag), stream.device_index)
+    device = DeviceId(stream.machine, types.number(stream.tag), stream.device_index)
     return StreamId(device, stream.stream_index)
 
 

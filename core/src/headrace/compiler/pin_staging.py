@@ -31,7 +31,9 @@ def pin_staging(graph: TaskGraph, registry: BackendRegistry) -> TaskGraph:
     for task in graph.tasks:
         staged = staged_by(task)
         if staged is not None and registry.backend(task.stream.tag).has_pinned_memory:
-            pinned.setdefault(staged, MemoryCase.pinned(task.stream.tag, task.stream.device_index))
+            stream = task.stream
+            memory = MemoryCase.pinned(stream.tag, stream.device_index, stream.machine)
+            pinned.setdefault(staged, memory)
     tensors = {
         name: replace(tensor, memory=tensor.memory.merge(pinned[name]))
         if name in pinned

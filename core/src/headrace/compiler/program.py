@@ -35,7 +35,7 @@ class Program:
         self._jobs: list[JobDesc] = []
         self._tensors: dict[str, PhysicalTensor] = {}
         self._parts: dict[tuple[str, int], PhysicalTensor] = {}
-        self._streams: dict[tuple[str, int], StreamIndexGenerator] = {}
+        self._streams: dict[tuple[str, int, int], StreamIndexGenerator] = {}
 
     def add_job(self, name: str, kind: JobKind, serves: int | None = None, width: int = 1) -> int:
         """Add a job; one that serves no other can be called. Returns its position."""
@@ -69,19 +69,21 @@ class Program:
         return self._parts[key]
 
     def memory_of(self, placement: Placement) -> MemoryCase:
-        """Where the kernels of a device work.
+        """Where the kernels of a device work. Other machines are taken to be like this one.
 
         Raises:
             DeviceError: it is not there.
         """
-        tag, (_, index) = placement.tag, placement.devices[0]
+        tag, (machine, index) = placement.tag, placement.devices[0]
         backend = self.registry.backend(tag)
         self.registry.check_index(tag, index)
-        return MemoryCase.host() if backend.works_in_host_memory else MemoryCase(tag, index)
+        if backend.works_in_host_memory:
+            return MemoryCase.host(machine)
+        return MemoryCase(tag, index, machine=machine)
 
-    def streams(self, tag: str, index: int) -> StreamIndexGenerator:
+    def streams(self, tag: str, index: int, machine: int = 0) -> StreamIndexGenerator:
         """The numbers of the streams of a device; one generator for the whole plan."""
-        key = (tag, index)
+        key = (tag, index, machine)
         if key not in self._streams:
             self._streams[key] = self.registry.backend(tag).streams.create(index)
         return self._streams[key]

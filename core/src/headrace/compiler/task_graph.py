@@ -15,14 +15,16 @@ from headrace.tensor_spec import TensorSpec
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stream:
-    """A stream by the tag of its device; packed ids come with the plan."""
+    """A stream by the tag and the machine of its device; packed ids come with the plan."""
 
     tag: str
     device_index: int
     stream_index: int
+    machine: int = 0
 
     def __str__(self) -> str:
-        return f"{self.tag}:{self.device_index}/s{self.stream_index}"
+        machine = f"machine {self.machine} " if self.machine else ""
+        return f"{machine}{self.tag}:{self.device_index}/s{self.stream_index}"
 
 
 @dataclass(frozen=True, slots=True)

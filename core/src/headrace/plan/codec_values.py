@@ -115,6 +115,7 @@ def memory_message(memory: MemoryCase) -> pb.MemoryCase:
         kind=memory.kind,
         pinned_for=memory.pinned_for,
         used_by_network=memory.used_by_network,
+        machine=memory.machine,
     )
 
 
@@ -126,6 +127,7 @@ def read_memory(message: pb.MemoryCase) -> MemoryCase:
         message.kind,
         message.pinned_for,
         message.used_by_network,
+        message.machine,
     )
 
 

@@ -44,7 +44,8 @@ def stream_name(plan: Plan, stream_id: StreamId) -> str:
     """A stream by the tag of its device: ``cpu:0/s0``."""
     device = stream_id.device_id
     tag = plan.device_types.tag(device.device_type)
-    return f"{tag}:{device.device_index}/s{stream_id.stream_index}"
+    machine = f"machine {device.rank} " if device.rank else ""
+    return f"{machine}{tag}:{device.device_index}/s{stream_id.stream_index}"
 
 
 def _variable_line(plan: Plan, number: int, desc: VariableDesc) -> str:

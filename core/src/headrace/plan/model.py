@@ -104,6 +104,7 @@ class TaskKind(Enum):
     """What a task does; ``COMPUTE`` runs a kernel, ``COLLECTIVE`` an exchange among devices.
 
     A ``VIEW`` is an op whose output is bytes of its first input as they lie: nothing is launched.
+    ``COPY_NETWORK`` brings host memory of one machine to that of another, which runs it.
     ``COPY_D2D`` copies within one memory: into a variable, or out of one that gets a new value.
     ``INITIALIZE`` draws what a variable begins with, on the host.
     The call of a collective has the device indices, in its attribute ``devices``; its stream is on
@@ -114,6 +115,7 @@ class TaskKind(Enum):
     COPY_H2D = "copy_h2d"
     COPY_D2H = "copy_d2h"
     COPY_PEER = "copy_peer"
+    COPY_NETWORK = "copy_network"
     FOREIGN_INPUT = "foreign_input"
     FOREIGN_OUTPUT = "foreign_output"
     COPY_D2D = "copy_d2d"

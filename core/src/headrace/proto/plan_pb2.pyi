@@ -28,6 +28,7 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_VIEW: _ClassVar[TaskKind]
     TASK_KIND_COPY_PEER: _ClassVar[TaskKind]
     TASK_KIND_COLLECTIVE: _ClassVar[TaskKind]
+    TASK_KIND_COPY_NETWORK: _ClassVar[TaskKind]
     TASK_KIND_COPY_D2D: _ClassVar[TaskKind]
     TASK_KIND_INITIALIZE: _ClassVar[TaskKind]
 JOB_KIND_UNSPECIFIED: JobKind
@@ -46,6 +47,7 @@ TASK_KIND_FOREIGN_OUTPUT: TaskKind
 TASK_KIND_VIEW: TaskKind
 TASK_KIND_COPY_PEER: TaskKind
 TASK_KIND_COLLECTIVE: TaskKind
+TASK_KIND_COPY_NETWORK: TaskKind
 TASK_KIND_COPY_D2D: TaskKind
 TASK_KIND_INITIALIZE: TaskKind
 
@@ -272,18 +274,20 @@ class Strs(_message.Message):
     def __init__(self, items: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class MemoryCase(_message.Message):
-    __slots__ = ("tag", "device_index", "kind", "pinned_for", "used_by_network")
+    __slots__ = ("tag", "device_index", "kind", "pinned_for", "used_by_network", "machine")
     TAG_FIELD_NUMBER: _ClassVar[int]
     DEVICE_INDEX_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PINNED_FOR_FIELD_NUMBER: _ClassVar[int]
     USED_BY_NETWORK_FIELD_NUMBER: _ClassVar[int]
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
     tag: str
     device_index: int
     kind: str
     pinned_for: str
     used_by_network: bool
-    def __init__(self, tag: _Optional[str] = ..., device_index: _Optional[int] = ..., kind: _Optional[str] = ..., pinned_for: _Optional[str] = ..., used_by_network: bool = ...) -> None: ...
+    machine: int
+    def __init__(self, tag: _Optional[str] = ..., device_index: _Optional[int] = ..., kind: _Optional[str] = ..., pinned_for: _Optional[str] = ..., used_by_network: bool = ..., machine: _Optional[int] = ...) -> None: ...
 
 class Register(_message.Message):
     __slots__ = ("name", "spec", "slots", "chunk", "offset", "stride", "constant")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from headrace.errors import ResourceLimitError
+from headrace.errors import ResourceLimitError, UnsupportedError
 from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 
 SHOWN = 3
@@ -40,6 +40,23 @@ def check_total(plan: Plan, limit: int) -> None:
             f"job {plan.name!r} needs {total:,} bytes and the limit is {limit:,}; nothing was "
             f"allocated. {_largest(plan, range(len(plan.chunks)))}. Make the inputs smaller, or "
             "raise HEADRACE_MEMORY_LIMIT"
+        )
+
+
+def check_machines(plan: Plan) -> None:
+    """All of it is on the one machine that this process runs.
+
+    Raises:
+        UnsupportedError: it is not; names a machine that has work as well.
+    """
+    machines = {actor.stream_id.device_id.rank for actor in plan.actors}
+    machines |= {chunk.memory.machine for chunk in plan.chunks}
+    others = sorted(machines - {0})
+    if others:
+        raise UnsupportedError(
+            f"plan {plan.name!r} is for {len(machines)} machines and has work on machine "
+            f"{others[0]}; this process runs machine 0 alone, and there is no transport between "
+            "processes yet. Such a plan can be compiled, looked at and simulated"
         )
 
 

@@ -15,7 +15,7 @@ from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
 from headrace.runtime.group import GroupContext
-from headrace.runtime.limits import check_devices, check_total
+from headrace.runtime.limits import check_devices, check_machines, check_total
 from headrace.runtime.weights import WeightLoader
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -50,12 +50,14 @@ class Resources:
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
 
         Raises:
+            UnsupportedError: the plan is for several machines; nothing is opened.
             ResourceLimitError: the plan needs more than ``memory_limit`` bytes, or more than a
                 device has left; nothing is allocated.
             PlanError: a weight is missing, or is not what the plan says.
             OutOfMemoryError: a device has not enough memory.
             DeviceError: a device cannot be used.
         """
+        check_machines(plan)
         check_total(plan, memory_limit)
         self._plan = plan
         self._registry = registry

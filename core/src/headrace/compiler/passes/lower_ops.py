@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from headrace.compiler.decision import Decision, Fallback, How
@@ -135,7 +135,8 @@ class _Lowering:
     def _move(self, op: JobOp, cause: _CannotRunError) -> None:
         """Place ``op`` on the host."""
         try:
-            self._place(op, HOST, How.FALLBACK, cause.reason)
+            host = replace(HOST, devices=((op.placement.devices[0][0], 0),))
+            self._place(op, host, How.FALLBACK, cause.reason)
         except _CannotRunError as error:
             both = f"{cause.reason}; nor can it fall back: {error.reason}"
             if not self._collect:

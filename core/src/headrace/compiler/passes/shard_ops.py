@@ -18,7 +18,7 @@ from headrace.compiler.sharding.signature import (
 )
 from headrace.compiler.sharding.topology import COST, Topology
 from headrace.device import COLLECTIVES
-from headrace.errors import SbpError, UnsupportedError
+from headrace.errors import SbpError
 from headrace.graph import Auto, JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
@@ -49,13 +49,10 @@ def shard_ops(graph: JobGraph, ops: OpSource, topology: Topology) -> Sharded:
         topology: what is between devices, and what they do together.
 
     Raises:
-        UnsupportedError: an op is placed on another machine.
         SbpError: a tensor cannot lie as a hint wants it.
     """
     placements = {graph.placement, *(op.placement for op in graph.ops)}
     placements |= {part.placement for part in graph.variables}
-    for placement in placements:
-        _check_machine(graph, placement)
     if all(placement.parallel_num == 1 for placement in placements):
         return Sharded(replace(graph, hints=MappingProxyType({})), ())
     return _Sharding(graph, ops, topology).run()
@@ -320,12 +317,3 @@ def _as_batch(spec: TensorSpec, placement: Placement) -> NdSbp:
         axes.append(Split(0) if splits else Broadcast())
         left = left // count if splits else left
     return NdSbp(tuple(axes))
-
-
-def _check_machine(graph: JobGraph, placement: Placement) -> None:
-    for machine, _ in placement.devices:
-        if machine != 0:
-            raise UnsupportedError(
-                f"job {graph.name!r}: placement '{placement}' is on machine {machine}; "
-                "this version runs on one machine, number 0"
-            )

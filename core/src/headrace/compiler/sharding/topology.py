@@ -24,12 +24,14 @@ class Link(StrEnum):
     """One copy between a device and the host's memory."""
     HOST = "host"
     """Two copies, through the host's memory."""
+    NETWORK = "network"
+    """From one machine to another, and in and out of the hosts' memory."""
 
 
 COST: Mapping[Link, float] = MappingProxyType(
     # Only their order and rough proportion matter: a byte that stays in its memory is still read
     # and written by a slice or a concatenation.
-    {Link.MEMORY: 0.25, Link.PEER: 1, Link.BUS: 1, Link.HOST: 2}
+    {Link.MEMORY: 0.25, Link.PEER: 1, Link.BUS: 1, Link.HOST: 2, Link.NETWORK: 8}
 )
 """What bringing one byte over a link costs, in copies of it."""
 
@@ -38,7 +40,7 @@ class Topology(Protocol):
     """What sharding asks about devices."""
 
     def link(self, source: Placement | None, destination: Placement) -> Link:
-        """The link from one device to another, each a placement; None is the host's memory."""
+        """The link from one device to another, each a placement; None is machine 0's memory."""
 
     def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
         """What the devices of ``tag`` offer for a collective; None when it is left to core."""
@@ -52,6 +54,8 @@ class RegisteredDevices:
 
     def link(self, source: Placement | None, destination: Placement) -> Link:
         """As ``Topology.link``."""
+        if destination.devices[0][0] != (0 if source is None else source.devices[0][0]):
+            return Link.NETWORK
         on_host = [p is None or self._works_on_host(p) for p in (source, destination)]
         if source == destination or all(on_host):
             return Link.MEMORY

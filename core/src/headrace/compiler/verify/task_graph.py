@@ -12,7 +12,10 @@ from headrace.memory_case import MemoryCase
 from headrace.plan import TaskKind
 from headrace.registry.registry import BackendRegistry
 
-COPIES = frozenset({TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER})
+COPIES = frozenset(
+    {TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER,
+     TaskKind.COPY_NETWORK}
+)  # fmt: skip
 
 
 def verify_task_graph(graph: TaskGraph) -> None:
@@ -76,9 +79,9 @@ def _check_compute(graph: TaskGraph, task: TaskNode) -> None:
         )
     (memory,) = memories
     stream = task.stream
-    if not memory.is_host and (memory.tag, memory.device_index) != (
-        stream.tag,
-        stream.device_index,
+    if (memory.machine != stream.machine) or (
+        not memory.is_host
+        and (memory.tag, memory.device_index) != (stream.tag, stream.device_index)
     ):
         raise GraphError(
             f"task {task.name!r} runs on {stream} and works in {memory}, that of another device"
