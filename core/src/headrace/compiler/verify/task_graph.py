@@ -132,7 +132,8 @@ def _check_copy(graph: TaskGraph, task: TaskNode) -> None:
 
 def _reach(tensor: PhysicalTensor) -> MemoryCase:
     """What a kernel must work in to reach a tensor: pinned or not, the host's memory is one."""
-    return MemoryCase.host() if tensor.memory.is_host else tensor.memory
+    memory = tensor.memory
+    return MemoryCase.host(memory.machine) if memory.is_host else memory
 
 
 def verify_staging(graph: TaskGraph, registry: BackendRegistry) -> None:
