@@ -248,5 +248,5 @@ def _workspace(graph: TaskGraph, task: TaskNode) -> PhysicalTensor:
         name += "'"
     memory = graph.tensors[task.outputs[0]].memory
     if memory.is_host:  # its output may be pinned for a device; scratch memory need not be
-        memory = MemoryCase.host()
+        memory = MemoryCase.host(memory.machine)
     return PhysicalTensor(name, TensorSpec((task.workspace_bytes,), uint8), memory)
