@@ -14,7 +14,9 @@ from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.op_call import OpCall
 from headrace.registry.registry import BackendRegistry
+from headrace.registry.tables import Backend
 
 MOST_ORDERS = 4
 """So many orders are tried for an op at most: two meet in models, any number in tests."""
@@ -46,7 +48,7 @@ def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
 def _turned(graph: JobGraph, registry: BackendRegistry) -> dict[str, Way]:
     """By name, the ops that change their format, and how they run then."""
     turned = {}
-    ways: dict[object, Way | None] = {}  # nets repeat themselves, and asking is slow
+    ways: dict[object, Way | None] = {}
     for op in graph.ops:
         here = format_of(op.call)
         if here is None:
@@ -81,6 +83,7 @@ class _Rewriting:
         self._wanted = orders_wanted(graph, turned, self._free, registry)
         self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
         self._forms = Forms(self._builder, registry)
+        self._answers: dict[object, bool] = {}  # nets repeat themselves, and asking is slow
 
     def run(self) -> JobGraph:
         graph, builder, forms = self._graph, self._builder, self._forms
@@ -157,12 +160,18 @@ class _Rewriting:
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
-        backend = self._registry.backend(op.placement.tag)
-        if not can_move(op.call, way, backend):
+        call, tag = op.call, op.placement.tag
+        key = (tag, call.op, call.inputs, call.attrs, call.output_count, way.inputs)
+        if key not in self._answers:
+            self._answers[key] = self._asked(call, way, self._registry.backend(tag))
+        return self._answers[key]
+
+    def _asked(self, call: OpCall, way: Way, backend: Backend) -> bool:
+        if not can_move(call, way, backend):
             return False
-        there = call_of(op.call, way, self._registry)
-        own, other = backend.kernels.select(op.call), backend.kernels.select(there)
+        there = call_of(call, way, self._registry)
+        own, other = backend.kernels.select(call), backend.kernels.select(there)
         if own is not None:
             return other is not None and other.priority >= own.priority
         # A formula over images is written channels first.
-        return format_of(op.call) is None and runs_on(there, backend, self._registry)
+        return format_of(call) is None and runs_on(there, backend, self._registry)
