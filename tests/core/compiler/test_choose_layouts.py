@@ -267,6 +267,9 @@ def test_what_a_device_transposes_only_in_steps_goes_in_steps() -> None:
     graph = net.done(net.conv(turned))
     registry = without("transpose", *kernels("transpose", match=is_a_known_turn))
     assert rewritten(graph, registry) == ["transpose", "transpose", "conv*", "transpose"]
+    back = Net(1, 3, 4, 4)
+    graph = back.done(back.op("transpose", back.conv(back.x), perm=UPRIGHT))
+    assert rewritten(graph, registry) == ["transpose", "conv*", "transpose", "transpose"]
 
 
 @pytest.mark.parametrize("worse", [True, False])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.compiler.layouts.orders import between, laid, lifted, plain
+from headrace.compiler.layouts.orders import between, laid, plain, steps
 from headrace.compiler.layouts.ways import Way, call_of, in_order
 from headrace.data_format import (
     CHANNELS_FIRST,
     Order,
     format_of,
-    moves_nothing,
     order_between,
     other_format,
 )
@@ -73,18 +72,19 @@ def choose_format(call: OpCall, backend: Backend, ops: OpSource) -> Choice | Non
 def can_move(call: OpCall, way: Way, backend: Backend) -> bool:
     """True when the device can bring what does not lie plain from the plain order and back."""
     return all(
-        can_transpose(spec.with_shape(shape), perm, backend)
-        for spec, order in way.moved(call)
-        for shape, perm in (
-            (lifted(spec.shape, order), order),
-            (laid(spec.shape, order), between(order, plain(len(order)))),
+        can_transpose(spec, order, backend)
+        and can_transpose(
+            spec.with_shape(laid(spec.shape, order)), between(order, plain(len(order))), backend
         )
+        for spec, order in way.moved(call)
     )
 
 
 def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
-    """True when the device has a kernel for it, or nothing moves."""
-    if moves_nothing(spec.shape, perm):
-        return True
-    move = make_call(get_op("transpose"), "to another order", [spec], {"perm": perm})
-    return backend.kernels.select(move) is not None
+    """True when the device has a kernel for each step of it."""
+    for op, attrs in steps(spec.shape, perm):
+        call = make_call(get_op(op), "to another order", [spec], attrs)
+        if backend.kernels.select(call) is None:
+            return False
+        spec = call.outputs[0]
+    return True

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.compiler.layouts.choice import can_transpose
-from headrace.compiler.layouts.orders import after, between, lifted, plain
+from headrace.compiler.layouts.orders import after, between, lifted, plain, steps
 from headrace.data_format import Order, moves_nothing
 from headrace.graph import JobGraphBuilder, JobOp
-from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.shape import permutation
 from headrace.registry.registry import BackendRegistry
@@ -82,27 +81,22 @@ class Forms:
 
     def _made(self, name: str, order: Order, reader: JobOp | None) -> Tensor:
         maker = self._makers.get(name)
-        have, form = next(iter(self._forms[name].items()))
-        as_read = plain(len(have))
-        if maker is not None and maker.call.op == "transpose" and order == as_read:
-            source = self._forms[maker.inputs[0] or ""].get(as_read)
-            if source is not None:
-                return self._builder.adopt(maker, [source.name])[0]
         place = maker or reader
         assert place is not None, f"{name!r} is there plain"
-        perm, lies = between(have, order), form.spec.with_shape(lifted(form.spec.shape, order))
-        backend = self._registry.backend(place.placement.tag)
-        if as_read not in (have, order) and not can_transpose(lies, perm, backend):
-            # Each order that was chosen is known to be one step from the plain one.
+        have, form = next(iter(self._forms[name].items()))
+        perm, as_read = between(have, order), plain(len(have))
+        possible = can_transpose(form.spec, perm, self._registry.backend(place.placement.tag))
+        if maker is not None and maker.call.op == "transpose" and order == as_read:
+            source = maker.inputs[0]
+            assert source is not None
+            if self.has(source, as_read) or not possible:
+                return self._builder.adopt(maker, [self.get(source, as_read, maker).name])[0]
+        if not possible and order != as_read:
+            # Each order that was chosen is known to be one transpose from the plain one.
             form, perm = self.get(name, as_read, reader), order
+        origin = (reader or place).call
         with self._builder.placed(place.placement):
-            return self._transposed(form, perm, (reader or place).call)
-
-    def _transposed(self, form: Tensor, perm: Order, origin: OpCall) -> Tensor:
-        shape, where = lifted(form.spec.shape, perm), origin.location or origin.name
-        if moves_nothing(shape, perm):
-            made = tuple(shape[axis] for axis in perm)
-            return self._builder.op("reshape", [form], location=where, shape=made)[0]
-        if shape != form.spec.shape:
-            (form,) = self._builder.op("reshape", [form], location=where, shape=shape)
-        return self._builder.op("transpose", [form], location=where, perm=perm)[0]
+            for op, attrs in steps(form.spec.shape, perm):
+                location = origin.location or origin.name
+                (form,) = self._builder.op(op, [form], location=location, attrs=attrs)
+        return form

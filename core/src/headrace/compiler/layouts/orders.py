@@ -7,7 +7,7 @@ has: they come first, with one element each, as in broadcasting.
 
 from __future__ import annotations
 
-from headrace.data_format import Order
+from headrace.data_format import Order, moves_nothing
 
 Shape = tuple[int, ...]
 
@@ -50,3 +50,19 @@ def laid(shape: Shape, order: Order) -> Shape:
     """The shape in memory of a tensor of ``shape`` in ``order``."""
     whole = lifted(shape, order)
     return tuple(whole[axis] for axis in order)
+
+
+def steps(shape: Shape, perm: Order) -> list[tuple[str, dict[str, Order]]]:
+    """The ops, with their attributes, that transpose a tensor of ``shape`` lifted to ``perm``.
+
+    Example:
+        >>> steps((8, 4), (0, 2, 1))
+        [('reshape', {'shape': (1, 8, 4)}), ('transpose', {'perm': (0, 2, 1)})]
+        >>> steps((2, 8, 1), (0, 2, 1))
+        [('reshape', {'shape': (2, 1, 8)})]
+    """
+    whole = lifted(shape, perm)
+    if moves_nothing(whole, perm):
+        return [("reshape", {"shape": tuple(whole[axis] for axis in perm)})]
+    first = [("reshape", {"shape": whole})] if whole != shape else []
+    return [*first, ("transpose", {"perm": perm})]

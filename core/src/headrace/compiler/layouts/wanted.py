@@ -14,12 +14,12 @@ from headrace.ops.shape import permutation
 
 def orders_wanted(
     graph: JobGraph, turned: Mapping[str, Way], free: frozenset[str], ops: OpSource
-) -> dict[str, Order]:
-    """The order in which somebody will need a tensor; nothing for those of which nobody minds.
+) -> dict[str, dict[Order, bool]]:
+    """The orders in which tensors will be needed, and whether that is sure.
 
-    An op that does not mind hands on how its result is wanted, unless its result is the smaller:
-    then that is what should be moved. Of several orders, another one than the plain goes before it,
-    and the one that is needed first before others.
+    It is where a reader runs in one way only. An op that does not mind hands on the one order that
+    its result is wanted in; unless its result is the smaller, for then that is what should be
+    moved. A tensor of which nobody minds is wanted in no order.
 
     Args:
         graph: the job.
@@ -27,31 +27,29 @@ def orders_wanted(
         free: names of the ops that may run in any order that they can.
         ops: where ops are known.
     """
-    wanted = {tensor.name: plain(tensor.spec.rank) for _, tensor in graph.results}
+    wanted: dict[str, dict[Order, bool]] = {}
+    for _, tensor in graph.results:
+        wanted[tensor.name] = {plain(tensor.spec.rank): True}
     for op in reversed(graph.ops):
-        if op.call.name in turned:
-            wishes = _wishes(op, turned[op.call.name])
-        elif op.call.name in free:
-            wishes = _handed_on(op, wanted.get(op.outputs[0]), ops)
-        else:
-            wishes = _wishes(op, as_it_is(op.call))
+        sure, wishes = True, _wishes(op, turned.get(op.call.name) or as_it_is(op.call))
+        if op.call.name in free and op.call.name not in turned and not minds(op.call, ops):
+            sure, wishes = False, _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ops)
         for name, order in wishes:
-            if name not in wanted or order != plain(len(order)):
-                wanted[name] = order
+            orders = wanted.setdefault(name, {})
+            orders[order] = orders.get(order, False) or sure
     return wanted
 
 
-def _handed_on(op: JobOp, order: Order | None, ops: OpSource) -> Iterator[tuple[str, Order]]:
-    """How an op wants what it reads, when what it makes is wanted in ``order``."""
+def _handed_on(op: JobOp, orders: tuple[Order, ...], ops: OpSource) -> Iterator[tuple[str, Order]]:
+    """How an op that does not mind wants what it reads, if its result is wanted in ``orders``."""
     call = op.call
     if call.op == "transpose":
-        if order is not None and op.inputs[0] is not None:
+        assert op.inputs[0] is not None
+        for order in orders:
             yield op.inputs[0], before(permutation(call), order)
-    elif minds(call, ops):
-        yield from _wishes(op, as_it_is(call))
-    elif order is not None and len(order) == rank_of(call):
-        way = in_order(call, order, ops)
-        if way is None or way.outputs[0] != order:
+    elif len(orders) == 1 and len(orders[0]) == rank_of(call):
+        way = in_order(call, orders[0], ops)
+        if way is None or way.outputs[0] != orders[0]:
             way = as_it_is(call)
         yield from _wishes(op, way, call.outputs[0].nbytes)
 

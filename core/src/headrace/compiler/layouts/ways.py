@@ -78,8 +78,11 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
 
 
 def minds(call: OpCall, ops: OpSource) -> bool:
-    """True when the order of the axes is what an op is about: it cannot take them in reverse."""
-    return in_order(call, plain(rank_of(call))[::-1], ops) is None
+    """True when the order of the axes is what an op is about: it cannot take them in reverse.
+
+    A transpose does not mind: in another order it is another transpose.
+    """
+    return call.op != "transpose" and in_order(call, plain(rank_of(call))[::-1], ops) is None
 
 
 def rank_of(call: OpCall) -> int:

@@ -133,8 +133,7 @@ class _Rewriting:
 
     def _orders(self, op: JobOp) -> Iterator[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
-        wanted = self._wanted.get(op.outputs[0])
-        met = {} if wanted is None else {wanted: None}
+        met = dict.fromkeys(self._wanted.get(op.outputs[0], ()))
         for name in op.inputs:
             if name is not None:
                 met.update(dict.fromkeys(self._forms.orders(name)))
@@ -147,16 +146,18 @@ class _Rewriting:
 
         That is whether it makes something else than is wanted, then what is not there as it reads.
         """
-        given = [
-            (n, order) for n, order in zip(op.inputs, way.inputs, strict=True) if n is not None
-        ]
-        cost = sum(self._forms.cost(name, order) for name, order in given)
+        cost = absent = 0
+        for name, order in zip(op.inputs, way.inputs, strict=True):
+            if name is not None:
+                is_made_anyway = self._wanted.get(name, {}).get(order)
+                cost += 0 if is_made_anyway else self._forms.cost(name, order)
+                absent += not self._forms.has(name, order)
         for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
-            perm = between(order, self._wanted.get(name, order))
-            if not moves_nothing(laid(spec.shape, order), perm):
-                cost += spec.nbytes
-        absent = sum(not self._forms.has(name, order) for name, order in given)
-        return cost, way.outputs[0] != self._wanted.get(op.outputs[0]), absent
+            shape = laid(spec.shape, order)
+            for wish in self._wanted.get(name, ()):
+                if not moves_nothing(shape, between(order, wish)):
+                    cost += spec.nbytes
+        return cost, way.outputs[0] not in self._wanted.get(op.outputs[0], ()), absent
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
