@@ -102,9 +102,9 @@ def onnxruntime_says(model: bytes, feeds: Mapping[str, Array]) -> list[Array]:
     return list(session.run(None, dict(feeds)))
 
 
-def golden(trained: Trained, names: list[str]) -> tuple[dict[str, Array], list[Array]] | None:
+def golden(model: str, names: list[str]) -> tuple[dict[str, Array], list[Array]] | None:
     """Stored inputs by name and outputs in order; None where there are none."""
-    path = SHARED / f"{trained.name}.golden.npz"
+    path = SHARED / f"{model}.golden.npz"
     if not path.is_file():
         return None
     with np.load(path) as stored:
@@ -130,7 +130,7 @@ def test_a_trained_model_gives_the_golden_outputs(device: str, trained: Trained)
     """Stored by another runtime where they are at hand, else computed by it now."""
     data = content(trained)
     with load(data, device) as model:
-        stored = golden(trained, [info.name for info in model.inputs if not info.optional])
+        stored = golden(trained.name, [info.name for info in model.inputs if not info.optional])
         if stored is None:
             feeds = dict(trained.inputs(np.random.default_rng(7)))
             stored = feeds, onnxruntime_says(data, feeds)
