@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,12 @@ class TensorSpec:
 
     def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
         try:
-            dims = tuple(d.__index__() for d in shape)
-        except (AttributeError, TypeError):
+            dims = tuple(map(index, shape))
+        except TypeError:
             raise ShapeError(f"shape {shape!r} is not a sequence of integers") from None
         if len(dims) > MAX_RANK:
             raise ShapeError(f"shape {dims} has rank {len(dims)}; the limit is {MAX_RANK}")
-        if any(d < 0 for d in dims):
+        if dims and min(dims) < 0:
             raise ShapeError(f"shape {dims} has a negative dimension")
         object.__setattr__(self, "shape", dims)
         object.__setattr__(self, "dtype", dtype_of(dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoints, distributions
+from importlib.metadata import Distribution, EntryPoints, distribution, distributions
 
 from packaging.utils import canonicalize_name
 
@@ -49,16 +49,25 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
     """
     found: list[InstalledBackend] = []
     seen: set[str] = set()
-    for distribution in distributions() if path is None else distributions(path=list(path)):
+    for each in distributions() if path is None else distributions(path=list(path)):
         # Most packages have no entry points of ours; their metadata are never parsed.
-        if GROUP not in (_text(distribution, "entry_points.txt") or ""):
+        if GROUP not in (_text(each, "entry_points.txt") or ""):
             continue
-        package = _package(distribution)
+        package = _package(each)
         if canonicalize_name(package.name) in seen:
             continue
         seen.add(canonicalize_name(package.name))
-        found += _backends(distribution, package)
+        found += _backends(each, package)
     return tuple(sorted(found, key=lambda b: (b.tag, b.distribution, b.version, b.module)))
+
+
+def version_of(name: str) -> str:
+    """The version of an installed package, as its metadata say.
+
+    Raises:
+        PackageNotFoundError: it is not installed.
+    """
+    return _first(_fields(distribution(name)).get("version", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +83,33 @@ class _Package:
 def _package(distribution: Distribution) -> _Package:
     name = _UNNAMED
     try:
-        metadata = (
-            distribution.metadata
-        )  # parsed anew at each access, which is what costs time here
-        name = _first(metadata.get_all("Name", [])) or _UNNAMED  # never raises for an absent field
-        requires = metadata.get_all("Requires-Dist") or distribution.requires or ()
-        return _Package(name, _first(metadata.get_all("Version", [])), tuple(requires))
+        fields = _fields(distribution)
+        name = _first(fields.get("name", ())) or _UNNAMED
+        requires = fields.get("requires-dist") or distribution.requires or ()
+        return _Package(name, _first(fields.get("version", ())), tuple(requires))
     except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
         return _Package(name, fault=_unreadable(error))
+
+
+def _fields(distribution: Distribution) -> dict[str, list[str]]:
+    """The values of each field of the metadata, by its name in lower case.
+
+    ``Distribution.metadata`` gives the same; it parses the description, too, as the body of a mail,
+    and importing what does that takes longer than finding all backends.
+    """
+    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    fields: dict[str, list[str]] = {}
+    values: list[str] = []
+    for line in text.splitlines():
+        if not line:
+            break  # the description follows
+        if line[0] in " \t" and values:
+            values[-1] += f"\n{line}"
+            continue
+        name, _, value = line.partition(":")
+        values = fields.setdefault(name.strip().lower(), [])
+        values.append(value.strip())
+    return fields
 
 
 def _backends(distribution: Distribution, package: _Package) -> Iterator[InstalledBackend]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from headrace.errors import UnknownOpError
 from headrace.graph import CORE_OPS, OpEntry
 from headrace.graph.op_source import tag_of
-from headrace.registry.discover import InstalledBackend, discover
+from headrace.registry.discover import InstalledBackend, discover, version_of
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
 from headrace.registry.lock import is_strict, lock_file
 from headrace.registry.quarantine import Quarantine, state_folder
@@ -175,6 +175,6 @@ def default_registry() -> BackendRegistry:
 def installed_version() -> str | None:
     """The version of headrace that plugins must fit; None when it is not installed."""
     try:
-        return version(CORE)
+        return version_of(CORE)
     except PackageNotFoundError:
         return None  # run from a source folder: there is no version that a range could be about

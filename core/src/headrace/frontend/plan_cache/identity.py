@@ -19,7 +19,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import ml_dtypes
@@ -28,6 +28,7 @@ import numpy as np
 import headrace
 from headrace.device import API_VERSION, CollectiveEntry, KernelEntry
 from headrace.errors import DeviceUnavailableError
+from headrace.registry.discover import version_of
 from headrace.registry.names import name_of_match
 from headrace.registry.record import State
 from headrace.registry.registry import BackendRegistry, installed_version
@@ -97,7 +98,7 @@ def _needs(requirements: Iterable[str]) -> Iterator[str]:
     names = {found[0] for line in lines if (found := _NAME.match(line))}
     for name in names - _KNOWN:
         try:
-            yield f"{name} {version(name)}"
+            yield f"{name} {version_of(name)}"
         except PackageNotFoundError:
             yield f"{name} absent"
 

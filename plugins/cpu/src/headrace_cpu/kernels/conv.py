@@ -111,9 +111,12 @@ class Im2colConv(Kernel):
         results = y.reshape(y.shape[0], *weight.shape[:2], math.prod(y.shape[2:]))
         taps = (window.kernel, window.strides, window.dilations)
         steps = []
+        views: dict[int, Array] = {}  # of the workspace; strips have two lengths at most
         for strip in self._strips:
             length = math.prod(strip.shape)
-            columns = self._columns(workspace, length, x.dtype)
+            if length not in views:
+                views[length] = self._columns(workspace, length, x.dtype)
+            columns = views[length]
             grouped = columns.reshape(weight.shape[0], weight.shape[2], length)
             pads = tuple(
                 pad - begin * stride
