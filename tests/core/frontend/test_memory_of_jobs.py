@@ -1,133 +1,93 @@
-"""The memory of a session: of jobs together, of an old and a new plan, when there is too little."""
+"""Jobs of a session that never overlap have their tensors in the same memory, and others do not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from session_jobs import X, counter, on, with_hook
-from toy_backends import FarAllocator, far
+from session_jobs import on
+from toy_backends import far, near
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.errors import OutOfMemoryError, ResourceLimitError
+from headrace.compiler.verify.memory import verify_memory
+from headrace.errors import GraphError
+from headrace.memory_case import MemoryCase
+from headrace.plan import CriticalSection, Plan
 from headrace.registry import BackendRegistry
 
-Big = tp.Numpy.Placeholder((256,))  # 1,024 bytes
+Wide = tp.Numpy.Placeholder((16, 64))
+WIDE_BYTES = 4096
 
 
-class Fussy(FarAllocator):
-    """Gives so many buffers at a time, and no more."""
+def job(kind: str, number: int) -> Callable[..., Any]:
+    """All compute the same; one ``writes`` a variable, ``reads`` it, or is ``alone``."""
 
-    most = 99
+    def compute(x: Wide) -> tp.Numpy:  # type: ignore[valid-type]
+        y = flow.relu(x + x) + x
+        if kind == "alone":
+            return y
+        variable = flow.get_variable("total", (16, 64))
+        if kind == "writes":
+            flow.assign(variable, variable + y)
+        return y + variable
 
-    def allocate(self, nbytes: int) -> Any:
-        if type(self).live >= type(self).most:
-            raise OutOfMemoryError("the device is full")
-        return super().allocate(nbytes)
-
-
-@pytest.fixture
-def fussy(monkeypatch: pytest.MonkeyPatch) -> Iterator[flow.Session]:
-    """A session whose device has room for as many allocations as a test says."""
-    module: Any = far()
-    allocators = [replace(entry, create=Fussy) for entry in module.headrace_allocators()]
-    made = with_hook(module, "headrace_allocators", allocators)
-    monkeypatch.setattr(Fussy, "live", 0)
-    monkeypatch.setattr(Fussy, "most", 99)
-    with flow.Session(BackendRegistry.from_modules({"far": made})) as session:
-        yield session
-    assert Fussy.live == 0
+    compute.__name__ = f"{kind}_{number}"
+    return compute
 
 
-def test_the_old_plan_makes_room_for_the_new_one(fussy: flow.Session) -> None:
-    """Where the device cannot hold both, what variables hold waits on the host."""
-    add, _ = counter(on(fussy, "far"))
-    add(X)
-    Fussy.most = Fussy.live
-
-    @on(fussy, "far")
-    def later() -> tp.Numpy:
-        return flow.get_variable("total", (3,)) + 1
-
-    assert later().tolist() == (X + 1).tolist()
-    add(X)
-    assert later().tolist() == (2 * X + 1).tolist()
+def plan_of(device: str, *kinds: str) -> Plan:
+    """The plan of a session with jobs of these kinds, proved."""
+    registry = BackendRegistry.from_modules({"near": near(), "far": far()})
+    with flow.Session(registry) as session:
+        for number, kind in enumerate(kinds):
+            on(session, device)(job(kind, number))
+        plan = session.plan()
+    verify_memory(plan)
+    return plan
 
 
-def test_what_variables_hold_outlives_a_device_without_memory(fussy: flow.Session) -> None:
-    """The new plan does not fit, and at first not even the old one again: nothing is lost."""
-    add, read = counter(on(fussy, "far"))
-    add(X)
-
-    @on(fussy, "far")
-    def later() -> tp.Numpy:
-        return flow.get_variable("total", (3,)) + 1
-
-    Fussy.most = 0
-    for call in (later, read):
-        with pytest.raises(OutOfMemoryError, match="the device is full"):
-            call()
-    Fussy.most = 99
-    assert read().tolist() == X.tolist()
-    assert later().tolist() == (X + 1).tolist()
+def held(plan: Plan) -> dict[MemoryCase, int]:
+    """Bytes of each memory, without the variable."""
+    variable = {plan.registers[register].chunk for register in plan.persistent()}
+    return {
+        chunk.memory: chunk.nbytes - WIDE_BYTES * (number in variable)
+        for number, chunk in enumerate(plan.chunks)
+    }
 
 
-def test_a_job_that_does_not_fit_with_the_others_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, session: flow.Session
+def add(*plans: Plan) -> dict[MemoryCase, int]:
+    """What plans hold together."""
+    return {memory: sum(held(plan)[memory] for plan in plans) for memory in held(plans[0])}
+
+
+@pytest.mark.parametrize("device", ["near", "far"])
+@pytest.mark.parametrize("kinds", [("writes",) * 2, ("writes",) * 5, ("writes", "reads")])
+def test_jobs_that_exclude_each_other_need_no_more_than_one(
+    device: str, kinds: tuple[str, ...]
 ) -> None:
-    """It is refused when it is called, naming its tensors; the others run."""
-    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "20000")
-    job = on(session, "near")
-    add, read = counter(job)
-
-    @job
-    def large() -> tp.Numpy:
-        return flow.relu(flow.get_variable("large", (10_000,))) + 1
-
-    add(X)
-    with pytest.raises(ResourceLimitError, match="large"):
-        large()
-    assert read().tolist() == X.tolist()
+    """One writes what the other reads or writes; the variable's own share with all."""
+    most = plan_of(device, "writes")
+    assert held(plan_of(device, *kinds)) == held(most)
 
 
-def _bytes(*functions: Callable[..., Any], registry: BackendRegistry) -> int:
-    with flow.Session(registry) as session:
-        for function in functions:
-            on(session, "far")(function)
-        return sum(chunk.nbytes for chunk in session.plan().chunks)
+@pytest.mark.parametrize("device", ["near", "far"])
+@pytest.mark.parametrize("kinds", [("reads",) * 2, ("alone",) * 3, ("alone", "writes")])
+def test_jobs_that_may_overlap_have_memory_of_their_own(
+    device: str, kinds: tuple[str, ...]
+) -> None:
+    """Those that only read the same, and those that share nothing."""
+    assert held(plan_of(device, *kinds)) == add(*(plan_of(device, kind) for kind in kinds))
 
 
-def test_jobs_that_exclude_each_other_share_memory(registry: BackendRegistry) -> None:
-    """Two that write one variable need as much as the larger; two that read it need both."""
-
-    def write(x: Big) -> None:
-        flow.assign(flow.get_variable("v", (256,)), flow.relu(x))
-
-    def write_too(x: Big) -> None:
-        flow.assign(flow.get_variable("v", (256,)), flow.relu(x + 1))
-
-    def read(x: Big) -> tp.Numpy:
-        return flow.relu(x) + flow.get_variable("v", (256,))
-
-    def read_too(x: Big) -> tp.Numpy:
-        return flow.relu(x) + flow.get_variable("v", (256,))
-
-    alone = _bytes(write, registry=registry)
-    together = _bytes(write, write_too, registry=registry)
-    assert together - alone <= 1024  # the constant 1, and what x + 1 needs beside x
-    readers = _bytes(read, read_too, registry=registry)
-    one = _bytes(read, registry=registry)
-    assert readers - one >= 2 * 1024
-
-
-def test_closing_ends_calls_and_frees_all(registry: BackendRegistry) -> None:
-    """Variables lie on the device until then, and not after."""
-    live = FarAllocator.live
-    with flow.Session(registry) as session:
-        add, _ = counter(on(session, "far"))
-        add(X)
-        assert FarAllocator.live > live
-    assert FarAllocator.live == live
+@pytest.mark.parametrize("device", ["near", "far"])
+def test_the_proof_needs_the_critical_sections(device: str) -> None:
+    """Of a plan that would let such jobs overlap it names two tensors on one byte."""
+    plan = plan_of(device, "writes", "writes")
+    open_to_all = tuple(
+        CriticalSection(section.job, (), (), arena) for arena, section in enumerate(plan.sections)
+    )
+    with pytest.raises(GraphError, match=r"may be needed at the same time, by .*writes_0"):
+        verify_memory(replace(plan, sections=open_to_all))
