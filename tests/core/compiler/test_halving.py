@@ -10,7 +10,7 @@ from headrace.compiler.sharding.halving import Group
 from headrace.compiler.sharding.layout import balanced
 from headrace.compiler.sharding.sharded import ShardedTensor, Site
 from headrace.compiler.sharding.topology import Link
-from headrace.device import CollectiveEntry
+from headrace.device import Collective, CollectiveEntry
 from headrace.graph import JobGraphBuilder
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
@@ -32,6 +32,13 @@ class Peers:
 
     def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
         return None
+
+
+class Offering(Peers):
+    """Devices whose plugin has every collective."""
+
+    def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
+        return CollectiveEntry(tag, call.op, lambda made: Collective())
 
 
 def group(count: int) -> Group:
@@ -131,6 +138,21 @@ def test_terms_are_reduced_where_they_lie_before_they_move() -> None:
     made = box(source, NdSbp.parse("B"), there, builder, Peers())
     assert made.rule == "reduce_scatter by halves, assemble"
     assert made.received[Link.PEER] < 9 * spec.nbytes
+
+
+def test_machines_reduce_by_what_their_plugin_offers() -> None:
+    """Scatter on each machine, reduce one slice for each device across them, gather on each."""
+    place = Placement.parse("toy", ["2:0-3", "5:0-3", "9:1-4"])
+    spec, builder = TensorSpec((10, 3), "float32"), JobGraphBuilder("job", place.device(0))
+    parts = tuple(builder.input(f"x{index}", spec) for index in range(12))
+    source = ShardedTensor(spec, NdSbp.parse("P(max)"), place, parts)
+    made = box(source, NdSbp.parse("B"), place, builder, Offering())
+    assert made.rule == "reduce_scatter, all_reduce by halves, all_gather"
+    assert made.received[Link.NETWORK] <= 2 * 3 * spec.nbytes
+    ops = [op.call for op in builder.finish().ops]
+    for name in ("reduce_scatter", "all_gather"):
+        found = [call.ints_attr("devices") for call in ops if call.op == name]
+        assert found == [(0, 1, 2, 3), (0, 1, 2, 3), (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,10 @@ class FirstFit:
         total = 0
         for index in order:
             size = self._sizes[index]
-            taken = sorted((offsets[j], self._sizes[j]) for j in self._meets[index])
+            placed = [(at, self._sizes[j]) for j in self._meets[index] if (at := offsets[j]) >= 0]
+            placed.sort()
             offset = 0
-            for begin, other in taken:
-                if begin < 0:
-                    continue  # not placed yet
+            for begin, other in placed:
                 if begin - offset >= size:
                     break
                 offset = max(offset, begin + other)

@@ -94,6 +94,45 @@ def exchange(
     return f"{found.name} by halves", _by_group(found, made)
 
 
+def within_machines(
+    source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
+) -> tuple[str, Parts] | None:
+    """An all-reduce over several machines, with what the plugin offers on each of them.
+
+    Each machine reduces and scatters among its devices, so that over the network goes one slice for
+    each device; the slices are reduced across machines, and gathered on each.
+    """
+    count = len({machine for machine, _ in placement.devices})
+    each = placement.parallel_num // count
+    longest = max(range(source.spec.rank), key=lambda a: source.spec.shape[a], default=None)
+    if (
+        source.placement != placement
+        or not (len(sbp.axes) == 1 and isinstance(source.sbp.axes[0], PartialSum))
+        or sbp != NdSbp.broadcast(1)
+        or count == 1
+        or each == 1
+        or [m for m, _ in placement.devices[::each]] != sorted({m for m, _ in placement.devices})
+        or longest is None
+        or source.spec.shape[longest] < each
+        or not _can_exchange(source, sbp, placement, site)
+    ):
+        return None
+    machines = replace(placement, hierarchy=(count, each))
+    term, whole, cut = source.sbp.axes[0], Broadcast(), Split(longest)
+    lies = replace(source, sbp=NdSbp((term, term)), placement=machines)
+    scattered = find_exchange(lies.sbp, NdSbp((term, cut)), (count, each), source.spec.shape)
+    assert scattered is not None
+    offers = (_offered(scattered, g, lies, NdSbp((term, cut))) for g in scattered.groups)
+    if not all(call.is_offered(site) for call in offers):
+        return None
+    names = []
+    for step in ((term, cut), (whole, cut), (whole, whole)):
+        name, parts = _lay(lies, NdSbp(step), machines, site)
+        names.append(name)
+        lies = replace(lies, sbp=NdSbp(step), parts=parts)
+    return ", ".join(names), lies.parts
+
+
 def broadcast(
     source: ShardedTensor, sbp: NdSbp, placement: Placement, site: Site
 ) -> tuple[str, Parts] | None:
@@ -163,7 +202,7 @@ def reduce_first(
     return f"{first}, {then}", made
 
 
-RULES: tuple[Rule, ...] = (keep, exchange, broadcast, axis_by_axis, reduce_first)
+RULES: tuple[Rule, ...] = (keep, within_machines, exchange, broadcast, axis_by_axis, reduce_first)
 """In order; what none serves is assembled."""
 
 

@@ -1,0 +1,142 @@
+"""Time and memory of compiling one data-parallel job, as its devices grow in number.
+
+    python bench/compile_ranks.py [--ranks 8,64,512] [--layers 4] [--derived]
+
+The job is a training step of a perceptron: forwards, backwards by hand, and an update of each
+weight, the batch split over all devices and the weights on each. Devices are simulated: eight on
+every machine, which need not be there, as nothing is run. The plan is, though, in virtual time, by
+the actors that would run it: every task takes a second, so its length is the longest path.
+
+``--derived`` leaves out what the plugin offers for exchanges among the devices of one machine, so
+that all of them are made of copies and sums, at every size. Every figure is the median of fresh
+processes, in turn. Time is processor time. Bytes are what the peak of the process rose by. The
+exponent is the slope from the smallest size on logarithmic axes: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+from statistics import median
+from types import SimpleNamespace
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+TAG, PER_MACHINE, WIDTH = "fakedevice", 8, 64
+
+
+def job(ranks: int, layers: int):
+    """The graph of the training step over ``ranks`` devices."""
+    from headrace.graph import JobGraphBuilder, SbpHint, Variable
+    from headrace.initializer import initializer
+    from headrace.placement import Placement
+    from headrace.sbp import NdSbp
+    from headrace.tensor_spec import TensorSpec
+
+    each = min(ranks, PER_MACHINE)
+    place = Placement.parse(TAG, [f"{m}:0-{each - 1}" for m in range(ranks // each)])
+    builder = JobGraphBuilder("step", place)
+    batch, square = TensorSpec((4 * ranks, WIDTH), "float32"), TensorSpec((WIDTH, WIDTH), "float32")
+    x, target = builder.input("x", batch), builder.input("target", batch)
+    whole, rule = NdSbp.parse("B"), initializer("constant", value=0.1)
+    weights = [
+        builder.variable(Variable(f"w{i}", square, place, whole, rule, 0, True))
+        for i in range(layers)
+    ]
+    seen = [x]
+    for weight in weights:
+        (y,) = builder.op("relu", builder.op("matmul", [seen[-1], weight]))
+        seen.append(y)
+    (slope,) = builder.op("subtract", [seen[-1], target])
+    rate = builder.constant(np.array(0.01, np.float32))
+    for number in reversed(range(layers)):
+        (change,) = builder.op("matmul", [seen[number], slope], transpose_a=True)
+        (change,) = builder.op("multiply", [change, rate])
+        (after,) = builder.op("subtract", [weights[number], change])
+        builder.hint(after, SbpHint.of("B"))
+        builder.update(weights[number], after)
+        if number:
+            (slope,) = builder.op("matmul", [slope, weights[number]], transpose_b=True)
+            (slope,) = builder.op("multiply", [slope, seen[number]])
+    builder.output("loss", builder.op("reduce_sum", [slope])[0])
+    return builder.finish()
+
+
+def worker(ranks: int, layers: int, derived: bool) -> None:
+    """What runs in the fresh process: prints what compiling took, and the length of a run."""
+    os.environ["HEADRACE_FAKEDEVICE_COUNT"] = str(PER_MACHINE)
+    from headrace.compiler.pipeline import compile_job
+    from headrace.frontend.collector import collector_rests
+    from headrace.registry import BackendRegistry
+    from headrace.runtime.simulator import simulate
+    from headrace_fakedevice import plugin
+
+    hooks = {name: hook for name, hook in vars(plugin).items() if name.startswith("headrace_")}
+    if derived:
+        del hooks["headrace_collectives"]
+    registry = BackendRegistry.from_modules({TAG: SimpleNamespace(**hooks)})
+    compile_job(job(1, 1), registry)  # imports and first uses are not what is measured
+    graph = job(ranks, layers)
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with collector_rests():
+        begin = time.process_time()
+        plan = compile_job(graph, registry).plan
+        seconds = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    path = simulate(plan).seconds
+    figures = {"seconds": seconds, "bytes": (peak - base) * 1024, "tasks": len(plan.tasks)}
+    print(json.dumps({**figures, "path": path}))
+
+
+def measure(ranks: int, options: argparse.Namespace) -> dict[str, float]:
+    """Figures of one fresh process."""
+    command = [sys.executable, __file__, "--worker", str(ranks), "--layers", str(options.layers)]
+    command += ["--derived"] * options.derived
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    """Measure every size and print one row for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", default="8,64,512")
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--derived", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        worker(options.worker, options.layers, options.derived)
+        return
+    sizes = [int(size) for size in options.ranks.split(",")]
+    runs: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}
+    for _ in track(range(options.rounds), "rounds", transient=True):
+        for size in sizes:
+            runs[size].append(measure(size, options))
+    table = Table("devices", "tasks", "compile s", "bytes a task", "longest path", "exponent")
+    first = median(run["seconds"] for run in runs[sizes[0]])
+    for size in sizes:
+        seconds, tasks, nbytes, path = (
+            median(run[what] for run in runs[size])
+            for what in ("seconds", "tasks", "bytes", "path")
+        )
+        slope = "-"
+        if size != sizes[0]:
+            slope = f"{math.log(seconds / first) / math.log(size / sizes[0]):.2f}"
+        each = f"{nbytes / tasks:,.0f}"
+        table.add_row(str(size), f"{tasks:,}", f"{seconds:.3f}", each, f"{path:,.0f}", slope)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
