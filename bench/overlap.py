@@ -1,0 +1,147 @@
+"""What overlaps: copies with work in virtual time, and two branches of a job on two streams.
+
+    python bench/overlap.py [--pieces 100] [--rounds 50] [--kib 512]
+
+First, the plan of a job with copies to and from a device is run in virtual time, each of its three
+stages for a second: with so many calls at once as it was compiled for, against the stages of one
+piece after the other. Then a job of two chains of ops that do not wait for each other is called on
+`cpu` with one compute stream and with two, calls interleaved, medians and 10th percentiles; beside
+it the same pair of chains in two onnxruntime sessions on one thread each, one after the other and
+in two threads. That says what the machine can do: nothing else should run on it meanwhile, and it
+needs two free cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+from rich.console import Console
+from rich.table import Table
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.errors import DeviceError
+from headrace.registry import default_registry
+from headrace.runtime.simulator import simulate
+
+OPS = ("Tanh", "Sigmoid", "Exp", "Neg") * 16
+"""One chain: ops that one thread computes, whose values stay small."""
+
+
+def main() -> None:
+    """One table of virtual time, one of cpu."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pieces", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--kib", type=int, default=512, help="size of a tensor")
+    options = parser.parse_args()
+    virtual = Table("device", "calls at once", "stages", f"of ({options.pieces} + 2)")
+    for tag in with_memory_of_their_own():
+        for width in (1, 2, 3, 8):
+            stages = stages_of(tag, width, options.pieces)
+            ratio = stages / (options.pieces + 2)
+            virtual.add_row(tag, str(width), f"{stages:g}", f"{ratio:.2f}")
+    Console().print(virtual)
+    times = interleaved(chains(options.kib << 8), options.rounds)
+    real = Table("two chains", "", "one stream, ms", "two streams, ms", "faster by")
+    for who in ("cpu", "onnxruntime"):
+        for what, tenth in (("median", 5), ("10th percentile", 1)):
+            one, two = (sorted(times[who, n])[len(times[who, n]) * tenth // 10] for n in (1, 2))
+            real.add_row(who, what, f"{one:.1f}", f"{two:.1f}", f"{one / two:.2f}")
+    Console().print(real)
+
+
+def with_memory_of_their_own() -> list[str]:
+    """Tags of the devices to which inputs must be copied."""
+    found = []
+    for record in default_registry().records():
+        try:
+            if not default_registry().backend(record.tag).works_in_host_memory:
+                found.append(record.tag)
+        except DeviceError:
+            continue
+    return found
+
+
+def stages_of(tag: str, width: int, pieces: int) -> float:
+    """Virtual seconds of ``pieces`` calls of ``relu``: copied to the device, computed, back."""
+    with flow.Session() as session:
+        config = flow.FunctionConfig()
+        config.concurrency_width = width
+        config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+
+        @flow.global_function(function_config=config, session=session)
+        def work(x: tp.Numpy.Placeholder((4,))) -> tp.Numpy:  # type: ignore[valid-type]
+            return flow.relu(x)
+
+        return simulate(session.plan(), pieces).seconds
+
+
+def chains(elements: int) -> dict[tuple[str, int], Callable[[], object]]:
+    """A call of two chains, by who runs it and on how many streams."""
+    feeds = {name: np.linspace(-1, 1, elements, dtype=np.float32) for name in ("a", "b")}
+    both = model(("a", "b"), elements)
+    calls: dict[tuple[str, int], Callable[[], object]] = {}
+    for streams in (1, 2):
+        ours = flow.onnx.load(both, "cpu", compute_streams=streams)
+        calls["cpu", streams] = partial(ours.run, feeds)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    peers = [
+        partial(
+            onnxruntime.InferenceSession(
+                model((name,), elements), settings, providers=["CPUExecutionProvider"]
+            ).run,
+            None,
+            {name: feeds[name]},
+        )
+        for name in feeds
+    ]
+    pool = ThreadPoolExecutor(2)
+    calls["onnxruntime", 1] = lambda: [peer() for peer in peers]
+    calls["onnxruntime", 2] = lambda: [f.result() for f in [pool.submit(p) for p in peers]]
+    for call in calls.values():
+        call()
+    return calls
+
+
+def model(names: tuple[str, ...], elements: int) -> bytes:
+    """An ONNX model with one chain of ``OPS`` for each of its inputs ``names``."""
+
+    def floats(name: str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [elements])
+
+    nodes = [
+        helper.make_node(op, [f"{name}{i}" if i else name], [f"{name}{i + 1}"])
+        for name in names
+        for i, op in enumerate(OPS)
+    ]
+    outputs = [floats(f"{name}{len(OPS)}") for name in names]
+    graph = helper.make_graph(nodes, "chains", [floats(name) for name in names], outputs)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return made.SerializeToString()
+
+
+def interleaved(
+    calls: dict[tuple[str, int], Callable[[], object]], rounds: int
+) -> dict[tuple[str, int], list[float]]:
+    """Milliseconds of each call."""
+    times: dict[tuple[str, int], list[float]] = {who: [] for who in calls}
+    for _ in range(rounds):
+        for who, call in calls.items():
+            start = time.perf_counter()
+            call()
+            times[who].append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+if __name__ == "__main__":
+    main()
