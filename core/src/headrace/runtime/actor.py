@@ -20,7 +20,7 @@ actor may have thousands of registers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from headrace.errors import ProtocolError
@@ -39,6 +39,7 @@ class Wiring:
         produced: registers it writes that other actors read.
         slots: how many pieces each produced register holds.
         consumers: who reads each produced register.
+        at_end: what is to be done when an act is done; follows from the others.
     """
 
     actor_id: ActorId
@@ -46,6 +47,11 @@ class Wiring:
     produced: tuple[RegisterId, ...]
     slots: Mapping[RegisterId, int]
     consumers: Mapping[RegisterId, tuple[ActorId, ...]]
+    at_end: tuple[Command, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        commands = (*map(Publish, self.produced), *map(Return, self.consumed))
+        object.__setattr__(self, "at_end", commands)
 
     @property
     def is_source(self) -> bool:
@@ -88,39 +94,56 @@ class Actor:
             case CallArrived():
                 if not self.wiring.is_source:
                     raise self._unexpected(event, "it is started by registers, not by calls")
-                return replace(self, calls=self.calls + 1)._act(self.calls + 1)
+                calls = self.calls + 1
+                return self._counted(self.arrived, self.returned, calls, calls)
             case RegisterReady(register=register):
                 if register not in self.arrived:
                     raise self._unexpected(event, "it does not consume that register")
                 count = self.arrived[register] + 1
-                return replace(self, arrived={**self.arrived, register: count})._act(count)
+                arrived = {**self.arrived, register: count}
+                return self._counted(arrived, self.returned, self.calls, count)
             case RegisterReturned(register=register, consumer=consumer):
                 key = (register, consumer)
                 if self.returned.get(key, self.finished) >= self.finished:
                     raise self._unexpected(event, "that piece was never published to it")
                 count = self.returned[key] + 1
                 freed = count + self.wiring.slots[register]
-                return replace(self, returned={**self.returned, key: count})._act(freed)
+                return self._counted(self.arrived, {**self.returned, key: count}, self.calls, freed)
             case ActDone(number=number):
                 if number != self.finished or number >= self.started:
                     raise self._unexpected(event, "acts finish in the order they start")
-                published: tuple[Command, ...] = tuple(map(Publish, self.wiring.produced))
-                given_back: tuple[Command, ...] = tuple(map(Return, self.wiring.consumed))
-                return replace(self, finished=number + 1), published + given_back
+                actor = Actor(
+                    self.wiring,
+                    self.arrived,
+                    self.returned,
+                    self.blocking,
+                    self.calls,
+                    self.started,
+                    number + 1,
+                )
+                return actor, self.wiring.at_end
             case _:
                 assert_never(event)
 
-    def _act(self, risen: int) -> tuple[Actor, tuple[Command, ...]]:
+    def _counted(
+        self,
+        arrived: Mapping[RegisterId, int],
+        returned: Mapping[tuple[RegisterId, ActorId], int],
+        calls: int,
+        risen: int,
+    ) -> tuple[Actor, tuple[Command, ...]]:
         """Start as many acts as inputs and free slots allow, now that one bound is ``risen``."""
-        if risen != self.started + 1:  # it was no bound that blocked
-            return self, ()
-        if self.blocking > 1:
-            return replace(self, blocking=self.blocking - 1), ()
-        bounds = [*self.arrived.values()] or [self.calls]
-        bounds += (count + self.wiring.slots[r] for (r, _), count in self.returned.items())
+        wiring, started, finished = self.wiring, self.started, self.finished
+        blocking = self.blocking
+        if risen != started + 1:  # it was no bound that blocked
+            return Actor(wiring, arrived, returned, blocking, calls, started, finished), ()
+        if blocking > 1:
+            return Actor(wiring, arrived, returned, blocking - 1, calls, started, finished), ()
+        bounds = [*arrived.values()] or [calls]
+        bounds += [count + wiring.slots[r] for (r, _), count in returned.items()]
         limit = min(bounds)
-        acts = tuple(map(Act, range(self.started, limit)))
-        return replace(self, started=limit, blocking=bounds.count(limit)), acts
+        actor = Actor(wiring, arrived, returned, bounds.count(limit), calls, limit, finished)
+        return actor, tuple([Act(number) for number in range(started, limit)])
 
     def _unexpected(self, event: Event, why: str) -> ProtocolError:
         return ProtocolError(f"actor {self.wiring.actor_id} got {event}, but {why}; state: {self}")
