@@ -43,3 +43,14 @@ def test_a_page_and_a_file_for_viewers_are_written(
     assert "t.json" in result.stderr
     assert page.read_text("utf-8").startswith("<!doctype html>")
     assert json.loads(events.read_text("utf-8"))["displayTimeUnit"] == "ms"
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_model_runs(
+    headrace: Headrace, save: Save, tmp_path: Path
+) -> None:
+    """Nothing was measured yet that could be lost."""
+    for option in ("--html", "-o"):
+        result = headrace("trace", save(MODEL), option, tmp_path / "none" / "t.html")
+        assert result.exit_code == 2
+        assert "there is no folder" in result.stderr
+        assert result.stdout == ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.feeds import dim_option, read_array, specs_for, split_inputs
-from headrace.cli.options import device_option, fallback_option
+from headrace.cli.options import OutputFile, device_option, fallback_option
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array, TensorSpec
@@ -36,7 +36,7 @@ _SHAPE = re.compile(r"[0-9]+(,[0-9]+)*\Z")
     "--output",
     "output",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Where the plan and its weights are written.",
 )

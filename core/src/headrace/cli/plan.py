@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.feeds import model_options, read_inputs, specs_for
+from headrace.cli.options import OutputFile
 
 if TYPE_CHECKING:
     from headrace.plan import Plan
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write the plan to FILE as a web page to look at: ops, streams, memory over time.",
 )

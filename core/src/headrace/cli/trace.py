@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for
+from headrace.cli.options import OutputFile
 
 
 @click.command()
@@ -27,13 +28,13 @@ from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE.json",
     help="Write the timeline to FILE.json, for ui.perfetto.dev or chrome://tracing.",
 )
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write the timeline to FILE as a web page to look at, with the plan beside it.",
 )

@@ -73,6 +73,7 @@ function drawCalls(context, from, to) {
     const x = tx + begin * sx;
     context.fillStyle = fade(colours.sunk, place % 2 ? 0.35 : 0.8);
     context.fillRect(x, TIME_AXIS - 4, Math.max(1, (end - begin) * sx), height);
+    if ((end - begin) * sx < 4) continue;
     context.fillStyle = colours.line;
     context.fillRect(x, CALL_ROW - 6, 1, height);
   }

@@ -27,7 +27,7 @@ function drawStrip(context, strip, from, to) {
   const { sx, tx, width, height } = views.timeline;
   const top = stripY(strip);
   if (top > height || top + timeline.strip < TIME_AXIS) return;
-  const { register, call, begin, curve } = timed.held[strip];
+  const { register, call, begin } = timed.held[strip];
   const until = untilOf[strip];
   const { low, bottom, yOf } = stripFrame(strip);
   const end = lastBefore(begin, to);
@@ -63,24 +63,34 @@ function drawStrip(context, strip, from, to) {
     context.globalAlpha = quiet;
   }
   context.globalAlpha = 1;
+  drawHeld(context, strip, from, to);
+  context.fillStyle = colours.line;
+  context.fillRect(LABELS - 6, bottom, width, 1);
+}
+
+/** The bytes in use; fainter where the line goes up and down within a pixel. */
+function drawHeld(context, strip, from, to) {
+  const { sx, tx, width } = views.timeline;
+  const { curve } = timed.held[strip];
+  const { low, yOf } = stripFrame(strip);
   context.beginPath();
   let value = 0;
+  let points = 0;
   for (let index = 0; index < curve.length; index += 2) {
     const later = index + 2 < curve.length && curve[index + 2] < from;
     if (!later) {
       const x = tx + curve[index] * sx;
       context.lineTo(x, yOf(low + value));
       context.lineTo(x, yOf(low + curve[index + 1]));
+      points += 1;
     }
     value = curve[index + 1];
     if (curve[index] > to) break;
   }
-  context.strokeStyle = colours.accent;
-  context.lineWidth = 1.5;
+  context.strokeStyle = points > width ? fade(colours.accent, 0.4) : colours.accent;
+  context.lineWidth = points > width ? 1 : 1.5;
   context.lineJoin = "round";
   context.stroke();
-  context.fillStyle = colours.line;
-  context.fillRect(LABELS - 6, bottom, width, 1);
 }
 
 function drawStripLabels(context) {
