@@ -62,11 +62,11 @@ def test_a_page_is_written(headrace: Headrace, save: Save, tmp_path: Path) -> No
 
 
 def test_a_page_that_cannot_be_written(headrace: Headrace, save: Save, tmp_path: Path) -> None:
-    """Is an error of one line that names the file."""
+    """Is said at once, with the folder that is missing."""
     page = tmp_path / "missing" / "plan.html"
     result = headrace("plan", save(MODEL), "--device", "near", "--html", page)
-    assert result.exit_code == 1
-    assert f"{page}: No such file" in result.stderr
+    assert result.exit_code == 2
+    assert f"there is no folder '{page.parent}'" in result.stderr
 
 
 def test_a_plan_file_is_shown_as_the_model_is(
