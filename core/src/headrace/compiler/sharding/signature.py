@@ -122,7 +122,9 @@ def choose_signature(
                 break
         else:
             said = [w for w in wanted if w is not None]
-            raise _cannot(call, said, axis, count, _tried(last, [c for _, c in found], count, ops))
+            tried = _tried(last, [c for _, c in found], hints, count, ops)
+            alone = not ops.op(call.op).op.sbp_signatures(call)
+            raise _cannot(call, said, axis, count, tried, alone)
     return Signature(
         tuple(NdSbp(tuple(a.inputs[i] for a in axes)) for i in range(len(call.inputs))),
         tuple(NdSbp(tuple(a.outputs[i] for a in axes)) for i in range(call.output_count)),
@@ -173,32 +175,58 @@ def _makes_partial(candidate: SbpSignature, arriving: Sequence[Sbp | None], call
 
 
 def _cannot(
-    call: OpCall, wanted: Sequence[WantedOutput], axis: int, count: int, tried: Sequence[str]
+    call: OpCall,
+    wanted: Sequence[WantedOutput],
+    axis: int,
+    count: int,
+    tried: Sequence[str],
+    alone: bool,
 ) -> SbpError:
+    """The error for hints that no candidate meets; ``alone`` if there is none but all-Broadcast."""
     said = "; ".join(w.hint.said_of(w.tensor) for w in wanted)
     along = f", axis {axis} of the hierarchy" if any(len(w.hint.axes) > 1 for w in wanted) else ""
+    given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+    made = ", ".join(map(str, call.outputs))
+    can = f"What it can do: {'; '.join(tried)}"
+    if alone:
+        can = "All it can do is B: its class has no sbp_signatures, ways to share it out"
     return SbpError(
-        f"{call} cannot run on {count} devices{along} as wanted: {said}. "
-        f"What it can do: {'; '.join(tried)}"
+        f"{call}, which makes {made} of {given or 'nothing'}, cannot run on {count} devices{along} "
+        f"as wanted: {said}. {can}"
     )
 
 
 def _tried(
-    call: OpCall, fitting: Sequence[SbpSignature], count: int, ops: OpSource
+    call: OpCall,
+    fitting: Sequence[SbpSignature],
+    hints: Sequence[Sbp | None],
+    count: int,
+    ops: OpSource,
 ) -> Sequence[str]:
     """The candidates that fit a hint and why they cannot be; without one, those that can be."""
     if fitting:
         return [f"{c}, but {_why_not(c, call, count)}" for c in fitting]
-    return [str(c) for c in _candidates(call, ops) if _parts(call, call, c, count, ops)]
+    can = [str(c) for c in _candidates(call, ops) if _parts(call, call, c, count, ops)]
+    few = [
+        f"{hint} cannot be: {_too_few(hint, spec, count)}"
+        for hint, spec in zip(hints, call.outputs, strict=True)
+        if isinstance(hint, Split) and spec.shape[hint.axis] < count
+    ]
+    return [*can, *few]
+
+
+def _too_few(split: Split, spec: TensorSpec, count: int) -> str:
+    elements = spec.shape[split.axis]
+    return (
+        f"axis {split.axis} of {spec} has {elements} element{'s' * (elements != 1)} for {count} "
+        "devices, and none goes without"
+    )
 
 
 def _why_not(candidate: SbpSignature, call: OpCall, count: int) -> str:
     for sbp, spec in _sides(candidate, call):
         if isinstance(sbp, Split) and spec.shape[sbp.axis] < count:
-            return (
-                f"axis {sbp.axis} of {spec} has {spec.shape[sbp.axis]} elements for {count} "
-                "devices, and none goes without"
-            )
+            return _too_few(sbp, spec, count)
     return f"the parts of {count} devices are not parts of its result: they do not divide evenly"
 
 
