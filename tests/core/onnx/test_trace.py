@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_times_add_up(load_on: Callable[..., Model]) -> None:
 def test_the_file_is_what_viewers_read(
     load_on: Callable[..., Model], device: str, tmp_path: Path
 ) -> None:
-    """Every lane has a name, every task a place and a length, and memory ends where it began."""
+    """Lanes have names, tasks a length and their lane alone, and memory ends as it began."""
     trace_of(load_on, device, 2).save(tmp_path / "t.json")
     events = json.loads((tmp_path / "t.json").read_text("utf-8"))["traceEvents"]
     lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
@@ -107,6 +108,13 @@ def test_the_file_is_what_viewers_read(
     assert {"inputs", "results", "stream 0"} <= set(lanes.values())
     assert min(e["ts"] for e in tasks) == 0
     assert all(e["dur"] >= 0 for e in tasks)
+    for lane in lanes:
+        mine = sorted(
+            (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000))
+            for e in tasks
+            if (e["pid"], e["tid"]) == lane
+        )
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(mine))
     (third, _) = [e for e in tasks if "third" in e["args"].get("location", "")]
     assert third["name"] == "add"
     assert any("float32[1, 2]" in text for text in third["args"]["writes"])

@@ -146,7 +146,8 @@ class _Writer:
     def _memory(self) -> Iterator[Event]:
         for chunk, curve in held(self._plan, lives(self._plan, self._spans)).items():
             memory = self._plan.chunks[chunk].memory
-            pid = self._pid.get(f"{memory.tag}:{memory.device_index}", self._pid[CALLER])
+            device = f"{memory.pinned_for or memory.tag}:{memory.device_index}"
+            pid = self._pid.get(device, self._pid[CALLER])
             both: Event = {"name": f"chunk {chunk}, {memory}", "ph": "C", "pid": pid}
             for time, nbytes in curve:
                 yield {**both, "ts": self._microseconds(time), "args": {"bytes": nbytes}}

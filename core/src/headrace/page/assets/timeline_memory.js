@@ -104,7 +104,7 @@ function drawStripLabels(context) {
     context.fillText(fit(context, `chunk ${timed.held[strip].chunk}`, LABELS - 26), 14, y);
     context.font = `11px ${colours.sans}`;
     context.fillStyle = colours.dim;
-    context.fillText(fit(context, chunk.memory.replace(" memory of", ""), LABELS - 26), 14, y + 16);
+    context.fillText(fit(context, chunk.memory.replace(" memory of", "").replace(" memory pinned", ""), LABELS - 26), 14, y + 16);
     context.fillText(`most ${bytes(timed.held[strip].most)}`, 14, y + 32);
     if (timeline.strip > 80) context.fillText(`of ${bytes(chunk.bytes - low)}`, 14, y + 47);
   }
