@@ -7,15 +7,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
-from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
+
+if TYPE_CHECKING:  # plans are seldom recorded
+    from headrace.runtime.recorder import Recorder
 
 # Executors of jobs that were dropped without being closed. A collector may run at any point of any
 # thread, also where a lock of the runtime is held, so it only puts them here.

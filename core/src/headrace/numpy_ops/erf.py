@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ _END = 6  # from here on erf is 1 to the last bit of a float64
 _DEGREE = 7  # its next term is below 1e-17 within half a step of a point
 
 
+@functools.cache
 def _coefficients() -> Array:
     """float64[degree + 1, points]: derivatives of erf at each point, divided by the factorial.
 
@@ -29,17 +31,15 @@ def _coefficients() -> Array:
     return np.stack(rows)
 
 
-_COEFFICIENTS = _coefficients()
-
-
 def erf(x: Array) -> Array:
     """The error function of each element, as float64, right to a few last bits; NaN stays NaN."""
     size = np.minimum(np.abs(x, dtype=np.float64), _END)
     # NaN gives any index, which "clip" keeps inside; the distance from its point is NaN again.
     index = np.rint(size * _STEPS).astype(np.int64)
     distance = size - index / _STEPS
-    y = _COEFFICIENTS[-1].take(index, mode="clip")
-    for row in _COEFFICIENTS[-2::-1]:
+    coefficients = _coefficients()
+    y = coefficients[-1].take(index, mode="clip")
+    for row in coefficients[-2::-1]:
         y *= distance
         y += row.take(index, mode="clip")
     result: Array = np.copysign(y, x)

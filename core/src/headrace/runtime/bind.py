@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
@@ -20,8 +20,10 @@ from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable, workspace_bytes
 from headrace.runtime.bus import Call
 from headrace.runtime.group import GroupContext
-from headrace.runtime.recorder import Recorder
 from headrace.runtime.resources import FOREIGN, Resources
+
+if TYPE_CHECKING:  # plans are seldom recorded
+    from headrace.runtime.recorder import Recorder
 
 LaunchAct = Callable[[int], None]
 """Launches the act of this number."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
 from headrace.ids import ActorId
@@ -26,10 +27,12 @@ from headrace.runtime.inline import InlineEngine
 from headrace.runtime.limits import default_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
-from headrace.runtime.recorder import Recorder
 from headrace.runtime.resources import Resources
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
+
+if TYPE_CHECKING:  # plans are seldom recorded
+    from headrace.runtime.recorder import Recorder
 
 
 class Executor:
