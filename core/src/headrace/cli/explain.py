@@ -73,7 +73,8 @@ def _print(explained: ExplainedModel) -> None:
 def _by(node: ExplainedNode) -> str:
     kernels = dict.fromkeys(kernel for op in node.ops for kernel in op.kernels)
     reasons = dict.fromkeys(op.why for op in node.ops if op.why and op.how != "decomposed")
-    return "; ".join((*kernels, *reasons)) or "-"
+    formats = dict.fromkeys(op.data_format for op in node.ops if op.data_format)
+    return "; ".join((*kernels, *reasons, *formats)) or "-"
 
 
 def _summarise(explained: ExplainedModel) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How, PassRun
+from headrace.compiler.layouts.choice import choose_format
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.pipeline import Prepared, compile_job, prepare
@@ -35,6 +36,7 @@ class ExplainedOp:
         how: ``kernel``, ``decomposed``, ``fallback`` or ``unsupported``.
         kernels: what runs it: package, op, and what the kernel matches, each once.
         why: why not by a kernel of its own device; empty otherwise.
+        data_format: of an op over images whose device prefers a format: which, and why that.
         h2d_bytes, d2h_bytes: copied to and from devices because this op reads elsewhere.
         peer_bytes: copied from other devices of the same kind, without the host.
     """
@@ -46,6 +48,7 @@ class ExplainedOp:
     how: str
     kernels: tuple[str, ...]
     why: str
+    data_format: str
     h2d_bytes: int
     d2h_bytes: int
     peer_bytes: int
@@ -131,6 +134,7 @@ def _explain(
                 how=str(decision.how),
                 kernels=_kernels(decision, registry),
                 why=decision.why,
+                data_format=_format(decision, registry),
                 h2d_bytes=bytes_of["h2d"],
                 d2h_bytes=bytes_of["d2h"],
                 peer_bytes=bytes_of["peer"],
@@ -192,6 +196,12 @@ def _constant_bytes(plan: Plan) -> int:
 def _kernels(decision: Decision, registry: BackendRegistry) -> tuple[str, ...]:
     texts = [kernel_text(op, e, decision.placed, registry) for op, e in decision.kernels]
     return tuple(dict.fromkeys(texts))
+
+
+def _format(decision: Decision, registry: BackendRegistry) -> str:
+    backend = registry.backend(decision.asked.tag)
+    choice = choose_format(decision.call, backend, registry)
+    return "" if choice is None else f"{choice.data_format}: {choice.why}"
 
 
 def kernel_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import between, laid, plain, steps
@@ -13,6 +14,7 @@ from headrace.data_format import (
     order_between,
     other_format,
 )
+from headrace.device import KernelEntry
 from headrace.graph import OpSource
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
@@ -34,12 +36,12 @@ class Choice:
 
 
 def choose_format(call: OpCall, backend: Backend, ops: OpSource) -> Choice | None:
-    """The format that a device prefers for a call; None when there is nothing to choose.
+    """The format that a device prefers for a call; None when it may stay as it is.
 
-    That is when the op has no format, or the call is channels first and the device knows nothing
-    else. Else it is the format of the kernel with the higher priority, or of the only one; where
-    both are as good, that of the call. Without a kernel for either it is channels first, in which
-    decompositions are written.
+    It may when the op has no format, when the device knows channels first alone and the call is so,
+    and when both are as good. Else it is the format of the kernel with the higher priority, or of
+    the only one. Without a kernel for either it is channels first, in which decompositions are
+    written.
     """
     here = format_of(call)
     if here is None:
@@ -49,24 +51,25 @@ def choose_format(call: OpCall, backend: Backend, ops: OpSource) -> Choice | Non
         return None
     way = in_order(call, order_between(here, there, call.input(0).rank), ops)
     assert way is not None, f"{call} has no other format"
-    own, other = (backend.kernels.select(c) for c in (call, call_of(call, way, ops)))
-    if own is None and other is None:
-        if here == CHANNELS_FIRST:
-            return None
-        choice = Choice(CHANNELS_FIRST, "the device has a kernel in neither format")
-    elif own is None or other is None:
-        only = there if own is None else here
-        choice = Choice(only, "the only format that the device has a kernel in")
-    elif own.priority == other.priority:
-        choice = Choice(here, f"kernels of priority {own.priority} in both formats")
-    else:
-        best, rest = sorted((own.priority, other.priority), reverse=True)
-        preferred = here if own.priority == best else there
-        why = f"a kernel of priority {best}, and of {rest} in {other_format(preferred)}"
-        choice = Choice(preferred, why)
-    if choice.data_format == there and not can_move(call, way, backend):
+    own = backend.kernels.select(call)
+    other = backend.kernels.select(call_of(call, way, ops))
+    choice = _preferred({here: own, there: other})
+    if choice is not None and choice.data_format == there and not can_move(call, way, backend):
         return Choice(here, f"the device has no kernel to make it {there}")
     return choice
+
+
+def _preferred(kernels: Mapping[str, KernelEntry | None]) -> Choice | None:
+    """What the kernels for the two formats say."""
+    offered = ((entry.priority, name) for name, entry in kernels.items() if entry is not None)
+    match sorted(offered, reverse=True):
+        case []:
+            return Choice(CHANNELS_FIRST, "the device has a kernel in neither format")
+        case [(_, only)]:
+            return Choice(only, "the only format that the device has a kernel in")
+        case [(most, name), (less, other)] if most > less:
+            return Choice(name, f"a kernel of priority {most}, and of {less} in {other}")
+    return None
 
 
 def can_move(call: OpCall, way: Way, backend: Backend) -> bool:
