@@ -86,7 +86,8 @@ def headrace_kernels() -> Iterable[KernelEntry]:
 
     Returns:
         One entry for each kernel. Several for one op are told apart by ``match``; of those that
-        match a call, the one with the highest ``priority`` is taken.
+        match a call, the one with the highest ``priority`` is taken. Where these are for other
+        ``data_formats``, jobs are brought into that of the highest one.
 
     Example:
         >>> from headrace.device import KernelEntry

@@ -7,9 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from click.testing import Result
+import pytest
+from click.testing import CliRunner, Result
 from onnx import ModelProto
 from onnx_models import info, model, node
+from toy_backends import near
+
+from headrace.cli import main
+from headrace.device import CHANNELS_LAST, KernelEntry
+from headrace.numpy_ops import NumpyKernel
+from headrace.registry import BackendRegistry
 
 Headrace = Callable[..., Result]
 Save = Callable[[ModelProto], Path]
@@ -64,3 +71,28 @@ def test_a_model_that_runs_has_its_bytes(headrace: Headrace, save: Save) -> None
         in result.stdout
     )
     assert "weights: 12 bytes" in result.stdout
+
+
+@pytest.fixture
+def last() -> BackendRegistry:
+    """A registry whose device convolves channels last alone."""
+    conv = KernelEntry("near", "conv", NumpyKernel, data_formats=(CHANNELS_LAST,))
+    return BackendRegistry.from_modules({"near": near(("reshape", "transpose"), more=[conv])})
+
+
+def test_a_chosen_format_is_shown(last: BackendRegistry, save: Save) -> None:
+    """With what speaks for it; what was moved for it counts as part of the node."""
+    image = model(
+        [node("Conv", "x w", "y")],
+        inputs=(info("x", (1, 2, 4, 4)),),
+        outputs=(info("y", (1, 2, 4, 4)),),
+        weights={"w": np.ones((2, 2, 1, 1), np.float32)},
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.registry.registry._DEFAULT", last)
+        result = CliRunner().invoke(main, ["explain", str(save(image)), "--device", "near"])
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert (
+        "near: transpose for any; near: conv for any; channels_last: the only format that" in said
+    )

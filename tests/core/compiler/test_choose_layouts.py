@@ -13,6 +13,7 @@ from headrace.compiler.pipeline import rewrite_job
 from headrace.data_format import Order
 from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, KernelEntry, OpCall, any_call
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend.explain import explain_graph
 from headrace.graph import JobGraph, JobGraphBuilder, OpEntry, Variable
 from headrace.initializer import initializer
 from headrace.numpy_ops import NumpyKernel
@@ -283,6 +284,24 @@ def test_what_runs_worse_in_the_order_is_not_taken_along(worse: bool) -> None:
     assert rewritten(graph, registry) == [
         "transpose", "conv*", "transpose", "concat", "transpose", "conv*", "transpose"
     ]  # fmt: skip
+
+
+def test_explain_says_which_format_and_why() -> None:
+    """Of ops over images whose device prefers one; of others there is nothing to say."""
+    net = Net(1, 3, 4, 4)
+    graph = net.done(net.op("relu", net.conv(net.x)))
+    ops = explain_graph(graph, device()).ops
+    assert {op.op.partition("(")[0]: op.data_format for op in ops} == {
+        "transpose": "",
+        "conv": "channels_last: a kernel of priority 1, and of 0 in channels_first",
+        "relu": "",
+    }
+    stuck = explain_graph(graph, without("transpose")).ops
+    assert stuck[0].data_format == (
+        "channels_first: the device has no kernel to make it channels_last"
+    )
+    both = explain_graph(graph, device(*kernels(*IMAGES))).ops
+    assert [op.data_format for op in both] == ["", ""]
 
 
 def test_a_pool_gives_indices_in_the_order_of_the_job() -> None:
