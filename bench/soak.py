@@ -27,7 +27,6 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 import headrace as flow
@@ -134,17 +133,17 @@ def soaked(call: Callable[[], object], runs: int) -> tuple[int, float, Held, Hel
     """How many runs were timed, how long they took, and what was held before and after them."""
     each = max(runs // STEPS, 1)
     before, start = Held.now(), 0.0
-    # Without its own thread, which would be counted.
-    with Progress(auto_refresh=False, transient=True) as progress:
-        task = progress.add_task(f"{each * STEPS:,} runs", total=STEPS)
-        for step in range(STEPS):
-            if step == STEPS // 10:
-                before, start = Held.now(), time.perf_counter()
-            for _ in range(each):
-                call()
-            progress.update(task, advance=1, refresh=True)
-        seconds = time.perf_counter() - start
-        return each * (STEPS - STEPS // 10), seconds, before, Held.now()
+    for step in range(STEPS):
+        if step == STEPS // 10:
+            before, start = Held.now(), time.perf_counter()
+        for _ in range(each):
+            call()
+        # No bar that has a thread and memory of its own, which would be counted.
+        sys.stderr.write(f"\r{each * (step + 1):,} runs")
+    seconds = time.perf_counter() - start
+    after = Held.now()
+    sys.stderr.write("\r")
+    return each * (STEPS - STEPS // 10), seconds, before, after
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from headrace.tensor_spec import Array
 
@@ -34,10 +34,22 @@ class Call:
         self.results: dict[str, Array] = {}
         self.remaining_sinks = sinks
         self.error: BaseException | None = None
+        self.place = 0  # among the calls of a table
+        self._sinks = sinks
         self._room = room
         self._over = over
         self._running = threading.Lock()  # held until the call is over; an Event costs ten of them
         self._running.acquire()
+
+    def reset(self) -> None:
+        """Be as before it began, to begin again."""
+        self.results.clear()
+        self.remaining_sinks = self._sinks
+
+    def fail(self, error: BaseException) -> None:
+        """End with an error. Called once, and not after ``finish``."""
+        self.error = error
+        self.finish()
 
     def finish(self) -> None:
         """Make room for the next call, and wake whoever waits for this one. Called once."""
@@ -105,11 +117,15 @@ class CallTable:
     """The calls in flight by job and number.
 
     Numbers count from 0 for each job and equal the act number of every actor of the job. The first
-    error wins: it ends all calls in flight, and what arrives later is ignored.
+    error wins: it ends the calls that it is the fault of, those that cannot be repeated, and the
+    table: the others are to begin again in another one, and what arrives later is ignored.
     """
 
-    def __init__(self, jobs: Iterable[int]) -> None:
-        """An empty table for the calls of ``jobs``."""
+    def __init__(self, jobs: Iterable[int], repeatable: Collection[int] = ()) -> None:
+        """An empty table for the calls of ``jobs``, some of which may be ``repeatable``."""
+        self._repeatable = repeatable
+        self._begun = 0
+        self._lost: list[tuple[int, Call]] = []
         self._lock = threading.Lock()
         self._calls: dict[int, dict[int, Call]] = {job: {} for job in jobs}
         self._next = dict.fromkeys(self._calls, 0)
@@ -123,6 +139,7 @@ class CallTable:
             if call.remaining_sinks:
                 self._calls[job][self._next[job]] = call
             self._next[job] += 1
+            self._begun = call.place = self._begun + 1
         if not call.remaining_sinks:
             call.finish()
         return True
@@ -151,18 +168,50 @@ class CallTable:
         if call is not None:
             call.finish()
 
-    def fail(self, error: BaseException) -> None:
-        """End every call in flight with ``error``, unless an earlier error has done so."""
+    def fail(self, error: BaseException, suspects: Collection[tuple[int, int]] = ()) -> bool:
+        """End calls in flight with ``error``, unless an earlier error has done so.
+
+        Args:
+            error: what happened.
+            suspects: (job, number) of the calls in one of which it happened; none, if it may be
+                any. Repeatable calls that are not suspected do not end; ``take_lost`` has them.
+
+        Returns:
+            True if there are such calls.
+        """
+        failed: list[Call] = []
         with self._lock:
             if self.error is not None:
-                return
+                return False
             self.error = error
-            failed = [call for calls in self._calls.values() for call in calls.values()]
-            for calls in self._calls.values():
+            for job, calls in self._calls.items():
+                for number, call in calls.items():
+                    if suspects and job in self._repeatable and (job, number) not in suspects:
+                        self._lost.append((job, call))
+                    else:
+                        failed.append(call)
                 calls.clear()
+            self._lost.sort(key=lambda lost: lost[1].place)
+            any_lost = bool(self._lost)
         for call in failed:
-            call.error = error
-            call.finish()
+            call.fail(error)
+        return any_lost
+
+    def take_lost(self) -> list[tuple[int, Call]]:
+        """Calls, with their jobs, that an error stopped without ending them, in their order."""
+        with self._lock:
+            lost, self._lost = self._lost, []
+        return lost
+
+
+Thread = threading.Thread
+
+
+def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    """A thread that does ``work``, started."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def new_lock() -> threading.Lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace.ids import ActorId
@@ -16,8 +16,9 @@ SinkDone = Callable[[ActorId, int], bool]
 CallDone = Callable[[int, int], None]
 """Told when a call is over, by its job and number."""
 
-Failed = Callable[[BaseException, ActorId | None], None]
-"""Told what stopped the engine, and at which actor."""
+Failed = Callable[[BaseException, Sequence[tuple[ActorId, int]]], None]
+"""Told what stopped the engine, and the acts in one of which it happened, as far as that is known;
+none if it happened outside of acts."""
 
 
 class Engine(Protocol):

@@ -2,14 +2,19 @@
 
 When every stream of the plan is host-synchronous and it was not compiled for work to overlap, a
 call runs inline on the caller's thread, in the order in which the actors act; otherwise each stream
-has a worker thread that steps its actors. An error drops the engine; the next call makes a new one,
-over the same buffers and weights.
+has a worker thread that steps its actors.
+
+An error drops the engine; the next call makes a new one, over the same buffers and weights. Calls
+that were under way beside the one that failed are begun again on it, in their order, so that their
+callers do not hear of it; but not those that write variables, of which nobody knows how far they
+came. No call that failed itself is tried twice.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +24,7 @@ from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
-from headrace.runtime.bus import Call, CallTable, Room, new_lock
+from headrace.runtime.bus import Call, CallTable, Room, Thread, new_lock, start_thread
 from headrace.runtime.engine import Engine
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
@@ -39,10 +44,8 @@ class Executor:
     """Runs the jobs of one plan, any number of times, from any thread.
 
     Of each job as many calls are under way at once as it was compiled for; who starts one more
-    waits. Calls of several jobs overlap as far as their critical sections let them. An error ends
-    all calls that are under way: what one job leaves half done on a stream is in the way of the
-    others on it. Feeds must have the names, shapes and dtypes of the job's inputs: callers check
-    before.
+    waits. Calls of several jobs overlap as far as their critical sections let them. Feeds must have
+    the names, shapes and dtypes of the job's inputs: callers check before.
     """
 
     def __init__(
@@ -81,7 +84,9 @@ class Executor:
         self._lock = new_lock()
         self._closed = False
         self._process = os.getpid()
+        self._repeatable = frozenset(s.job for s in plan.sections if not s.writes)
         self._calls = CallTable(self._network.sources)
+        self._recoveries: list[Thread] = []
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
             self._launches = [
@@ -136,8 +141,7 @@ class Executor:
                 self._begin(call, job)
         except BaseException as error:
             if not call.is_over:  # it was never numbered
-                call.error = error
-                call.finish()
+                call.fail(error)
             raise
         return call
 
@@ -184,9 +188,14 @@ class Executor:
         with self._lock:
             self._closed = True
             self._stop()
-            self._calls.fail(SessionError(f"job {self._plan.name!r} was closed while it ran"))
+            closed = SessionError(f"job {self._plan.name!r} was closed while it ran")
+            self._calls.fail(closed)
+            for _, call in self._calls.take_lost():
+                call.fail(closed)
             self._launches.clear()
             self._resources.close()
+        for recovery in self._recoveries:
+            recovery.join()
 
     def _call(self, job: int, number: int) -> Call:
         return self._calls.get(job, number)
@@ -195,18 +204,32 @@ class Executor:
         return calls.sink_done(self._network.jobs[actor_id], number)
 
     def _restart(self) -> None:
-        self._stop()
-        self._resources.settle()
-        self._calls = CallTable(self._network.sources)
+        lost = self._calls.take_lost()
+        try:
+            self._stop()
+            self._resources.settle()
+            self._calls = CallTable(self._network.sources, self._repeatable)
+            self._engine = self._new_engine()
+            while lost:
+                job, call = lost[0]
+                call.reset()
+                self._begin(call, job)  # which restarts again if one of them has failed meanwhile
+                lost.pop(0)
+        except BaseException as error:
+            for _, call in lost:
+                if not call.is_over:
+                    call.fail(error)
+            raise
+
+    def _new_engine(self) -> Engine:
         if self._log is not None:
             self._log.restart()
         calls, failed = self._calls, self._fail
         if self._inline:
-            self._engine = InlineEngine(self._orders, self._launches, calls.done, failed)
-            return
+            return InlineEngine(self._orders, self._launches, calls.done, failed)
         contexts = self._resources.contexts
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
-        self._engine = ThreadedEngine(
+        return ThreadedEngine(
             self._network,
             contexts,
             names,
@@ -224,16 +247,33 @@ class Executor:
     def _launch(self, actor_id: ActorId, number: int) -> None:
         self._launches[actor_id](number)
 
-    def _fail(self, error: BaseException, actor_id: ActorId | None) -> None:
+    def _fail(self, error: BaseException, acts: Sequence[tuple[ActorId, int]]) -> None:
         try:
-            described = self._described(error, actor_id)
+            described = self._described(error, acts[0][0]) if acts else error
         except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the calls
             described = error
-        self._calls.fail(described)
+        suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
+        calls = self._calls
+        if not calls.fail(described, suspects):
+            return
+        try:
+            # Not on this thread: it is one of those that must end first.
+            recovery = start_thread(self._recover, "headrace recovery")
+            self._recoveries = [r for r in self._recoveries if r.is_alive()] + [recovery]
+        except BaseException:
+            for _, call in calls.take_lost():
+                call.fail(described)
+            raise
 
-    def _described(self, error: BaseException, actor_id: ActorId | None) -> BaseException:
+    def _recover(self) -> None:
+        """Begin lost calls again, unless a new call has done so."""
+        with self._lock, suppress(Exception):  # which the calls have got
+            if not self._closed and self._calls.error is not None:
+                self._restart()
+
+    def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """``error`` as a RunError that says where it happened; its cause is what was raised."""
-        if actor_id is None or not isinstance(error, Exception):
+        if not isinstance(error, Exception):
             return error
         actor = self._plan.actors[actor_id]
         tasks = [self._plan.tasks[position] for position in actor.tasks]

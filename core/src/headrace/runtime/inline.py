@@ -41,7 +41,7 @@ class InlineEngine:
             for actor_id, launch in self._steps[job]:  # noqa: B007 - `except` reads it
                 launch(number)
         except BaseException as error:
-            self._failed(error, actor_id)
+            self._failed(error, () if actor_id is None else ((actor_id, number),))
             if not isinstance(error, Exception):
                 raise  # Ctrl-C and the like also stop the caller
         else:
