@@ -4,9 +4,10 @@
 >>> tp.Numpy.Placeholder((2, 3))
 <Placeholder float32[2, 3]>
 
-Parameters are ``Numpy.Placeholder(shape, dtype)`` or a (nested) ``Tuple`` of them. The result is
-``Numpy``, ``Tuple[...]``, ``List[...]`` or ``Dict[str, ...]`` of results, ``Bundle[Numpy]`` for any
-nesting, or None; or a ``Callback[...]`` of one of these.
+Parameters are ``Numpy.Placeholder(shape, dtype)``, ``ListNumpy.Placeholder(shape, dtype)`` for an
+array of each device, or a (nested) ``Tuple`` of them. The result is ``Numpy``, ``ListNumpy``,
+``Tuple[...]``, ``List[...]`` or ``Dict[str, ...]`` of results, ``Bundle[Numpy]`` for any nesting,
+or None; or a ``Callback[...]`` of one of these.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import (  # noqa: UP035 - re-exported on purpose
 
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["Bundle", "Callback", "Dict", "List", "Numpy", "Tuple"]
+__all__ = ["Bundle", "Callback", "Dict", "List", "ListNumpy", "Numpy", "Tuple"]
 
 _Leaf = TypeVar("_Leaf")
 _Result = TypeVar("_Result", covariant=True)
@@ -49,6 +50,23 @@ class Numpy:
         """
         spec = TensorSpec(tuple(shape), dtype)
         return cast("type[Numpy]", _PlaceholderMeta("Placeholder", (Numpy,), {"spec": spec}))
+
+
+class ListNumpy:
+    """A list of numpy arrays, one for each device: a mirrored tensor of a job."""
+
+    @staticmethod
+    def Placeholder(shape: Sequence[int], dtype: object = "float32") -> type[ListNumpy]:
+        """A parameter with an array of this shape and dtype for each device of the job.
+
+        These are the devices of ``FunctionConfig.default_placement_scope``.
+
+        Raises:
+            ShapeError, DTypeError: no tensor has this shape or dtype.
+        """
+        spec = TensorSpec(tuple(shape), dtype)
+        made = _PlaceholderMeta("Placeholder", (ListNumpy,), {"spec": spec})
+        return cast("type[ListNumpy]", made)
 
 
 class Bundle(Generic[_Leaf]):

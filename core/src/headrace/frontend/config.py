@@ -8,7 +8,7 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.memory_options import memory_options_of
-from headrace.frontend.scope import PlacementScope
+from headrace.frontend.scope import LogicalView, PlacementScope, ViewScope
 from headrace.placement import Placement
 
 
@@ -20,6 +20,7 @@ class FunctionConfig:
             when the job is compiled.
         fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
             ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
+        logical_view: whether a tensor is one, or one on each device, where no scope says so.
         enable_inplace: outputs may lie on the memory of inputs; None means what
             ``HEADRACE_ENABLE_INPLACE`` says, else that they may.
         enable_reuse_mem: tensors that are not needed at the same time may lie on the same memory;
@@ -50,12 +51,14 @@ class FunctionConfig:
         "enable_inplace",
         "enable_reuse_mem",
         "fallback",
+        "logical_view",
         "placement",
     )
 
     def __init__(self) -> None:
         self.placement: Placement | None = None
         self.fallback: str | None = None
+        self.logical_view = LogicalView.CONSISTENT
         self.enable_inplace: bool | None = None
         self.enable_reuse_mem: bool | None = None
         self.concurrency_width = 1
@@ -82,6 +85,10 @@ class FunctionConfig:
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""
         self.placement = scope.placement
+
+    def default_logical_view(self, scope: ViewScope) -> None:
+        """Take the view of the job's tensors where no ``with scope.mirrored_view()`` does."""
+        self.logical_view = scope.view
 
     def __getattr__(self, name: str) -> NoReturn:
         fields = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))

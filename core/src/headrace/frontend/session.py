@@ -75,7 +75,8 @@ class Session:
             SessionError: the session is closed.
         """
         self._check_open()
-        signature = JobSignature.of(function)
+        placement = config.placement if config is not None else None
+        signature = JobSignature.of(function, placement.parallel_num if placement else 1)
         if signature.name in self._set.jobs:
             raise JobError(
                 f"this session already has a job {signature.name!r}; give the function another "

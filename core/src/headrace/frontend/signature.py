@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 
 from headrace import typing as tp
 from headrace.errors import InputError, JobError
+from headrace.frontend.mirrored import MirroredSymbol
 from headrace.tensor_spec import TensorSpec
 
 Tree = Any
@@ -17,7 +18,10 @@ Tree = Any
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter and the specs of its leaves: one spec, or a nested tuple of them."""
+    """A parameter and the specs of its leaves: one spec, or a nested tuple of them.
+
+    A list of specs is one for each device, of a mirrored tensor.
+    """
 
     name: str
     specs: Tree
@@ -48,8 +52,12 @@ class JobSignature:
     delivers: bool = False
 
     @staticmethod
-    def of(function: Callable[..., Any]) -> JobSignature:
+    def of(function: Callable[..., Any], devices: int = 1) -> JobSignature:
         """Read the annotations of ``function``.
+
+        Args:
+            function: the job function.
+            devices: how many arrays a ``ListNumpy`` has.
 
         Raises:
             JobError: a parameter is not annotated with a placeholder, is ``*args`` or keyword-only,
@@ -67,7 +75,7 @@ class JobSignature:
         for parameter in signature.parameters.values():
             if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
                 raise JobError(f"job {name!r}: parameter {parameter} must be a plain parameter")
-            specs = _specs(name, parameter.name, parameter.annotation)
+            specs = _specs(name, parameter.name, parameter.annotation, devices)
             parameters.append(Parameter(parameter.name, specs))
         if signature.return_annotation is signature.empty:
             raise JobError(
@@ -128,6 +136,8 @@ def leaves(name: str, tree: Tree) -> Iterator[tuple[str, Any]]:
     elif isinstance(tree, (tuple, list)):
         for index, item in enumerate(tree):
             yield from leaves(f"{name}.{index}", item)
+    elif isinstance(tree, MirroredSymbol):
+        yield from leaves(name, tree.parts)
     elif tree is not None:
         yield name, tree
 
@@ -136,6 +146,8 @@ def rebuild(name: str, tree: Tree, values: Mapping[str, Any]) -> Tree:
     """A tree of the shape of ``tree`` whose leaves are ``values`` by leaf name."""
     if isinstance(tree, Mapping):
         return {key: rebuild(f"{name}.{key}", item, values) for key, item in tree.items()}
+    if isinstance(tree, MirroredSymbol):
+        return rebuild(name, [*tree.parts], values)
     if isinstance(tree, (tuple, list)):
         items = (rebuild(f"{name}.{i}", item, values) for i, item in enumerate(tree))
         make = getattr(tree, "_make", type(tree))  # a named tuple takes its items one by one
@@ -143,24 +155,29 @@ def rebuild(name: str, tree: Tree, values: Mapping[str, Any]) -> Tree:
     return None if tree is None else values[name]
 
 
-def _specs(job: str, name: str, annotation: Any) -> Tree:
+def _specs(job: str, name: str, annotation: Any, devices: int) -> Tree:
     if get_origin(annotation) is tuple:
         return tuple(
-            _specs(job, f"{name}.{index}", item) for index, item in enumerate(get_args(annotation))
+            _specs(job, f"{name}.{index}", item, devices)
+            for index, item in enumerate(get_args(annotation))
         )
     spec = getattr(annotation, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise JobError(
             f"job {job!r}: annotate parameter {name!r} with tp.Numpy.Placeholder(shape, dtype)"
         )
-    return spec
+    return [spec] * devices if issubclass(annotation, tp.ListNumpy) else spec
 
 
 def _bind(name: str, specs: Tree, value: Tree) -> Iterator[tuple[str, object]]:
-    if not isinstance(specs, tuple):
+    if not isinstance(specs, (tuple, list)):
         yield name, value
         return
     if not isinstance(value, (tuple, list)) or len(value) != len(specs):
+        if isinstance(specs, list):
+            raise InputError(
+                f"argument {name!r} must be a list with an array for each of {len(specs)} devices"
+            )
         raise InputError(f"argument {name!r} must be a tuple of {len(specs)} items")
     for index, (inner, item) in enumerate(zip(specs, value, strict=True)):
         yield from _bind(f"{name}.{index}", inner, item)
@@ -178,8 +195,11 @@ def _check(job: str, where: str, annotation: Any, result: Tree) -> None:
         if result is not None:
             raise wrong("None")
     elif annotation is tp.Numpy:
-        if isinstance(result, (tuple, list, Mapping)) or result is None:
+        if isinstance(result, (tuple, list, Mapping, MirroredSymbol)) or result is None:
             raise wrong("tp.Numpy")
+    elif annotation is tp.ListNumpy:
+        if not isinstance(result, MirroredSymbol):
+            raise wrong("tp.ListNumpy")
     elif origin is tuple:
         if not isinstance(result, tuple) or len(result) != len(args):
             raise wrong(f"a tuple of {len(args)}")
@@ -197,6 +217,6 @@ def _check(job: str, where: str, annotation: Any, result: Tree) -> None:
             _check(job, f"{where}.{key}", args[1], item)
     elif origin is not tp.Bundle:
         raise JobError(
-            f"job {job!r}: its {where} is annotated as {annotation!r}; use tp.Numpy, tp.Tuple, "
-            "tp.List, tp.Dict, tp.Bundle[tp.Numpy] or None"
+            f"job {job!r}: its {where} is annotated as {annotation!r}; use tp.Numpy, "
+            "tp.ListNumpy, tp.Tuple, tp.List, tp.Dict, tp.Bundle[tp.Numpy] or None"
         )

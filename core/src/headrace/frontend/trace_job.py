@@ -8,6 +8,8 @@ from typing import Any
 from headrace.errors import JobError
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.default_device import default_device
+from headrace.frontend.mirrored import MirroredSymbol
+from headrace.frontend.scope import ViewScope
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
 from headrace.frontend.tracing import Symbol, tracing
 from headrace.graph import JobGraph, JobGraphBuilder
@@ -29,8 +31,8 @@ def trace_job(
     placement = config.placement or default_device()
     builder = JobGraphBuilder(signature.name, placement, ops=registry)
     symbols = {name: Symbol(builder.input(name, spec)) for name, spec in signature.inputs()}
-    arguments = [rebuild(p.name, p.specs, symbols) for p in signature.parameters]
-    with tracing(builder):
+    arguments = [_argument(rebuild(p.name, p.specs, symbols)) for p in signature.parameters]
+    with tracing(builder), ViewScope(config.logical_view):
         result = function(*arguments)
     signature.check_result(result)
     for name, leaf in leaves("result", result):
@@ -38,3 +40,14 @@ def trace_job(
             raise JobError(f"job {signature.name!r}: {name} is {leaf!r}, which is no tensor")
         builder.output(name, leaf.tensor)
     return builder.finish(), result
+
+
+def _argument(tree: Tree) -> Tree:
+    """What the function is given: a list is of a mirrored tensor."""
+    match tree:
+        case list():
+            return MirroredSymbol(tuple(tree))
+        case tuple():
+            return tuple(map(_argument, tree))
+        case _:
+            return tree

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, JobError
-from headrace.frontend.scope import current_placement
+from headrace.frontend.scope import LogicalView, current_placement, current_view
 from headrace.graph.hint import SbpHint
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
@@ -30,7 +30,12 @@ class Symbol:
     """
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+        self._tensor = tensor
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor of the graph."""
+        return self._tensor
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -223,12 +228,28 @@ def _apply(
     name: str | None,
     attrs: Mapping[str, object],
 ) -> tuple[Symbol, ...]:
+    # Mirrored symbols are symbols, so this module is there before theirs.
+    from headrace.frontend.mirrored import MirroredSymbol, apply_mirrored
+
     builder = current_builder(f"{op} was applied")
+    placement, location = current_placement(builder.placement), _caller()
+
+    def add(tensors: Sequence[Tensor | None], named: str | None) -> Sequence[Tensor]:
+        return builder.op(op, tensors, outputs=outputs, name=named, location=location, attrs=attrs)
+
+    if current_view() is LogicalView.MIRRORED:
+        return apply_mirrored(builder, op, inputs, name, placement, add)
+    for item in inputs:
+        if isinstance(item, MirroredSymbol):
+            raise JobError(
+                f"{op} ({location}) is applied in the consistent view to {item!r}; apply it in "
+                "scope.mirrored_view(), or make one tensor of the parts first, for example by "
+                "headrace.concat(x.parts, axis=0)"
+            )
     dtype = next((item.dtype for item in inputs if isinstance(item, Symbol)), None)
     tensors = [as_tensor(builder, item, dtype) for item in inputs]
-    with builder.placed(current_placement(builder.placement)):
-        made = builder.op(op, tensors, outputs=outputs, name=name, location=_caller(), attrs=attrs)
-    return tuple(map(Symbol, made))
+    with builder.placed(placement):
+        return tuple(map(Symbol, add(tensors, name)))
 
 
 def as_tensor(

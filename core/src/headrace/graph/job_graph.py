@@ -19,7 +19,7 @@ import numpy as np
 
 from headrace import numpy_ops
 from headrace.errors import GraphError, SbpError, VariableError
-from headrace.graph.hint import SbpHint
+from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.graph.variable import Variable, VariablePart
 from headrace.op_call import Attrs, AttrValue, OpCall
@@ -363,6 +363,13 @@ class JobGraphBuilder:
                 f"{hint.said_of(tensor.name)}, but before {before.said_of(tensor.name)}; a tensor "
                 "lies one way: apply 'identity' to it for another"
             )
+
+    def hint_of(self, tensor: Tensor) -> tuple[Wish, ...] | None:
+        """How ``tensor`` is to lie: its hint, or the variable's own way; None for no wish."""
+        if tensor.name in self._variables:
+            return self._variables[tensor.name].variable.sbp.axes
+        hint = self._hints.get(tensor.name)
+        return None if hint is None or set(hint.axes) == {Auto()} else hint.axes
 
     def finish(self) -> JobGraph:
         """The graph built so far."""
