@@ -76,7 +76,7 @@ def test_ctrl_c_on_the_callers_thread_reaches_the_caller_and_harms_no_later_call
         check(compiled)
         with monkeypatch.context() as patch:
             if at == "begin":
-                patch.setattr(InlineEngine, "begin", interrupt)
+                patch.setattr(InlineEngine, "run", interrupt)
             pressed = True
             with pytest.raises(KeyboardInterrupt):
                 compiled.run({"x": X + 1})

@@ -18,7 +18,7 @@ from headrace.initializer import initial_value
 from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable, workspace_bytes
-from headrace.runtime.bus import Call
+from headrace.runtime.bus import Exchange
 from headrace.runtime.group import GroupContext
 from headrace.runtime.resources import FOREIGN, Resources
 
@@ -34,7 +34,7 @@ def bind_actor(
     actor: ActorDesc,
     resources: Resources,
     registry: BackendRegistry,
-    call_of: Callable[[int], Call],
+    call_of: Callable[[int], Exchange],
     recorder: Recorder | None = None,
 ) -> LaunchAct:
     """The launch of one actor; with a recorder, its tasks one by one, nothing captured.
@@ -125,7 +125,7 @@ class _Binding:
         copy: Callable[[Buffer, Buffer], None] = getattr(self._context, task.kind.value)
         return partial(copy, self._buffer(destination), self._buffer(source))
 
-    def foreign(self, task: TaskDesc, call_of: Callable[[int], Call]) -> LaunchAct:
+    def foreign(self, task: TaskDesc, call_of: Callable[[int], Exchange]) -> LaunchAct:
         """The launch of a task that core does itself: it takes from or gives to the caller."""
         name = task.foreign_name
         register = task.outputs[0] if task.outputs else task.inputs[0]

@@ -8,7 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from headrace.tensor_spec import Array
 
 
-class Call:
+class Exchange:
+    """What a run of a job takes from its caller, and what it gives back, by name."""
+
+    __slots__ = ("feeds", "results")
+
+    def __init__(self, feeds: Mapping[str, Array]) -> None:
+        self.feeds = feeds
+        self.results: dict[str, Array] = {}
+
+
+class Call(Exchange):
     """One run of a job: what was fed, what came out, and when it is over.
 
     ``feeds`` are read and ``results`` written by the threads that run the plan, until it is over.
@@ -30,8 +40,7 @@ class Call:
             over: called when it is over, however it ended, by the thread that ends it; must neither
                 block nor raise.
         """
-        self.feeds = feeds
-        self.results: dict[str, Array] = {}
+        super().__init__(feeds)
         self.remaining_sinks = sinks
         self.error: BaseException | None = None
         self.place = 0  # among the calls of a table
@@ -160,13 +169,6 @@ class CallTable:
             del self._calls[job][number]
         call.finish()
         return True
-
-    def done(self, job: int, number: int) -> None:
-        """Call ``number`` of ``job`` is over, with all its sinks."""
-        with self._lock:
-            call = self._calls[job].pop(number, None)
-        if call is not None:
-            call.finish()
 
     def fail(self, error: BaseException, suspects: Collection[tuple[int, int]] = ()) -> bool:
         """End calls in flight with ``error``, unless an earlier error has done so.

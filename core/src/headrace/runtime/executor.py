@@ -24,8 +24,7 @@ from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
-from headrace.runtime.bus import Call, CallTable, Room, Thread, new_lock, start_thread
-from headrace.runtime.engine import Engine
+from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
@@ -38,6 +37,8 @@ from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
     from headrace.runtime.recorder import Recorder
+
+_NOTHING = Exchange({})
 
 
 class Executor:
@@ -89,31 +90,34 @@ class Executor:
         self._recoveries: list[Thread] = []
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
+            inline = (
+                log is None
+                and not self._network.overlaps
+                and all(c.host_synchronous for c in self._resources.contexts.values())
+            )
+            exchange_of = self._exchange_now if inline else self._call
             self._launches = [
                 bind_actor(
-                    plan, actor, self._resources, registry, partial(self._call, job), recorder
+                    plan, actor, self._resources, registry, partial(exchange_of, job), recorder
                 )
                 for actor, job in zip(plan.actors, self._network.jobs, strict=True)
             ]
-            contexts = self._resources.contexts.values()
-            self._inline = (
-                log is None
-                and not self._network.overlaps
-                and all(context.host_synchronous for context in contexts)
-            )
-            self._orders = acting_orders(self._network) if self._inline else {}
+            self._inline: InlineEngine | None = None
+            if inline:
+                orders = acting_orders(self._network)
+                self._inline = InlineEngine(orders, self._launches, self._described)
         except BaseException:
             self._resources.close()
             raise
-        # Inline, calls wait for each other by the lock.
-        self._rooms = {} if self._inline else {j: Room(w) for j, w in self._network.widths.items()}
-        self._engine: Engine | None = None
+        self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
+        self._exchange = _NOTHING  # or that of the inline call that runs, which holds the lock
+        self._engine: ThreadedEngine | None = None
         close_at_exit(self)
 
     @property
     def runs_inline(self) -> bool:
         """True when calls run on the caller's thread."""
-        return self._inline
+        return self._inline is not None
 
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
@@ -131,11 +135,11 @@ class Executor:
         Raises:
             SessionError: the executor is closed, or was made before this process was forked.
         """
-        room = self._rooms.get(job)
-        call = Call(feeds, self._network.sink_counts[job], room, over)
+        if self._inline is not None:
+            return self._run_at_once(feeds, job, over)
+        call = Call(feeds, self._network.sink_counts[job], self._rooms[job], over)
         try:
-            if room is not None:
-                room.enter(call)
+            self._rooms[job].enter(call)
             self._check_process()
             with self._lock:
                 self._begin(call, job)
@@ -146,8 +150,7 @@ class Executor:
         return call
 
     def _begin(self, call: Call, job: int) -> None:
-        if self._closed:
-            raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
+        self._check_open()
         if self._engine is None:
             self._restart()
         while not self._calls.begin(job, call):  # an error ended the calls before
@@ -159,6 +162,42 @@ class Executor:
             # Part of the call may be announced: its number is used up, so all must start anew.
             self._calls.fail(error)
             raise
+
+    def _run_at_once(
+        self, feeds: Mapping[str, Array], job: int, over: Callable[[], None] | None
+    ) -> Call:
+        """An inline call as one that is over."""
+        call = Call(feeds, sinks=0, over=over)
+        try:
+            call.results = self._run_inline(feeds, job)
+        except RunError as error:
+            call.error = error  # for whoever waits
+        except BaseException as error:
+            call.error = error
+            raise
+        finally:
+            call.finish()
+        return call
+
+    def _run_inline(self, feeds: Mapping[str, Array], job: int) -> dict[str, Array]:
+        """Run a call on this thread; calls wait for each other by the lock."""
+        self._check_process()
+        with self._lock:
+            self._check_open()
+            assert self._inline is not None
+            self._exchange = exchange = Exchange(feeds)
+            try:
+                self._inline.run(job)
+            except BaseException:
+                self._resources.settle()
+                raise
+            finally:
+                self._exchange = _NOTHING
+        return exchange.results
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -174,7 +213,10 @@ class Executor:
         Raises:
             RunError: a launch failed; says op, task and device. The executor stays usable.
         """
-        results = self.submit(feeds, job).wait()
+        if self._inline is not None:
+            results = self._run_inline(feeds, job)
+        else:
+            results = self.submit(feeds, job).wait()
         return {name: results[name] for name in self._outputs[job]}
 
     def close(self) -> None:
@@ -187,6 +229,7 @@ class Executor:
             return
         with self._lock:
             self._closed = True
+            self._inline = None
             self._stop()
             closed = SessionError(f"job {self._plan.name!r} was closed while it ran")
             self._calls.fail(closed)
@@ -197,8 +240,11 @@ class Executor:
         for recovery in self._recoveries:
             recovery.join()
 
-    def _call(self, job: int, number: int) -> Call:
+    def _call(self, job: int, number: int) -> Exchange:
         return self._calls.get(job, number)
+
+    def _exchange_now(self, job: int, number: int) -> Exchange:
+        return self._exchange
 
     def _sink_done(self, calls: CallTable, actor_id: ActorId, number: int) -> bool:
         return calls.sink_done(self._network.jobs[actor_id], number)
@@ -221,12 +267,10 @@ class Executor:
                     call.fail(error)
             raise
 
-    def _new_engine(self) -> Engine:
+    def _new_engine(self) -> ThreadedEngine:
         if self._log is not None:
             self._log.restart()
         calls, failed = self._calls, self._fail
-        if self._inline:
-            return InlineEngine(self._orders, self._launches, calls.done, failed)
         contexts = self._resources.contexts
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
         return ThreadedEngine(
@@ -248,10 +292,7 @@ class Executor:
         self._launches[actor_id](number)
 
     def _fail(self, error: BaseException, acts: Sequence[tuple[ActorId, int]]) -> None:
-        try:
-            described = self._described(error, acts[0][0]) if acts else error
-        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the calls
-            described = error
+        described = self._described(error, acts[0][0]) if acts else error
         suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
         calls = self._calls
         if not calls.fail(described, suspects):
@@ -275,6 +316,12 @@ class Executor:
         """``error`` as a RunError that says where it happened; its cause is what was raised."""
         if not isinstance(error, Exception):
             return error
+        try:
+            return self._run_error(error, actor_id)
+        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the calls
+            return error
+
+    def _run_error(self, error: Exception, actor_id: ActorId) -> RunError:
         actor = self._plan.actors[actor_id]
         tasks = [self._plan.tasks[position] for position in actor.tasks]
         tasks = [task for task in tasks if task.kind is not TaskKind.VIEW] or tasks
@@ -288,14 +335,14 @@ class Executor:
             what = f"one of {len(tasks)} tasks, from {what} to {tasks[-1].call or tasks[-1].name},"
         text = str(cause) if isinstance(cause, HeadraceError) else repr(cause)
         text = text.removeprefix(f"{what}: ")  # errors of ops begin with the op
-        described = RunError(
+        found = RunError(
             f"job {self._job_of(actor_id)!r}: {what} failed on {device}: {text}",
             op=tasks[0].call.op if tasks[0].call else "",
             task=tasks[0].name,
             device=device,
         )
-        described.__cause__ = cause
-        return described
+        found.__cause__ = cause
+        return found
 
     def _job_of(self, actor_id: ActorId) -> str:
         return self._plan.jobs[self._network.jobs[actor_id]].name

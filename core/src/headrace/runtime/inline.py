@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from headrace.ids import ActorId
 from headrace.runtime.bind import LaunchAct
-from headrace.runtime.engine import CallDone, Failed
+
+Describe = Callable[[BaseException, ActorId], BaseException]
+"""Makes of what an actor raised what the caller is told."""
 
 
 class InlineEngine:
@@ -21,31 +23,30 @@ class InlineEngine:
         self,
         orders: Mapping[int, Sequence[ActorId]],
         launches: Sequence[LaunchAct],
-        call_done: CallDone,
-        failed: Failed,
+        describe: Describe,
     ) -> None:
         self._steps = {
             job: tuple((actor_id, launches[actor_id]) for actor_id in order)
             for job, order in orders.items()
         }
-        self._call_done = call_done
-        self._failed = failed
+        self._describe = describe
         self._numbers = dict.fromkeys(orders, 0)
 
-    def begin(self, job: int) -> None:
-        """Run a call to its end."""
+    def run(self, job: int) -> None:
+        """Run a call to its end.
+
+        Raises:
+            BaseException: what ``describe`` made of what an actor raised; Ctrl-C and the like as
+                they are.
+        """
         number = self._numbers[job]
         self._numbers[job] = number + 1
         actor_id = None
         try:
             for actor_id, launch in self._steps[job]:  # noqa: B007 - `except` reads it
                 launch(number)
-        except BaseException as error:
-            self._failed(error, () if actor_id is None else ((actor_id, number),))
-            if not isinstance(error, Exception):
-                raise  # Ctrl-C and the like also stop the caller
-        else:
-            self._call_done(job, number)
-
-    def stop(self) -> None:
-        """Nothing to stop: no thread is kept."""
+        except Exception as error:
+            if actor_id is None:
+                raise
+            described = self._describe(error, actor_id)
+            raise described from described.__cause__
