@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,8 +144,7 @@ class Im2colConv(Kernel):
         return array_of(workspace, TensorSpec((self._rows, length), dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class _Strip:
+class _Strip(NamedTuple):
     """A part of the windows: where it begins, also in all of them flattened, and its shape."""
 
     begin: tuple[int, ...]
