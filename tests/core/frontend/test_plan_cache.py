@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from toy_backends import FarAllocator, FarContext, FarKernel
 
 from headrace.device import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     AllocatorEntry,
+    CollectiveEntry,
+    DeviceContextEntry,
     DeviceEntry,
     HostAllocator,
     KernelEntry,
@@ -25,7 +29,6 @@ from headrace.device import (
 from headrace.frontend.plan_cache import identity, identity_of
 from headrace.graph import PassEntry
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import NumpyKernel
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.registry import BackendRegistry
 
@@ -39,6 +42,7 @@ def plugin(
     alignment_bytes: int = 64,
     ops: tuple[str, ...] = ("add", "relu"),
     passes: tuple[str, ...] = (),
+    pinned: bool = False,
     **kernel: Any,
 ) -> object:
     """The hooks of backend ``near``, as they would answer here."""
@@ -49,11 +53,18 @@ def plugin(
 
     @hookimpl
     def headrace_allocators() -> object:
-        yield AllocatorEntry("near", MemoryKind.HOST, alignment_bytes, HostAllocator)
+        create_pinned = HostAllocator if pinned else None
+        yield AllocatorEntry(
+            "near", MemoryKind.DEVICE, alignment_bytes, FarAllocator, create_pinned
+        )
+
+    @hookimpl
+    def headrace_device_contexts() -> object:
+        yield DeviceContextEntry("near", FarContext)
 
     @hookimpl
     def headrace_kernels() -> object:
-        return [KernelEntry("near", op, NumpyKernel, **kernel) for op in ops]
+        return [KernelEntry("near", op, FarKernel, **kernel) for op in ops]
 
     @hookimpl
     def headrace_passes() -> object:
@@ -177,6 +188,7 @@ def test_variables_that_may_change_a_plan_change_it(
         {"alignment_bytes": 128},
         {"ops": ("add",)},
         {"passes": ("fuse",)},
+        {"pinned": True},
         {"priority": 1},
         {"match": dtypes("float32")},
         {"data_formats": (CHANNELS_FIRST, CHANNELS_LAST)},
@@ -190,6 +202,14 @@ def test_what_a_plugin_registers_here_changes_it(asked: Identity, here: dict[str
     before = asked()
     assert asked(**here) not in (before, None)
     assert asked() == before
+
+
+def test_every_field_of_a_kernel_was_thought_of() -> None:
+    """A new one that the compiler looks at belongs into the identity; then it belongs here."""
+    looked_at = {"tag", "op", "match", "priority", "data_formats"}
+    assert {field.name for field in fields(KernelEntry)} == looked_at | {"create"}
+    looked_at = {"tag", "name", "match", "priority"}
+    assert {field.name for field in fields(CollectiveEntry)} == looked_at | {"create"}
 
 
 def test_devices_that_no_job_uses_do_not_change_it(asked: Identity) -> None:

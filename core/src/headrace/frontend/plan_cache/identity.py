@@ -18,7 +18,8 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -110,9 +111,9 @@ def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
     except DeviceUnavailableError as error:
         yield f"device {tag} {error.reason}"
         return
-    device, allocator = backend.device, backend.allocator
-    yield f"device {tag} {count} {sorted(device.capabilities)} {sorted(device.versions.items())}"
-    yield f"memory {tag} {allocator.memory_kind} {allocator.alignment_bytes}"
+    yield f"{count} devices"
+    for record in (backend.device, backend.allocator, backend.context, backend.streams):
+        yield from (f"{f.name}={_shown(getattr(record, f.name))}" for f in fields(record))
     kernels, collectives = backend.kernels, backend.collectives
     for op in kernels.ops():
         for entry in kernels.entries(op):
@@ -120,6 +121,17 @@ def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
     for name in collectives.names():
         yield from map(_entry, collectives.entries(name))
     yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
+
+
+def _shown(value: object) -> str:
+    """A field of a record, without an address; of a function, that there is one."""
+    if callable(value):
+        return "a function"
+    if isinstance(value, frozenset):
+        value = sorted(value)
+    elif isinstance(value, Mapping):
+        value = sorted(value.items())
+    return repr(value)
 
 
 def _entry(entry: KernelEntry | CollectiveEntry) -> str:
