@@ -16,6 +16,7 @@ from random_jobs import Case, Spreading, cases, check, feeds_of
 
 import headrace_cpu.plugin as cpu
 import headrace_fakedevice.plugin as fakedevice
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.device import Device, DeviceContextEntry, StreamIndexEntry
 from headrace.frontend.compiled_job import CompiledJob
@@ -45,8 +46,8 @@ def hurried(seed: int) -> Callable[[Device, int], FakeContext]:
             super().__init__(device, stream_index)
             self._random = random.Random(f"{seed} {device.index} {stream_index}")
 
-        def enqueue(self, work: Work) -> None:
-            super().enqueue(work)
+        def enqueue(self, work: Work, *what: object, **more: object) -> None:
+            super().enqueue(work, *what, **more)  # type: ignore[arg-type]
             if self._random.random() < 0.5:
                 self.record_event().synchronize()
 
@@ -66,17 +67,26 @@ def registry(seed: int) -> BackendRegistry:
 
 
 @settings(max_examples=100, deadline=None)
-@given(cases(DEVICES, most=24), st.integers(0, 99), st.booleans())
-def test_memory_is_never_written_too_early(case: Case, seed: int, together: bool) -> None:
+@given(
+    cases(DEVICES, most=24),
+    st.integers(0, 99),
+    st.booleans(),
+    st.builds(Concurrency, st.integers(1, 3), st.integers(1, 3)),
+)
+def test_memory_is_never_written_too_early(
+    case: Case, seed: int, together: bool, concurrency: Concurrency
+) -> None:
     """Memory that is fresh is poison, so what is read too early shows as well.
 
     The verifier has proved each plan before it runs (HEADRACE_VERIFY); calls overlap or do not.
     """
-    with CompiledJob(case.graph, registry(seed), memory=MemoryOptions()) as job:
+    with CompiledJob(
+        case.graph, registry(seed), memory=MemoryOptions(), concurrency=concurrency
+    ) as job:
         all_feeds = [feeds_of(case, number) for number in range(CALLS)]
         names = list(case.compute(all_feeds[0]))
         if together:
-            calls = [job._executor.submit(feeds) for feeds in all_feeds]
+            calls = [job.submit(feeds) for feeds in all_feeds]
             results = [call.wait() for call in calls]
         else:
             results = [job.run(feeds) for feeds in all_feeds]
