@@ -60,7 +60,7 @@ def test_one_seed_gives_one_run() -> None:
 def test_a_thread_that_ends_without_a_word_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits is told what for, at once."""
     monkeypatch.setattr(Worker, "_loop", lambda self: None)
-    with pytest.raises(DeadlockError, match="'main' waits for a lock"):
+    with pytest.raises(DeadlockError, match="'main' waits for a condition"):
         run(0)
 
 
