@@ -2,9 +2,9 @@
 
     python bench/overlap.py [--pieces 100] [--rounds 50] [--kib 512]
 
-First, the plan of a job with copies to and from a device is run in virtual time, each of its three
-stages for a second: with so many calls at once as it was compiled for, against the stages of one
-piece after the other. Then a job of two chains of ops that do not wait for each other is called on
+First, a job with copies to and from a device is run in virtual time, each of its three stages for a
+second, with so many calls at once as it was compiled for: its plan by the simulator, and on fake
+devices by the executor itself, whose threads take turns by their clocks. Then a job of two chains of ops that do not wait for each other is called on
 `cpu` with one compute stream and with two, calls interleaved, medians and 10th percentiles; beside
 it the same pair of chains in two onnxruntime sessions on one thread each, one after the other and
 in two threads. That says what the machine can do: nothing else should run on it meanwhile, and it
@@ -27,10 +27,18 @@ from rich.console import Console
 from rich.table import Table
 
 import headrace as flow
-import headrace.typing as tp
-from headrace.errors import DeviceError
+from headrace.compiler.concurrency import Concurrency
+from headrace.compiler.pipeline import compile_job
+from headrace.frontend.compiled_job import CompiledJob
+from headrace.graph import JobGraph, JobGraphBuilder
+from headrace.placement import Placement
 from headrace.registry import default_registry
 from headrace.runtime.simulator import simulate
+from headrace.tensor_spec import TensorSpec
+from headrace.testing.deterministic import deterministic
+from headrace_fakedevice import Latencies, experiment
+
+X = np.ones(4, np.float32)
 
 OPS = ("Tanh", "Sigmoid", "Exp", "Neg") * 16
 """One chain: ops that one thread computes, whose values stay small."""
@@ -43,12 +51,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--kib", type=int, default=512, help="size of a tensor")
     options = parser.parse_args()
-    virtual = Table("device", "calls at once", "stages", f"of ({options.pieces} + 2)")
-    for tag in with_memory_of_their_own():
-        for width in (1, 2, 3, 8):
-            stages = stages_of(tag, width, options.pieces)
-            ratio = stages / (options.pieces + 2)
-            virtual.add_row(tag, str(width), f"{stages:g}", f"{ratio:.2f}")
+    least = options.pieces + 2
+    virtual = Table("calls at once", "stages of the plan", "of the executor", f"of {least}")
+    for width in (1, 2, 3, 8):
+        planned, run = planned_stages(width, options.pieces), run_stages(width, options.pieces)
+        virtual.add_row(str(width), f"{planned:g}", f"{run:g}", f"{run / least:.2f}")
     Console().print(virtual)
     times = interleaved(chains(options.kib << 8), options.rounds)
     real = Table("two chains", "", "one stream, ms", "two streams, ms", "faster by")
@@ -59,30 +66,31 @@ def main() -> None:
     Console().print(real)
 
 
-def with_memory_of_their_own() -> list[str]:
-    """Tags of the devices to which inputs must be copied."""
-    found = []
-    for record in default_registry().records():
-        try:
-            if not default_registry().backend(record.tag).works_in_host_memory:
-                found.append(record.tag)
-        except DeviceError:
-            continue
-    return found
+def job() -> JobGraph:
+    """``y = relu(x)`` on a fake device: copied there, computed, copied back."""
+    builder = JobGraphBuilder("job", Placement.of_device("fakedevice"))
+    builder.output("y", *builder.op("relu", [builder.input("x", TensorSpec.of(X))]))
+    return builder.finish()
 
 
-def stages_of(tag: str, width: int, pieces: int) -> float:
-    """Virtual seconds of ``pieces`` calls of ``relu``: copied to the device, computed, back."""
-    with flow.Session() as session:
-        config = flow.FunctionConfig()
-        config.concurrency_width = width
-        config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+def planned_stages(width: int, pieces: int) -> float:
+    """Virtual seconds of ``pieces`` calls, by the simulator."""
+    concurrency = Concurrency(width)
+    return simulate(
+        compile_job(job(), default_registry(), concurrency=concurrency).plan, pieces
+    ).seconds
 
-        @flow.global_function(function_config=config, session=session)
-        def work(x: tp.Numpy.Placeholder((4,))) -> tp.Numpy:  # type: ignore[valid-type]
-            return flow.relu(x)
 
-        return simulate(session.plan(), pieces).seconds
+def run_stages(width: int, pieces: int) -> float:
+    """Virtual seconds of ``pieces`` calls, on the streams of a fake device."""
+    with (
+        deterministic(0, in_time_order=True) as schedule,
+        CompiledJob(job(), concurrency=Concurrency(width)) as compiled,
+        experiment(latencies=Latencies(h2d=1, launch=1, d2h=1), clock=schedule) as seen,
+    ):
+        for call in [compiled.submit({"x": X}) for _ in range(pieces)]:
+            call.wait()
+        return seen.seconds
 
 
 def chains(elements: int) -> dict[tuple[str, int], Callable[[], object]]:
