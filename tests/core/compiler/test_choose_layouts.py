@@ -316,6 +316,30 @@ def test_a_pool_gives_indices_in_the_order_of_the_job() -> None:
     ]  # fmt: skip
 
 
+def test_axes_of_one_come_and_go_in_any_order() -> None:
+    """A reshape that only adds or drops them reads its other axes as they are."""
+    net = Net(2, 3, 4, 4)
+    y = net.op("max_pool", net.conv(net.x), kernel=(1, 4))
+    line = net.op("relu", net.op("reshape", y, shape=(2, 4, 4)))
+    z = net.conv(net.op("reshape", line, shape=(2, 4, 1, 4)))
+    assert rewritten(net.done(z), device()) == [
+        "transpose", "conv*", "max_pool*", "reshape", "relu", "reshape", "reshape", "conv*",
+        "transpose",
+    ]  # fmt: skip
+
+
+def test_integers_are_convolved_in_the_format_too() -> None:
+    """Bytes in, sums of 32 bits, zero points for each channel."""
+    net = Net(1, 3, 4, 4, dtype="uint8")
+    weight = net.builder.constant(numbers(4, 3, 3, 3).astype(np.int8))
+    bias = net.builder.constant(np.arange(4, dtype=np.int32))
+    zero = net.builder.constant(np.array(3, np.uint8))
+    (sums,) = net.builder.op("conv_integer", [net.x, weight, bias, zero], pads=(1,) * 4)
+    graph = net.done(net.op("cast", sums, dtype="float32"))
+    registry = device(*kernels("conv_integer", formats=(CHANNELS_LAST,)))
+    assert rewritten(graph, registry) == ["transpose", "conv_integer*", "transpose", "cast"]
+
+
 def test_results_and_inputs_keep_their_order() -> None:
     """An input that is a result, a result that is read on, and one that is asked for twice."""
     net = Net(1, 3, 4, 4)

@@ -30,7 +30,14 @@ KEEP_THEIR_ORDER = {
 """Ops that are about the order of axes, or whose meaning stands on it."""
 
 
+MORE = (
+    Case("reshape", "fewer-axes", (np.arange(24.0).reshape(2, 1, 3, 4),), {"shape": (2, 3, 4)}),
+    Case("reshape", "more-axes", (np.arange(24.0).reshape(2, 3, 4),), {"shape": (1, 2, 3, 1, 4)}),
+)
+
+
 def cases() -> Iterator[Case]:
+    yield from MORE
     for module in pkgutil.iter_modules(conformance.__path__):
         yield from getattr(import_module(f"{conformance.__name__}.{module.name}"), "CASES", ())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headrace.data_format import Order, moves_nothing
 from headrace.dtypes import NUMBERS
@@ -100,10 +100,20 @@ class Reshape(Op):
 
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
-        if not moves_nothing(call.input(0).shape, order):
-            return None
-        y = call.outputs[0]
-        return Reordered({"shape": y.shape}, (order,), (tuple(range(y.rank)),))
+        x, y = call.input(0).shape, call.outputs[0].shape
+        made = tuple(range(len(y)))
+        if not moves_nothing(x, order):
+            if [dim for dim in x if dim != 1] != [dim for dim in y if dim != 1]:
+                return None
+            # Only axes of 1 come and go: these stay where they are in y, the others are as in x.
+            stays = dict(zip(_long(x, range(len(x))), _long(y, made), strict=True))
+            moved = (stays[axis] for axis in _long(x, order))
+            made = tuple(axis if y[axis] == 1 else next(moved) for axis in made)
+        return Reordered({"shape": tuple(y[axis] for axis in made)}, (order,), (made,))
+
+
+def _long(shape: tuple[int, ...], axes: Iterable[int]) -> list[int]:
+    return [axis for axis in axes if shape[axis] != 1]
 
 
 class Transpose(Op):
