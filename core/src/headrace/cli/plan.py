@@ -47,7 +47,7 @@ def plan(
 
     Stages, in order: building, remove_dead_ops, merge_equal_ops, cancel_moves, fold_normalization,
     remove_what_is_left, shard_ops, choose_layouts, then TAG.PASS for passes of plugins, lower_ops,
-    op_graph, task_graph, chains, memory_plan, plan.
+    boxing, op_graph, task_graph, chains, memory_plan, plan.
     """
     from headrace.frontend.plan_file import is_plan_file
 

@@ -32,7 +32,7 @@ from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.passes.shard_ops import shard_ops
 from headrace.compiler.pin_staging import pin_staging
-from headrace.compiler.sharding.log import BoxedTensor
+from headrace.compiler.sharding.log import BoxedTensor, BoxingLog
 from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
 from headrace.compiler.verify import Verifier
@@ -68,6 +68,7 @@ STAGES = (
     "shard_ops",
     "choose_layouts",
     "lower_ops",
+    "boxing",
     "op_graph",
     "task_graph",
     "chains",
@@ -192,6 +193,7 @@ def rewrite_job(
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)
     tell("lower_ops", cleared)
+    tell("boxing", BoxingLog(graph.name, prepared.boxing))
     return Rewritten(cleared, lowered.decisions, prepared.passes, prepared.boxing, concurrency)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.op_graph import OpGraph
+from headrace.compiler.sharding.log import BoxingLog
 from headrace.compiler.task_graph import TaskGraph
 from headrace.graph import JobGraph
 from headrace.plan import Plan
@@ -43,7 +44,7 @@ class Emitted:
     plan: Plan
 
 
-Structure = JobGraph | OpGraph | TaskGraph | Chained | Planned | Emitted
+Structure = JobGraph | BoxingLog | OpGraph | TaskGraph | Chained | Planned | Emitted
 """What a stage makes. All of it is immutable and may be kept."""
 
 Watch = Callable[[str, Structure], None]

@@ -7,6 +7,7 @@ from headrace.compiler.dumps.memory_plan import dump_memory_plan
 from headrace.compiler.dumps.op_graph import dump_op_graph
 from headrace.compiler.dumps.task_graph import dump_task_graph
 from headrace.compiler.op_graph import OpGraph
+from headrace.compiler.sharding.log import BoxingLog
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure
 from headrace.compiler.task_graph import TaskGraph
 from headrace.graph import JobGraph
@@ -19,6 +20,8 @@ def dump_structure(structure: Structure) -> str:
     match structure:
         case JobGraph():
             return dump_job_graph(structure)
+        case BoxingLog():
+            return str(structure)
         case OpGraph():
             return dump_op_graph(structure)
         case TaskGraph():

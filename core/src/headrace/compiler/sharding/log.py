@@ -54,11 +54,18 @@ class BoxedTensor:
         )
 
 
-def boxing_text(log: tuple[BoxedTensor, ...]) -> str:
-    """The log as text, one line for each tensor that moves, and a line with what all cost."""
-    moving = [boxed for boxed in log if boxed.moves]
-    if not moving:
-        return ""
-    lines = [f"boxing {boxed}" for boxed in moving]
-    total = sum(boxed.cost for boxed in moving)
-    return "\n".join([*lines, f"boxing in all: {len(moving)} tensors, cost {total:g}"]) + "\n"
+@dataclass(frozen=True, slots=True)
+class BoxingLog:
+    """What boxing did for a job, in the order of the job.
+
+    ``str`` has a line for each tensor that moves, and one with what all of them cost.
+    """
+
+    job: str
+    tensors: tuple[BoxedTensor, ...]
+
+    def __str__(self) -> str:
+        moving = [boxed for boxed in self.tensors if boxed.moves]
+        total = sum(boxed.cost for boxed in moving)
+        title = f"boxing of {self.job!r}: {len(moving)} tensors, cost {total:g}"
+        return "\n".join([title, *(f"  {boxed}" for boxed in moving)]) + "\n"
