@@ -17,7 +17,7 @@ from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.executor import Executor
-from headrace.runtime.limits import default_memory_limit
+from headrace.runtime.limits import stated_memory_limit
 from headrace.tensor_spec import TensorSpec
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
@@ -176,6 +176,6 @@ def test_a_memory_limit_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPat
     """A value that cannot be read is reported with what to write instead."""
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4GB")
     with pytest.raises(ResourceLimitError, match="'4GB'; write a number of bytes"):
-        default_memory_limit()
+        stated_memory_limit()
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4000")
-    assert default_memory_limit() == 4000
+    assert stated_memory_limit() == 4000

@@ -84,6 +84,29 @@ def test_what_is_no_number_of_bytes_is_refused(free_bytes: object) -> None:
         CompiledJob(job(), registry(free_bytes))
 
 
+@pytest.mark.parametrize(
+    ("free_bytes", "device", "refused"),
+    [(None, "far:1", True), (1 << 30, "far:1", False), (None, "near", True)],
+)
+def test_the_hosts_memory_is_kept_from_what_may_lie_there(
+    free_bytes: int | None, device: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that says what it has left is judged by that, not by the size of the host."""
+    monkeypatch.setattr("headrace.runtime.resources.host_memory_limit", lambda: 12_000)
+    if not refused:
+        CompiledJob(job(device), registry(free_bytes)).close()
+        return
+    with pytest.raises(ResourceLimitError, match=r"three quarters of that are 12,000.*'widen'"):
+        CompiledJob(job(device), registry(free_bytes))
+
+
+def test_a_stated_limit_is_for_all_memories_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever devices say of themselves."""
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "12000")
+    with pytest.raises(ResourceLimitError, match=r"the limit is 12,000.*'widen'"):
+        CompiledJob(job(), registry(1 << 30))
+
+
 def test_registers_without_bytes_of_their_own_are_not_named() -> None:
     """What is written over an input costs nothing: the input is what is large."""
     with pytest.raises(ResourceLimitError) as caught:

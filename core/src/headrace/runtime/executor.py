@@ -28,7 +28,7 @@ from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lo
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
-from headrace.runtime.limits import default_memory_limit
+from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
@@ -66,7 +66,8 @@ class Executor:
             plan: a checked plan.
             registry: where its devices come from.
             constants: values of the weights that the plan names; read now, not kept.
-            memory_limit: bytes the plan may hold; default ``default_memory_limit()``.
+            memory_limit: bytes the plan may hold; default: what ``HEADRACE_MEMORY_LIMIT`` says,
+                else three quarters of the host's memory, and on devices what they have left.
             lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
             recorder: told when each task is worked on; without one, nobody looks at a clock.
             log: what actors are told is written down in it, from which ``replay`` finds the run
@@ -75,7 +76,7 @@ class Executor:
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
         """
-        limit = default_memory_limit() if memory_limit is None else memory_limit
+        limit = stated_memory_limit() if memory_limit is None else memory_limit
         self._plan = plan
         self._log = log
         self._network = Network.of(plan)

@@ -12,15 +12,19 @@ SHOWN = 3
 """How many registers a message names."""
 
 
-def default_memory_limit() -> int:
-    """Bytes a plan may hold: ``HEADRACE_MEMORY_LIMIT``, or three quarters of the host's memory.
+FreeBytes = Callable[[str, int], int | None]
+"""What a device, by tag and index, has left; None where it cannot tell."""
+
+
+def stated_memory_limit() -> int | None:
+    """Bytes a plan may hold in all: ``HEADRACE_MEMORY_LIMIT``; None when it is not set.
 
     Raises:
         ResourceLimitError: the variable is not a number of bytes.
     """
     given = os.environ.get("HEADRACE_MEMORY_LIMIT", "")
     if not given:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+        return None
     if not given.isdecimal():
         raise ResourceLimitError(
             f"HEADRACE_MEMORY_LIMIT is {given!r}; write a number of bytes, for example 4000000000"
@@ -60,12 +64,35 @@ def check_machines(plan: Plan) -> None:
         )
 
 
-def check_devices(plan: Plan, free_bytes: Callable[[str, int], int | None]) -> None:
-    """The chunks of each device fit into what it has left.
+def host_memory_limit() -> int:
+    """Three quarters of the host's memory, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
 
-    Args:
-        plan: what is to run.
-        free_bytes: what a device, by tag and index, has left; None where it cannot tell.
+
+def check_host(plan: Plan, free_bytes: FreeBytes, limit: int) -> None:
+    """What lies in the host's memory, or may, takes no more than ``limit`` bytes of it.
+
+    A device that says what it has left answers for itself: it may have more than the host.
+
+    Raises:
+        ResourceLimitError: it does; names the largest registers and what makes them.
+    """
+    mine = [
+        number
+        for number, chunk in enumerate(plan.chunks)
+        if chunk.memory.is_host or free_bytes(chunk.memory.tag, chunk.memory.device_index) is None
+    ]
+    planned = sum(plan.chunks[number].nbytes for number in mine)
+    if planned > limit:
+        raise ResourceLimitError(
+            f"job {plan.name!r} needs {planned:,} bytes of the host's memory, and three quarters "
+            f"of that are {limit:,}; nothing was allocated. {_largest(plan, mine)}. Make the "
+            "inputs smaller, or set HEADRACE_MEMORY_LIMIT to what it may take"
+        )
+
+
+def check_devices(plan: Plan, free_bytes: FreeBytes) -> None:
+    """The chunks of each device fit into what it has left.
 
     Raises:
         ResourceLimitError: they do not; names the device, its largest registers and what makes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import cache
 
 import numpy as np
 
@@ -15,7 +16,13 @@ from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
 from headrace.runtime.group import GroupContext
-from headrace.runtime.limits import check_devices, check_machines, check_total
+from headrace.runtime.limits import (
+    check_devices,
+    check_host,
+    check_machines,
+    check_total,
+    host_memory_limit,
+)
 from headrace.runtime.weights import WeightLoader
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -35,7 +42,7 @@ class Resources:
         plan: Plan,
         registry: BackendRegistry,
         constants: Mapping[str, Array],
-        memory_limit: int,
+        memory_limit: int | None,
         *,
         lasting: bool = False,
     ) -> None:
@@ -45,20 +52,21 @@ class Resources:
             plan: what is to run.
             registry: where its devices come from.
             constants: values of its weights.
-            memory_limit: bytes it may hold.
+            memory_limit: bytes it may hold in all; None: three quarters of the host's memory in
+                the host, and on devices what they have left.
             lasting: nobody writes to ``constants`` as long as they are held: those of host memory
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
 
         Raises:
             UnsupportedError: the plan is for several machines; nothing is opened.
-            ResourceLimitError: the plan needs more than ``memory_limit`` bytes, or more than a
-                device has left; nothing is allocated.
+            ResourceLimitError: the plan needs more than that; nothing is allocated.
             PlanError: a weight is missing, or is not what the plan says.
             OutOfMemoryError: a device has not enough memory.
             DeviceError: a device cannot be used.
         """
         check_machines(plan)
-        check_total(plan, memory_limit)
+        if memory_limit is not None:
+            check_total(plan, memory_limit)
         self._plan = plan
         self._registry = registry
         self._pool = pool_of(registry)
@@ -78,7 +86,10 @@ class Resources:
                 if actor.stream_id not in self.contexts:
                     first = plan.tasks[actor.tasks[0]]
                     self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
-            check_devices(plan, self._free_bytes)
+            free_bytes = cache(self._free_bytes)
+            check_devices(plan, free_bytes)
+            if memory_limit is None:
+                check_host(plan, free_bytes, host_memory_limit())
             for chunk in plan.chunks:
                 buffer = self._allocate(chunk.memory, chunk.nbytes, self._allocated)
                 self._chunks.append(buffer.view(0, chunk.nbytes))
