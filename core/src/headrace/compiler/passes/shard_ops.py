@@ -69,6 +69,7 @@ class _Sharding:
         self._laid: dict[tuple[str, Placement], ShardedTensor] = {}  # what is fed, as hinted
         self._boxed: dict[tuple[str, NdSbp, Placement], _Delivery] = {}
         self._log: list[_Delivery] = []
+        self._arrived: set[tuple[str, Placement]] = set()
         # Users may name an op or an input as we would name a part of another op.
         self._taken = {op.call.name for op in graph.ops}
         self._taken |= {name.rpartition("/")[0] for name in (*self._inputs, *graph.constants)}
@@ -244,7 +245,7 @@ class _Sharding:
                         f"{hint.said_of(name)} for {op.call}, which runs on '{placement}'; of "
                         f"{whole.spec} that leaves a device without elements"
                     )
-            boxed = box(whole, sbp, placement, self._builder, self._topology)
+            boxed = box(whole, sbp, placement, self._builder, self._topology, self._arrived)
             self._log.append(_Delivery(name, whole, boxed, [op.call.name]))
             self._laid[name, placement] = boxed.tensor
         return self._laid[name, placement]
@@ -262,7 +263,7 @@ class _Sharding:
         key = (name, sbp, placement)
         found = self._boxed.get(key)
         if found is None:
-            boxed = box(source, sbp, placement, self._builder, self._topology)
+            boxed = box(source, sbp, placement, self._builder, self._topology, self._arrived)
             found = self._boxed[key] = _Delivery(name, source, boxed, [])
             self._log.append(found)
         if reader not in found.readers:

@@ -92,9 +92,11 @@ class _Assembling:
         """A box of a part, cut once for all who want it."""
         made = self._cuts.get((index, wanted))
         if made is None:
-            source = self._source
+            source, part = self._source, self._source.parts[index]
             have = self._pieces[index].box
-            made = self._site.cut(source.parts[index], have, wanted, source.device(index))
+            made = self._site.cut(part, have, wanted, source.device(index))
+            if source.is_fed and made != part:
+                self._site.receive_whole(part, source.device(index))
             self._cuts[index, wanted] = made
         return made
 

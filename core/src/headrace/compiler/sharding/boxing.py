@@ -45,9 +45,13 @@ def box(
     placement: Placement,
     builder: JobGraphBuilder,
     topology: Topology,
+    arrived: set[tuple[str, Placement]] | None = None,
 ) -> Boxed:
-    """Lay ``source`` as ``sbp`` over ``placement``, with ops added to ``builder``."""
-    site = Site(builder, topology)
+    """Lay ``source`` as ``sbp`` over ``placement``, with ops added to ``builder``.
+
+    ``arrived`` is what came where for this job already, and is not counted again; it is added to.
+    """
+    site = Site(builder, topology, set() if arrived is None else arrived)
     rule, parts = _lay(source, sbp, placement, site)
     return Boxed(ShardedTensor(source.spec, sbp, placement, parts), rule, dict(site.received))
 
