@@ -35,8 +35,8 @@ def test_work_of_a_stream_takes_its_time_one_after_another(
     """Copies by direction and length, kernels by op; the host waits for the last."""
     latencies = Latencies(h2d=1, launch=10, ops={"matmul": 30}, bytes_per_second=2)
     with experiment(latencies=latencies) as seen:
-        context = stream()
-        context.copy_h2d(allocator.allocate(4), host([1, 2, 3, 4]))
+        context, source = stream(), host([1, 2, 3, 4])
+        context.copy_h2d(allocator.allocate(4), source)
         context.enqueue(nothing, "launch", "relu")
         context.enqueue(nothing, "launch", "matmul")
         context.synchronize()
@@ -182,19 +182,19 @@ def test_the_allocation_of_a_number_fails(allocator: FakeAllocator, lasting: boo
 
 def test_a_copy_fails_when_it_runs_or_at_once(stream: MakeStream, allocator: FakeAllocator) -> None:
     """As a device would find out late, or a driver early; the next one is done."""
-    target = allocator.allocate(1)
+    target, source = allocator.allocate(1), host([1])
     for at_once in (False, True):
         with experiment(faults=[Fault("copy", 2, at_once=at_once)]):
             context = stream()
-            context.copy_h2d(target, host([1]))
+            context.copy_h2d(target, source)
             if at_once:
                 with pytest.raises(InjectedFault, match="copy h2d on stream 0 of fakedevice:3"):
-                    context.copy_h2d(target, host([2]))
+                    context.copy_h2d(target, source)
             else:
-                context.copy_h2d(target, host([2]))
+                context.copy_h2d(target, source)
                 with pytest.raises(InjectedFault, match="copy 2 was told to"):
                     context.synchronize()
-            context.copy_h2d(target, host([3]))
+            context.copy_h2d(target, source)
             context.synchronize()
 
 

@@ -87,9 +87,9 @@ def test_a_kernel_runs_on_device_memory_when_its_stream_does(
     """Copy in, add, copy out on one stream; the counters tell what ran."""
     context, before = stream(), statistics(allocator.device.index)
     a, b, y = (allocator.allocate(16) for _ in range(3))
-    result = host([0.0] * 4)
-    context.copy_h2d(a, host([1, 2, 3, 4]))
-    context.copy_h2d(b, host([10, 20, 30, 40]))
+    one, ten, result = host([1, 2, 3, 4]), host([10, 20, 30, 40]), host([0.0] * 4)
+    context.copy_h2d(a, one)
+    context.copy_h2d(b, ten)
     FakeKernel(ADD).bind(context, (a, b), (y,), None)()
     context.copy_d2h(result, y)
     assert statistics(allocator.device.index).launches == before.launches

@@ -152,12 +152,41 @@ def test_an_event_before_the_error_is_good(stream: MakeStream) -> None:
 def test_a_buffer_freed_while_work_is_queued_is_found(
     stream: MakeStream, allocator: FakeAllocator
 ) -> None:
-    """The copy was right when it was queued and is wrong when it runs."""
-    context, buffer = stream(), allocator.allocate(2)
-    context.copy_h2d(buffer, host([1, 2]))
-    allocator.free(buffer)
+    """Freeing says so at once, and the copy, which was right when it was queued, when it runs."""
+    context, buffer, source = stream(), allocator.allocate(2), host([1, 2])
+    context.copy_h2d(buffer, source)
+    with pytest.raises(MemoryFault, match="freed while 1 pieces of queued work use it"):
+        allocator.free(buffer)
     with pytest.raises(MemoryFault, match="used after it was freed"):
         context.synchronize()
+
+
+def test_host_memory_that_is_let_go_of_while_a_copy_is_queued_is_found(
+    stream: MakeStream, allocator: FakeAllocator
+) -> None:
+    """A driver has an address and no more: the copy would read what has come to lie there."""
+    context, buffer = stream(), allocator.allocate(2)
+    context.copy_h2d(buffer, host([1, 2]))
+    with pytest.raises(MemoryFault, match="let go of while a copy of them was queued"):
+        context.synchronize()
+
+
+@pytest.mark.parametrize("kept", ["whole", "part", "bytes"])
+def test_a_copy_reads_host_memory_that_is_kept(
+    stream: MakeStream, allocator: FakeAllocator, kept: str
+) -> None:
+    """Whoever keeps the memory need not keep the buffer; a part of an array is kept by all of it."""
+    arrays = {
+        "whole": np.array([1, 2], np.uint8),
+        "part": np.array([9, 1, 2, 9], np.uint8),
+        "bytes": np.frombuffer(b"\x01\x02", np.uint8),
+    }
+    memory = arrays[kept]
+    context, buffer, result = stream(), allocator.allocate(2), host([0, 0])
+    context.copy_h2d(buffer, HostBuffer(memory[1:3] if kept == "part" else memory))
+    context.copy_d2h(result, buffer)
+    context.synchronize()
+    assert result.memory.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("direction", ["h2d", "d2h", "d2d"])

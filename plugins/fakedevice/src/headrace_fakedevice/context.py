@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer
 from headrace.errors import DeviceError
 from headrace_fakedevice.device import FakeDevice
 from headrace_fakedevice.experiment import Line, current
-from headrace_fakedevice.memory import MemoryFault, device_index_of, open_buffer
+from headrace_fakedevice.host import host_range
+from headrace_fakedevice.memory import Block, MemoryFault, blocks_of, device_index_of, open_buffer
 from headrace_fakedevice.pinned import PAGEABLE_VARIABLE, PinnedBuffer, refuses_pageable
 from headrace_fakedevice.stream import FakeEvent, Stream, Work
 
@@ -24,7 +27,14 @@ class FakeContext(DeviceContext):
         self._is_closed = False
         self._refuses_pageable = refuses_pageable()
 
-    def enqueue(self, work: Work, kind: str = "launch", name: str = "", nbytes: int = 0) -> None:
+    def enqueue(
+        self,
+        work: Work,
+        kind: str = "launch",
+        name: str = "",
+        nbytes: int = 0,
+        blocks: Sequence[Block] = (),
+    ) -> None:
         """Queue ``work``; kernels come through here.
 
         Args:
@@ -32,6 +42,7 @@ class FakeContext(DeviceContext):
             kind: what it is, as a ``Span`` of an experiment says it.
             name: of the op.
             nbytes: how much a copy copies.
+            blocks: the memory it uses, which is not to be freed until then.
 
         Raises:
             DeviceError: the context is closed.
@@ -40,32 +51,35 @@ class FakeContext(DeviceContext):
         self._check_open()
         experiment = current()
         if experiment is None:
-            self._stream.enqueue(work)
+            self._stream.enqueue(work, blocks)
             return
-        self._stream.enqueue(experiment.ask(self._stream.line, kind, name, nbytes, self, work))
+        work = experiment.ask(self._stream.line, kind, name, nbytes, self, work)
+        self._stream.enqueue(work, blocks)
         experiment.stir(self._stream)
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         """Queue a copy from host memory."""
         _check_sizes(destination, source)
         self._notice_pageable("copy_h2d", source)
+        there = host_range(source)
 
         def work() -> None:
-            open_buffer(destination, self.device.index)[:] = _host(source).memory
+            open_buffer(destination, self.device.index)[:] = there()
             self.counters.copies_h2d += 1
 
-        self.enqueue(work, "h2d", nbytes=source.nbytes)
+        self.enqueue(work, "h2d", nbytes=source.nbytes, blocks=blocks_of(destination, source))
 
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         """Queue a copy to host memory."""
         _check_sizes(destination, source)
         self._notice_pageable("copy_d2h", destination)
+        there = host_range(destination)
 
         def work() -> None:
-            _host(destination).memory[:] = open_buffer(source, self.device.index)
+            there()[:] = open_buffer(source, self.device.index)
             self.counters.copies_d2h += 1
 
-        self.enqueue(work, "d2h", nbytes=source.nbytes)
+        self.enqueue(work, "d2h", nbytes=source.nbytes, blocks=blocks_of(destination, source))
 
     def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy within the device."""
@@ -76,7 +90,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, index)[:] = open_buffer(source, index)
             self.counters.copies_d2d += 1
 
-        self.enqueue(work, "d2d", nbytes=source.nbytes)
+        self.enqueue(work, "d2d", nbytes=source.nbytes, blocks=blocks_of(destination, source))
 
     def copy_peer(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy from another fake device."""
@@ -89,7 +103,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, self.device.index)[:] = open_buffer(source, there)
             self.counters.copies_peer += 1
 
-        self.enqueue(work, "peer", nbytes=source.nbytes)
+        self.enqueue(work, "peer", nbytes=source.nbytes, blocks=blocks_of(destination, source))
 
     def synchronize(self) -> None:
         """Do everything queued; raises the first error of it, once."""
@@ -97,6 +111,7 @@ class FakeContext(DeviceContext):
         if experiment is None:
             self._stream.synchronize()
             return
+        experiment.wait(0.0)  # others may go on before
         experiment.stir(self._stream)
         fault = experiment.fault("synchronize", self, "synchronize")
         try:
@@ -167,9 +182,3 @@ def _check_sizes(destination: Buffer, source: Buffer) -> None:
             f"a copy needs two ranges of one size; from {source.nbytes} bytes at "
             f"{source.address:#x} to {destination.nbytes} bytes at {destination.address:#x}"
         )
-
-
-def _host(buffer: Buffer) -> HostBuffer:
-    if not isinstance(buffer, HostBuffer):
-        raise MemoryFault(f"{type(buffer).__name__} at {buffer.address:#x} is no host memory")
-    return buffer

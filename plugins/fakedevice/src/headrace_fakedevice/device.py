@@ -64,6 +64,7 @@ class FakeDevice(Device):
         self.total_bytes = memory_bytes()
         self.next_address = _FIRST_ADDRESS + index * _ADDRESSES
         self.counters = counters(index)
+        self.counters.opened += 1
 
     def free_bytes(self) -> int:
         """What is left of ``HEADRACE_FAKEDEVICE_BYTES``."""
@@ -75,6 +76,7 @@ class FakeDevice(Device):
         Raises:
             MemoryFault: memory of it was never freed.
         """
+        self.counters.closed += 1
         if self.blocks:
             first = next(iter(self.blocks.values()))
             leaked = sum(block.nbytes for block in self.blocks.values())

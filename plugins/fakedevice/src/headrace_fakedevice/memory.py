@@ -42,9 +42,11 @@ class Block:
         device_index: the device it is on.
         address: where its data begins, a multiple of ``ALIGNMENT_BYTES``.
         nbytes: length of the data.
+        users: how many pieces of queued work are about to use it.
     """
 
     def __init__(self, device_index: int, address: int, nbytes: int) -> None:
+        self.users = 0
         self.device_index = device_index
         self.address = address
         self.nbytes = nbytes
@@ -75,7 +77,8 @@ class Block:
         """Check the block a last time and poison it.
 
         Raises:
-            MemoryFault: it was freed before, or something wrote over one of its ends.
+            MemoryFault: it was freed before, queued work is about to use it, or something wrote
+                over one of its ends.
         """
         if not self._live:
             raise MemoryFault(f"{self} is freed a second time")
@@ -83,6 +86,8 @@ class Block:
             self.data()[:] = FREED
         finally:
             self._live = False
+        if self.users:
+            raise MemoryFault(f"{self} is freed while {self.users} pieces of queued work use it")
 
     def __str__(self) -> str:
         return f"block {self.address:#x} of {self.nbytes} bytes on fakedevice:{self.device_index}"
@@ -128,6 +133,11 @@ def block_of(buffer: Buffer, device_index: int) -> Block:
     if buffer._block.device_index != device_index:
         raise MemoryFault(f"fakedevice:{device_index} cannot reach {buffer._block}")
     return buffer._block
+
+
+def blocks_of(*buffers: Buffer | None) -> tuple[Block, ...]:
+    """The blocks that those of ``buffers`` are ranges of which are memory of a fake device."""
+    return tuple(buffer._block for buffer in buffers if isinstance(buffer, FakeBuffer))
 
 
 def device_index_of(buffer: Buffer) -> int:

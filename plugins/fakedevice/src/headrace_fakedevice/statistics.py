@@ -19,6 +19,7 @@ class Statistics:
         copies_pageable: those between it and host memory that is not pinned, queued so far.
         copies_peer: copies from other devices to this one.
         collectives: exchanges among several devices, of which this is the first.
+        opened, closed: how often it was opened and closed.
     """
 
     live_allocations: int
@@ -33,6 +34,8 @@ class Statistics:
     copies_pageable: int
     copies_peer: int
     collectives: int
+    opened: int
+    closed: int
 
 
 class Counters:
@@ -55,6 +58,8 @@ class Counters:
         self.copies_pageable = 0
         self.copies_peer = 0
         self.collectives = 0
+        self.opened = 0
+        self.closed = 0
 
     def allocated(self, nbytes: int) -> None:
         """Count one allocation."""

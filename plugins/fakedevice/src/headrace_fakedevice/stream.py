@@ -13,11 +13,12 @@ and sets the stream going again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock  # waits come from several threads; this package starts none
 
 from headrace.device import Event
 from headrace_fakedevice.experiment import Line, current
+from headrace_fakedevice.memory import Block
 
 Work = Callable[[], None]
 
@@ -71,7 +72,7 @@ class Stream:
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        self._queue: deque[Work | FakeEvent] = deque()
+        self._queue: deque[tuple[Work, Sequence[Block]] | FakeEvent] = deque()
         self._error: Exception | None = None
 
     @property
@@ -79,9 +80,12 @@ class Stream:
         """True when nothing is queued and no error is waiting to be raised."""
         return not self._queue and self._error is None
 
-    def enqueue(self, work: Work) -> None:
-        """Do ``work`` after all that was enqueued before, when somebody waits."""
-        self._queue.append(work)
+    def enqueue(self, work: Work, blocks: Sequence[Block] = ()) -> None:
+        """Do ``work``, which uses ``blocks``, after all that was enqueued before."""
+        with _RUNNING:
+            for block in blocks:
+                block.users += 1
+            self._queue.append((work, blocks))
 
     def record(self) -> FakeEvent:
         """Mark the point that all work enqueued so far leads to."""
@@ -92,7 +96,7 @@ class Stream:
     def wait(self, event: FakeEvent) -> None:
         """Do what is enqueued from now on after ``event``, which may be of another stream."""
         self.line.end = max(self.line.end, event.time)
-        self._queue.append(event.arrive)
+        self._queue.append((event.arrive, ()))
 
     def step(self) -> None:
         """Do the next piece of work, if there is one; an error is kept, not raised."""
@@ -106,14 +110,18 @@ class Stream:
             while self._queue and not (until is not None and until.reached):
                 self._do(self._queue.popleft())
 
-    def _do(self, work: Work | FakeEvent) -> None:
-        if isinstance(work, FakeEvent):
-            work.reach(self._error)
-        elif self._error is None:
+    def _do(self, queued: tuple[Work, Sequence[Block]] | FakeEvent) -> None:
+        if isinstance(queued, FakeEvent):
+            queued.reach(self._error)
+            return
+        work, blocks = queued
+        if self._error is None:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - synchronize raises it
                 self._error = error
+        for block in blocks:
+            block.users -= 1
 
     def synchronize(self) -> None:
         """Do all that is queued.

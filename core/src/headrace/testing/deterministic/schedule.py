@@ -34,6 +34,7 @@ class Strand:
         ready: None when it can go on; else what must hold before it can.
         waits_for: what that is, in words.
         deadline: virtual time after which it goes on all the same.
+        error: what ended it, until somebody has heard of it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Strand:
     ready: Callable[[], bool] | None = None
     waits_for: str = ""
     deadline: float | None = None
+    error: BaseException | None = None
     is_over: bool = False
     is_doomed: bool = False
     baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -82,9 +84,12 @@ class Schedule:
         self.point()
 
     def join(self, strand: Strand) -> None:
-        """Wait for the end of a thread that ``start`` started."""
+        """Wait for the end of a thread that ``start`` started; raises what ended it."""
         self.wait_until(lambda: strand.is_over, f"the end of {strand.name!r}")
         self.catch_up(strand.clock)
+        error, strand.error = strand.error, None
+        if error is not None:
+            raise error
 
     # --- for the primitives ------------------------------------------------------------------
 
@@ -138,6 +143,8 @@ class Schedule:
                 run()
             except _Abandoned:
                 pass
+            except BaseException as error:  # noqa: BLE001 - whoever joins it is told, or the block
+                strand.error = error
             finally:
                 strand.is_over = True
                 del self._by_thread[threading.get_ident()]
@@ -163,6 +170,12 @@ class Schedule:
                 threading.Event().wait(1e-4)
         self._is_over = True
         return left
+
+    def check_errors(self) -> None:
+        """Raise what ended a thread, if nobody has heard of it."""
+        for strand in self._strands:
+            if strand.error is not None:
+                raise strand.error
 
     # --- who goes on -------------------------------------------------------------------------
 

@@ -1,0 +1,196 @@
+"""The suite of the runtime: what is done under one seed after another, with nothing left behind.
+
+Each scenario is a function of a seed that raises when anything is wrong: numbers, errors, memory,
+threads, or that nobody can go on. ``mutants.py`` says which bugs they find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from small_jobs import JOBS, compiled
+from watched import watched
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.errors import RunError, SessionError
+from headrace.runtime.executor import Executor
+from headrace.testing.opened import OpenedDevice
+from headrace_fakedevice import Fault, InjectedFault, plugin
+
+Three = tp.Numpy.Placeholder((3,))
+
+
+def executor(name: str) -> Executor:
+    """A small job on fresh devices."""
+    return Executor(compiled(name).plan, JOBS[name].registry(), compiled(name).constants)
+
+
+def calls(name: str, seed: int, count: int = 4) -> None:
+    """Several calls of a small job in flight, and one when they are over."""
+    job = JOBS[name]
+    with watched(seed):
+        ready = executor(name)
+        try:
+            begun = [ready.submit(job.feeds(number)) for number in range(count)]
+            for number, call in enumerate(begun):
+                results = call.wait()
+                job.check(number, {name: results[name] for name in job.compute(W_ANY)})
+            kept = ready.run(job.feeds(9))
+            ready.run(job.feeds(10))
+            job.check(9, kept)
+        finally:
+            ready.close()
+
+
+W_ANY = JOBS["chain"].feeds(0)["x"]
+
+
+def two_executors(seed: int) -> None:
+    """Two jobs on one device: one is closed, and the other goes on."""
+    job = JOBS["chain"]
+    registry = job.registry()
+    with watched(seed):
+        plan, constants = compiled("chain").plan, compiled("chain").constants
+        one, other = (Executor(plan, registry, constants) for _ in range(2))
+        try:
+            call = one.submit(job.feeds(1))
+            job.check(2, other.run(job.feeds(2)))
+            call.wait()
+            one.close()
+            job.check(3, other.run(job.feeds(3)))
+        finally:
+            one.close()
+            other.close()
+
+
+def fails_and_goes_on(seed: int) -> None:
+    """One piece of work fails, with several calls in flight: all hear of it, the next are right."""
+    kinds = ("copy", "launch")
+    name = ("chain", "two devices", "two streams", "many readers")[seed % 4]
+    job, kind = JOBS[name], kinds[seed % 2]
+    with watched(seed, [Fault(kind, 2 + seed % 7, at_once=bool(seed % 3))]) as (_, seen):
+        ready = executor(name)
+        try:
+            failed = 0
+            for number in range(6):
+                begun = [ready.submit(job.feeds(number)) for _ in range(2)]
+                for call in begun:
+                    try:
+                        results = call.wait()
+                    except RunError as error:
+                        assert isinstance(error.__cause__, InjectedFault)  # noqa: PT017
+                        failed += 1
+                        continue
+                    job.check(number, {name: results[name] for name in job.compute(W_ANY)})
+            assert bool(failed) == bool(seen.struck)
+        finally:
+            ready.close()
+
+
+def close_during_calls(seed: int) -> None:
+    """Calls in flight end well or say that the job was closed; later ones are refused."""
+    name = ("chain", "two devices", "many readers")[seed % 3]
+    job = JOBS[name]
+    with watched(seed) as (schedule, _):
+        ready = executor(name)
+
+        def call(number: int) -> None:
+            for _ in range(3):
+                try:
+                    job.check(number, ready.run(job.feeds(number)))
+                except SessionError as error:
+                    assert "closed" in str(error)  # noqa: PT017
+
+        callers = [
+            schedule.start(f"caller {number}", lambda number=number: call(number))
+            for number in range(3)
+        ]
+        for _ in range(seed):
+            schedule.point()
+        ready.close()
+        for caller in callers:
+            schedule.join(caller)
+        with pytest.raises(SessionError):
+            ready.run(job.feeds(0))
+
+
+def variables(seed: int) -> None:
+    """Two jobs count one variable up from two threads, and a third reads it, on two devices."""
+    with watched(seed) as (schedule, _), flow.Session(JOBS["chain"].registry()) as session:
+
+        def job(function: Callable[..., object]) -> Callable[..., object]:
+            config = flow.FunctionConfig()
+            config.default_placement_scope(flow.scope.placement(plugin.TAG, "0:0"))
+            return flow.global_function(function_config=config, session=session)(function)
+
+        @job
+        def count(x: Three) -> tp.Numpy:
+            total = flow.get_variable("total", (3,))
+            flow.assign(total, total + x)
+            return total
+
+        @job
+        def count_down(x: Three) -> tp.Numpy:
+            total = flow.get_variable("total", (3,))
+            flow.assign(total, total - x)
+            return total
+
+        @job
+        def read() -> tp.Numpy:
+            return flow.get_variable("total", (3,)) + 0
+
+        def up(job: Callable[..., object], by: int) -> None:
+            for _ in range(4):
+                job(np.array([by, 0, by], np.float32))
+
+        threads = [
+            schedule.start("up", lambda: up(count, 5)),
+            schedule.start("down", lambda: up(count_down, 2)),
+            schedule.start("reader", lambda: [read() for _ in range(3)]),
+        ]
+        for thread in threads:
+            schedule.join(thread)
+        assert np.array_equal(read(), [12, 0, 12])
+
+
+def streams_by_hand(seed: int) -> None:
+    """Streams of two devices hand a buffer on, by events alone."""
+    registry = JOBS["chain"].registry()
+    data = np.arange(64, dtype=np.uint8)
+    with (
+        watched(seed),
+        OpenedDevice(f"{plugin.TAG}:0", registry) as first,
+        OpenedDevice(f"{plugin.TAG}:1", registry) as second,
+    ):
+        for turn in range(12):
+            source, result = first.host_copy(data + turn), first.host(64)
+            here, there, back = first.allocate(64), second.allocate(64), first.allocate(64)
+            h2d, compute, d2h = first.h2d(), first.compute(), first.d2h()
+            peer = second.compute()
+            h2d.copy_h2d(here, source)
+            peer.wait_event(h2d.record_event())
+            peer.copy_peer(there, here)
+            arrived = peer.record_event()
+            compute.wait_event(arrived)
+            compute.capture([partial(compute.copy_peer, back, there)])()
+            d2h.wait_event(compute.record_event())
+            d2h.copy_d2h(result, back)
+            if turn % 2:
+                d2h.record_event().synchronize()
+            else:
+                d2h.synchronize()
+            assert np.array_equal(result.memory, data + turn)
+
+
+SCENARIOS: dict[str, Callable[[int], None]] = {
+    **{name: lambda seed, name=name: calls(name, seed) for name in JOBS},
+    "two executors": two_executors,
+    "fails and goes on": fails_and_goes_on,
+    "close during calls": close_during_calls,
+    "variables": variables,
+    "streams by hand": streams_by_hand,
+}
