@@ -11,7 +11,6 @@ from runtime_mutants import Patches
 
 from headrace.device import Buffer, HostBuffer
 from headrace_fakedevice.allocator import FakeAllocator
-from headrace_fakedevice.collectives import FakeCollective
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.kernels import FakeKernel, array_of
 from headrace_fakedevice.memory import open_buffer
@@ -215,16 +214,6 @@ def offsets_are_ignored() -> Patches:
         original(self, whole, source)
 
     return [(FakeContext, "copy_h2d", copy_h2d)]
-
-
-def exchange_without_meeting() -> Patches:
-    """The devices of an exchange do not wait for each other."""
-    original = FakeCollective.bind
-
-    def bind(self: Any, contexts: Any, inputs: Any, outputs: Any) -> object:
-        return original(self, contexts[:1], inputs, outputs)
-
-    return [(FakeCollective, "bind", bind)]
 
 
 def writes_to_its_input() -> Patches:

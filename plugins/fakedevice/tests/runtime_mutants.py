@@ -7,14 +7,14 @@ runs. They are kept small: what is left out or turned round, and nothing else.
 from __future__ import annotations
 
 import queue
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
 from headrace.device import HostBuffer
 from headrace.ids import ActorId
 from headrace.plan import TaskKind
-from headrace.runtime import bind, executor, group, threaded, worker
+from headrace.runtime import bind, group, threaded
 from headrace.runtime.actor import Actor
 from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.commands import Act, Publish, Return
@@ -44,15 +44,13 @@ def lost_wait() -> Patches:
 
 
 def report_before_wait() -> Patches:
-    """Who waits for an act hears of it, and then its stream is synchronised."""
+    """Who waits for an act is told of it, and then its stream is synchronised."""
     original = Worker._next
 
     def next_(self: Any) -> object:
         if self._inbox.empty() and self._launched:
-            reported = [self._done(*act) for act in self._launched]
-            self._launched.clear()
-            for message in reported:
-                self.post(*message)
+            while self._launched:
+                self._runner.deliver(*self._done(*self._launched.popleft()))
             self._context.synchronize()
         return original(self)
 
@@ -78,29 +76,28 @@ def waits_for_the_first_only() -> Patches:
     return [(group.GroupContext, "synchronize", lambda self: self.members[0].synchronize())]
 
 
+class _Unheard(dict[Any, Any]):
+    """Loaders of weights, which are not there when the first asks for all of them."""
+
+    asked = False
+
+    def values(self) -> Any:
+        if not self.asked:
+            self.asked = True
+            return ()
+        return super().values()
+
+
 def weights_without_wait() -> Patches:
-    """Weights are copied in, and nobody waits for the copies before the first call."""
-    original = Resources.__init__
+    """Weights are copied in, and nobody waits before their sources are let go of."""
+    original = Resources._load
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        class Deaf(dict[Any, Any]):
-            def values(self) -> Any:
-                return ()
+    def load(self: Any, register: Any, value: Any) -> None:
+        if type(self._loaders) is dict:
+            self._loaders = _Unheard()
+        original(self, register, value)
 
-        def load(mine: Any, register: Any, value: Any) -> None:
-            if type(mine._loaders) is dict:
-                mine._loaders = Deaf()
-            original_load(mine, register, value)
-
-        original_load = Resources._load
-        Resources._load = load  # type: ignore[method-assign]
-        try:
-            original(self, *args, **kwargs)
-        finally:
-            Resources._load = original_load  # type: ignore[method-assign]
-        self._loaders = dict(dict.items(self._loaders))
-
-    return [(Resources, "__init__", init)]
+    return [(Resources, "_load", load)]
 
 
 def wrong_stream() -> Patches:
@@ -117,13 +114,7 @@ def wrong_stream() -> Patches:
         if stream_id.stream_index in (0, 1) and len(others) > 1:
             self._context = others[0]
 
-    def capture_there(
-        plan: Any, actor: Any, held: Any, registry: Any, call_of: Any, *rest: Any
-    ) -> Any:
-        return original_bind(plan, actor, held, registry, call_of, *rest)
-
-    original_bind = bind.bind_actor
-    return [(bind._Binding, "__init__", init), (executor, "bind_actor", capture_there)]
+    return [(bind._Binding, "__init__", init)]
 
 
 # --- credits and messages --------------------------------------------------------------------
@@ -232,19 +223,21 @@ def starts_on_the_first_input() -> Patches:
 
 
 def last_message_first() -> Patches:
-    """An inbox gives the message that came last."""
-    original = worker.queue.SimpleQueue  # type: ignore[attr-defined]
-    del original
+    """An inbox gives the message that came last, of whomever it came."""
 
-    def get(self: Any, block: bool = True, timeout: float | None = None) -> Any:
-        if len(self._items) > 1:
-            self._items.rotate(1)
-        return plain(self, block, timeout)
+    def get(self: Any) -> object:
+        held: list[object] = self.__dict__.setdefault("held", [])
+        with suppress(queue.Empty):
+            while True:
+                held.append(self._inbox.get_nowait())
+        if held:
+            return held.pop()
+        if self._launched:
+            return original(self)
+        return self._inbox.get()
 
-    from headrace.testing.deterministic import primitives
-
-    plain = primitives.SimpleQueue.get
-    return [(primitives.SimpleQueue, "get", get)]
+    original = Worker._next
+    return [(Worker, "_next", get)]
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -253,11 +246,7 @@ def last_message_first() -> Patches:
 def first_slot_only() -> Patches:
     """The launches of every slot are bound to the first one."""
     original = Resources._memory
-
-    def memory(self: Any, register: Any, slot: int = 0) -> Any:
-        return original(self, register, 0 if register.stride else slot)
-
-    return [(Resources, "_memory", memory)]
+    return [(Resources, "_memory", lambda self, register, slot=0: original(self, register))]
 
 
 def leak() -> Patches:
@@ -274,25 +263,14 @@ def leak() -> Patches:
 
 def leak_after_failure() -> Patches:
     """What was allocated before an allocation failed is not freed."""
-    original = Resources.__init__
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        class Forgetful(list[Any]):
-            def __iter__(self) -> Any:
-                return iter(())
-
-        try:
-            original(self, *args, **kwargs)
-        except BaseException:
-            raise
+    original = Resources.close
 
     def close(self: Any) -> None:
         if len(self._chunks) < len(self._plan.chunks):
             self._allocated.clear()
-        original_close(self)
+        original(self)
 
-    original_close = Resources.close
-    return [(Resources, "__init__", init), (Resources, "close", close)]
+    return [(Resources, "close", close)]
 
 
 def double_free() -> Patches:
@@ -307,23 +285,18 @@ def double_free() -> Patches:
 
 
 def freed_before_the_wait() -> Patches:
-    """Memory is freed while work that uses it is queued: nobody waits first."""
+    """Memory is freed before anybody waits for the work that uses it."""
     original = Resources.close
 
     def close(self: Any) -> None:
-        for allocator, buffer in self._allocated:
-            self._free(allocator, buffer)
+        allocated = tuple(self._allocated)
         self._allocated.clear()
-        original(self)
+        with ExitStack() as last_first:
+            last_first.callback(original, self)
+            for allocator, buffer in allocated:
+                last_first.callback(self._free, allocator, buffer)
 
-    return [(Resources, "close", close), (ThreadedStop, "stop", lambda self: None)]
-
-
-class ThreadedStop:
-    """Stands for nothing; a patch of it changes nothing."""
-
-    def stop(self) -> None:
-        """Nothing."""
+    return [(Resources, "close", close)]
 
 
 def results_are_shared() -> Patches:
@@ -474,11 +447,6 @@ def section_is_never_left() -> Patches:
 def threads_go_on() -> Patches:
     """Closing does not stop the workers."""
     return [(threaded.ThreadedEngine, "stop", lambda self: None)]
-
-
-def streams_close_first() -> Patches:
-    """Closing asks the workers to stop, and closes their streams while they are at work."""
-    return [(Worker, "join", lambda self: None)]
 
 
 def callers_wait_for_a_closed_job() -> Patches:

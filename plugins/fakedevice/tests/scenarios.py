@@ -11,34 +11,28 @@ from functools import partial
 
 import numpy as np
 import pytest
-from small_jobs import JOBS, compiled
+from small_jobs import JOBS, executor
 from watched import watched
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.errors import RunError, SessionError
-from headrace.runtime.executor import Executor
+from headrace.errors import OutOfMemoryError, RunError, SessionError
 from headrace.testing.opened import OpenedDevice
 from headrace_fakedevice import Fault, InjectedFault, plugin
 
 Three = tp.Numpy.Placeholder((3,))
 
 
-def executor(name: str) -> Executor:
-    """A small job on fresh devices."""
-    return Executor(compiled(name).plan, JOBS[name].registry(), compiled(name).constants)
-
-
 def calls(name: str, seed: int, count: int = 4) -> None:
     """Several calls of a small job in flight, and one when they are over."""
     job = JOBS[name]
     with watched(seed):
-        ready = executor(name)
+        ready = executor(name, 1 + seed % 3)
         try:
             begun = [ready.submit(job.feeds(number)) for number in range(count)]
             for number, call in enumerate(begun):
                 results = call.wait()
-                job.check(number, {name: results[name] for name in job.compute(W_ANY)})
+                job.check(number, job.picked(results))
             kept = ready.run(job.feeds(9))
             ready.run(job.feeds(10))
             job.check(9, kept)
@@ -46,16 +40,12 @@ def calls(name: str, seed: int, count: int = 4) -> None:
             ready.close()
 
 
-W_ANY = JOBS["chain"].feeds(0)["x"]
-
-
 def two_executors(seed: int) -> None:
     """Two jobs on one device: one is closed, and the other goes on."""
     job = JOBS["chain"]
     registry = job.registry()
     with watched(seed):
-        plan, constants = compiled("chain").plan, compiled("chain").constants
-        one, other = (Executor(plan, registry, constants) for _ in range(2))
+        one, other = (executor("chain", registry=registry) for _ in range(2))
         try:
             call = one.submit(job.feeds(1))
             job.check(2, other.run(job.feeds(2)))
@@ -73,7 +63,7 @@ def fails_and_goes_on(seed: int) -> None:
     name = ("chain", "two devices", "two streams", "many readers")[seed % 4]
     job, kind = JOBS[name], kinds[seed % 2]
     with watched(seed, [Fault(kind, 2 + seed % 7, at_once=bool(seed % 3))]) as (_, seen):
-        ready = executor(name)
+        ready = executor(name, 1 + seed % 3)
         try:
             failed = 0
             for number in range(6):
@@ -85,7 +75,7 @@ def fails_and_goes_on(seed: int) -> None:
                         assert isinstance(error.__cause__, InjectedFault)  # noqa: PT017
                         failed += 1
                         continue
-                    job.check(number, {name: results[name] for name in job.compute(W_ANY)})
+                    job.check(number, job.picked(results))
             assert bool(failed) == bool(seen.struck)
         finally:
             ready.close()
@@ -96,7 +86,7 @@ def close_during_calls(seed: int) -> None:
     name = ("chain", "two devices", "many readers")[seed % 3]
     job = JOBS[name]
     with watched(seed) as (schedule, _):
-        ready = executor(name)
+        ready = executor(name, 2)
 
         def call(number: int) -> None:
             for _ in range(3):
@@ -116,6 +106,25 @@ def close_during_calls(seed: int) -> None:
             schedule.join(caller)
         with pytest.raises(SessionError):
             ready.run(job.feeds(0))
+
+
+def does_not_open(seed: int) -> None:
+    """An allocation fails while a job is made ready: it says so, and can be made ready later."""
+    name = ("many readers", "chain", "two devices", "shared out")[seed % 4]
+    with watched(seed, [Fault("allocation", 1 + seed // 4)]) as (_, seen):
+        registry = JOBS[name].registry()
+        for _ in range(2):
+            struck = len(seen.struck)
+            try:
+                ready = executor(name, 2, registry)
+            except OutOfMemoryError as error:
+                assert len(seen.struck) == struck + 1
+                assert "was told to fail" in str(error)  # noqa: PT017
+            else:
+                assert len(seen.struck) == struck
+                job = JOBS[name]
+                job.check(1, ready.run(job.feeds(1)))
+                ready.close()
 
 
 def variables(seed: int) -> None:
@@ -184,11 +193,19 @@ def streams_by_hand(seed: int) -> None:
             else:
                 d2h.synchronize()
             assert np.array_equal(result.memory, data + turn)
+            again, later = first.host_copy(data + 100), first.host(64)
+            compute.copy_d2h(result, here)  # reads before the next copy writes
+            compute.copy_h2d(here, again)
+            compute.copy_d2h(later, here)
+            compute.synchronize()
+            assert np.array_equal(result.memory, data + turn)
+            assert np.array_equal(later.memory, data + 100)
 
 
 SCENARIOS: dict[str, Callable[[int], None]] = {
     **{name: lambda seed, name=name: calls(name, seed) for name in JOBS},
     "two executors": two_executors,
+    "does not open": does_not_open,
     "fails and goes on": fails_and_goes_on,
     "close during calls": close_during_calls,
     "variables": variables,

@@ -9,12 +9,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import Compiled, compile_job
 from headrace.device import DeviceEntry, StreamIndexEntry, StreamIndexGenerator
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
+from headrace.runtime.executor import Executor
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice import plugin
 from headrace_fakedevice.device import FakeDevice, device_count
@@ -75,6 +77,10 @@ class SmallJob:
         """Other numbers for each call."""
         random = np.random.default_rng(number)
         return {"x": random.integers(-99, 99, SPEC.shape)}
+
+    def picked(self, results: Arrays) -> Arrays:
+        """The results of a call in the order of the job."""
+        return {name: results[name] for name in self.compute(self.feeds(0)["x"])}
 
     def check(self, number: int, results: Arrays) -> None:
         """The results of call ``number`` are what numpy says."""
@@ -171,7 +177,14 @@ JOBS = {
 
 
 @cache
-def compiled(name: str) -> Compiled:
+def compiled(name: str, width: int = 1) -> Compiled:
     """The plan of a job, made once: a plan may run in any registry with the same devices."""
     job = JOBS[name]
-    return compile_job(job.graph(), job.registry())
+    return compile_job(job.graph(), job.registry(), concurrency=Concurrency(width))
+
+
+def executor(name: str, width: int = 1, registry: BackendRegistry | None = None) -> Executor:
+    """A small job on its devices, for ``width`` calls at once. Its weights are temporaries."""
+    made = compiled(name, width)
+    constants = {key: value.repeat(2)[::2] for key, value in made.constants.items()}
+    return Executor(made.plan, registry or JOBS[name].registry(), constants)

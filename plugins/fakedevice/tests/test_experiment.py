@@ -109,6 +109,16 @@ def test_jitter_depends_on_the_seed_and_the_place_in_the_stream(stream: MakeStre
     assert lengths(1) == first != lengths(2)
 
 
+def test_each_experiment_begins_at_zero(stream: MakeStream) -> None:
+    """Also on a stream that another one has timed."""
+    context = stream()
+    for _ in range(2):
+        with experiment(latencies=Latencies(launch=1)) as seen:
+            context.enqueue(nothing)
+            context.synchronize()
+        assert [(span.begin, span.end) for span in seen.spans] == [(0, 1)]
+
+
 # --- order -----------------------------------------------------------------------------------
 
 

@@ -175,7 +175,7 @@ def test_host_memory_that_is_let_go_of_while_a_copy_is_queued_is_found(
 def test_a_copy_reads_host_memory_that_is_kept(
     stream: MakeStream, allocator: FakeAllocator, kept: str
 ) -> None:
-    """Whoever keeps the memory need not keep the buffer; a part of an array is kept by all of it."""
+    """Whoever keeps the memory need not keep the buffer; a part is kept by the whole array."""
     arrays = {
         "whole": np.array([1, 2], np.uint8),
         "part": np.array([9, 1, 2, 9], np.uint8),

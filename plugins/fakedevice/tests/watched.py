@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from headrace.testing.deterministic import Schedule, deterministic
-from headrace_fakedevice import Experiment, Fault, experiment, statistics
+from headrace_fakedevice import Experiment, Fault, Latencies, experiment, statistics
 from headrace_fakedevice.device import device_count
+
+ONE_EACH = Latencies(h2d=1, d2h=1, d2d=1, peer=1, launch=1, collective=1)
 
 
 def held() -> list[tuple[int, int, int]]:
@@ -30,6 +32,6 @@ def watched(seed: int, faults: Iterable[Fault] = ()) -> Iterator[tuple[Schedule,
     with (
         nothing_left(),
         deterministic(seed) as schedule,
-        experiment(seed, faults=faults, clock=schedule) as seen,
+        experiment(seed, latencies=ONE_EACH, jitter=0.5, faults=faults, clock=schedule) as seen,
     ):
         yield schedule, seen

@@ -111,6 +111,7 @@ class FakeContext(DeviceContext):
         if experiment is None:
             self._stream.synchronize()
             return
+        self._stream.line.begin(experiment)
         experiment.wait(0.0)  # others may go on before
         experiment.stir(self._stream)
         fault = experiment.fault("synchronize", self, "synchronize")

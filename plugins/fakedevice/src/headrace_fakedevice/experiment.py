@@ -80,6 +80,12 @@ class Line:
         self.stream = stream
         self.end = 0.0
         self.count = 0
+        self._of: Experiment | None = None
+
+    def begin(self, experiment: Experiment | None) -> None:
+        """Start anew when this is another experiment than the one before: each has its own time."""
+        if experiment is not self._of:
+            self._of, self.end, self.count = experiment, 0.0, 0
 
 
 class Stepping(Protocol):
@@ -162,6 +168,7 @@ class Experiment:
             number = self._faults.counts[counted]
             position = len(self.spans)
             if fault is None or not fault.at_once:
+                line.begin(self)
                 asked = self._clock.now()
                 begin = max(asked, line.end)
                 line.end = begin + self._latencies.of(kind, name, nbytes) * self._factor(line)

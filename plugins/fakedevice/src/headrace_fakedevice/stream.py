@@ -89,12 +89,14 @@ class Stream:
 
     def record(self) -> FakeEvent:
         """Mark the point that all work enqueued so far leads to."""
+        self.line.begin(current())
         event = FakeEvent(self, self.line.end)
         self._queue.append(event)
         return event
 
     def wait(self, event: FakeEvent) -> None:
         """Do what is enqueued from now on after ``event``, which may be of another stream."""
+        self.line.begin(current())
         self.line.end = max(self.line.end, event.time)
         self._queue.append((event.arrive, ()))
 
