@@ -14,17 +14,13 @@ from typing import Any
 from headrace.device import HostBuffer
 from headrace.ids import ActorId
 from headrace.plan import TaskKind
-from headrace.runtime import bind, group, threaded
+from headrace.runtime import bind, group
 from headrace.runtime.actor import Actor
-from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.commands import Act, Publish, Return
-from headrace.runtime.devices import DevicePool
 from headrace.runtime.events import ActDone, RegisterReady, RegisterReturned
-from headrace.runtime.executor import Executor
 from headrace.runtime.network import Network
 from headrace.runtime.resources import Resources
 from headrace.runtime.runner import Runner
-from headrace.runtime.sections import Sections
 from headrace.runtime.worker import Worker
 
 Patches = list[tuple[object, str, object]]
@@ -208,18 +204,15 @@ def nothing_is_given_back() -> Patches:
 
 def starts_on_the_first_input() -> Patches:
     """An actor starts when the first of its inputs is there."""
-    original = Actor.initial
 
-    def initial(wiring: Any) -> Actor:
-        return replace(original(wiring), blocking=1)
-
-    def act(self: Actor, risen: int) -> tuple[Actor, tuple[Act, ...]]:
-        bounds = [max(self.arrived.values())] if self.arrived else [self.calls]
-        bounds += (count + self.wiring.slots[r] for (r, _), count in self.returned.items())
+    def counted(self: Actor, arrived: Any, returned: Any, calls: int, risen: int) -> object:
+        bounds = [max(arrived.values())] if arrived else [calls]
+        bounds += (count + self.wiring.slots[r] for (r, _), count in returned.items())
         limit = max(min(bounds), self.started)
-        return replace(self, started=limit), tuple(map(Act, range(self.started, limit)))
+        state = replace(self, arrived=arrived, returned=returned, calls=calls, started=limit)
+        return state, tuple(map(Act, range(self.started, limit)))
 
-    return [(Actor, "initial", staticmethod(initial)), (Actor, "_act", act)]
+    return [(Actor, "_counted", counted)]
 
 
 def last_message_first() -> Patches:
@@ -238,6 +231,23 @@ def last_message_first() -> Patches:
 
     original = Worker._next
     return [(Worker, "_next", get)]
+
+
+def forgets_acts() -> Patches:
+    """Of several acts that a wait ended only the first is reported."""
+    original = Worker._next
+
+    def next_(self: Any) -> object:
+        message = original(self)
+        if isinstance(message, tuple) and isinstance(message[1], ActDone):
+            self._launched.clear()
+            with suppress(queue.Empty):
+                while isinstance((later := self._inbox.get_nowait())[1], ActDone):
+                    pass
+                self._inbox.put(later)
+        return message
+
+    return [(Worker, "_next", next_)]
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -317,192 +327,3 @@ def results_are_shared() -> Patches:
         return give
 
     return [(bind._Binding, "foreign", foreign)]
-
-
-# --- calls -----------------------------------------------------------------------------------
-
-
-def first_feed_is_kept() -> Patches:
-    """What the first call was fed is fed to all that follow."""
-    original = CallTable.get
-    first: dict[int, Any] = {}
-
-    def get(self: CallTable, job: int, number: int) -> Call:
-        call = original(self, job, number)
-        call.feeds = first.setdefault(id(self), call.feeds)
-        return call
-
-    return [(CallTable, "get", get)]
-
-
-def call_of_another_number() -> Patches:
-    """Acts work for the call that began last, not for the one of their number."""
-
-    def get(self: Any, job: int, number: int) -> Call:
-        calls = self._calls[job]
-        return calls[max(calls)]
-
-    return [(CallTable, "get", get)]
-
-
-def over_with_the_first_result() -> Patches:
-    """A call is over when its first result is there."""
-
-    def sink_done(self: Any, job: int, number: int) -> bool:
-        with self._lock:
-            call = self._calls[job].pop(number, None)
-        if call is None:
-            return False
-        call.finish()
-        return True
-
-    return [(CallTable, "sink_done", sink_done)]
-
-
-def one_caller_is_told() -> Patches:
-    """An error ends the first call in flight; the others wait on."""
-    original = CallTable.fail
-
-    def fail(self: Any, error: BaseException) -> None:
-        for calls in self._calls.values():
-            for number in sorted(calls)[1:]:
-                del calls[number]
-        original(self, error)
-
-    return [(CallTable, "fail", fail)]
-
-
-def engine_survives_its_error() -> Patches:
-    """After an error calls go on with actors that are out of step."""
-    original = Executor._restart
-
-    def restart(self: Any) -> None:
-        if self._engine is None:
-            original(self)
-        else:
-            self._calls.error = None
-
-    return [(Executor, "_restart", restart)]
-
-
-def restarts_at_once() -> Patches:
-    """After an error the next call begins while work of the failed one is still queued."""
-    return [(Resources, "settle", lambda self: None)]
-
-
-def error_is_dropped() -> Patches:
-    """What a wait raises is taken for a hiccup."""
-    original = Worker._next
-
-    def next_(self: Any) -> object:
-        context = self._context
-
-        class Quiet:
-            host_synchronous = context.host_synchronous
-            stream_index = context.stream_index
-
-            def synchronize(self) -> None:
-                with suppress(Exception):
-                    context.synchronize()
-
-        self._context = Quiet()
-        try:
-            return original(self)
-        finally:
-            self._context = context
-
-    return [(Worker, "_next", next_)]
-
-
-def cause_is_lost() -> Patches:
-    """The error of a run does not say why."""
-    original = Executor._described
-
-    def described(self: Any, error: BaseException, *rest: Any) -> BaseException:
-        made = original(self, error, *rest)
-        made.__cause__ = None
-        return made
-
-    return [(Executor, "_described", described)]
-
-
-def sections_are_open() -> Patches:
-    """Jobs that write the same variable run at once."""
-
-    def request(self: Any, job: int) -> bool:
-        self._entered[job] += 1
-        return True
-
-    return [(Sections, "request", request)]
-
-
-def section_is_never_left() -> Patches:
-    """Nobody gets a section that another job was in."""
-    return [(Sections, "release", lambda self, job: ())]
-
-
-# --- threads and devices ---------------------------------------------------------------------
-
-
-def threads_go_on() -> Patches:
-    """Closing does not stop the workers."""
-    return [(threaded.ThreadedEngine, "stop", lambda self: None)]
-
-
-def callers_wait_for_a_closed_job() -> Patches:
-    """Closing does not end the calls that are in flight."""
-    original = CallTable.fail
-
-    def fail(self: CallTable, error: BaseException) -> None:
-        if "closed while it ran" not in str(error):
-            original(self, error)
-
-    return [(CallTable, "fail", fail)]
-
-
-def closes_for_all() -> Patches:
-    """A device is closed when the first of its users closes."""
-
-    def release(self: Any, tag: str, index: int) -> None:
-        with self._lock:
-            device, users = self._open[tag, index]
-            self._open[tag, index] = (device, users - 1)
-            device.close()
-
-    return [(DevicePool, "release", release)]
-
-
-def never_closes() -> Patches:
-    """Devices are not closed."""
-    return [(DevicePool, "release", lambda self, tag, index: None)]
-
-
-def opened_twice() -> Patches:
-    """Each user of a device opens it again."""
-    original = DevicePool.acquire
-
-    def acquire(self: Any, tag: str, index: int) -> object:
-        kept = self._open.pop((tag, index), None)
-        device = original(self, tag, index)
-        if kept is not None:
-            self._open[tag, index] = (device, kept[1] + 1)
-        return device
-
-    return [(DevicePool, "acquire", acquire)]
-
-
-def forgets_acts() -> Patches:
-    """Of several acts that a wait ended only the first is reported."""
-    original = Worker._next
-
-    def next_(self: Any) -> object:
-        message = original(self)
-        if isinstance(message, tuple) and isinstance(message[1], ActDone):
-            self._launched.clear()
-            with suppress(queue.Empty):
-                while isinstance((later := self._inbox.get_nowait())[1], ActDone):
-                    pass
-                self._inbox.put(later)
-        return message
-
-    return [(Worker, "_next", next_)]
