@@ -16,6 +16,7 @@ from headrace_fakedevice import MemoryFault, plugin, statistics
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import COUNT_VARIABLE, device_count
+from headrace_fakedevice.kernels import PREFERS_VARIABLE, fake_kernels
 from headrace_fakedevice.kernels import FakeKernel
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
 
@@ -148,3 +149,27 @@ def test_statistics_count_memory(allocator: FakeAllocator) -> None:
         before.live_allocations,
     )
     assert after.allocations - before.allocations == 1
+
+
+@pytest.mark.parametrize("preferred", ["channels_first", "channels_last"])
+def test_a_format_of_images_may_be_preferred(
+    monkeypatch: pytest.MonkeyPatch, preferred: str
+) -> None:
+    """Its kernels go before the others, which take both and are there without the variable too."""
+    monkeypatch.delenv(PREFERS_VARIABLE, raising=False)
+    (both,) = (entry for entry in fake_kernels("fakedevice") if entry.op == "conv")
+    assert both.data_formats == ("channels_first", "channels_last")
+    monkeypatch.setenv(PREFERS_VARIABLE, preferred)
+    same, better = (entry for entry in fake_kernels("fakedevice") if entry.op == "conv")
+    assert same == both
+    assert better.data_formats == (preferred,)
+    assert better.priority > both.priority
+
+
+def test_a_format_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variable and what it may be."""
+    monkeypatch.setenv(PREFERS_VARIABLE, "NHWC")
+    with pytest.raises(
+        DeviceError, match=f"{PREFERS_VARIABLE} must be channels_first or .*; it is 'NHWC'"
+    ):
+        list(fake_kernels("fakedevice"))

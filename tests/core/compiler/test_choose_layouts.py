@@ -12,6 +12,7 @@ from toy_backends import far, near
 from headrace.compiler.pipeline import rewrite_job
 from headrace.data_format import Order
 from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, KernelEntry, OpCall, any_call
+from headrace.errors import PluginError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.explain import explain_graph
 from headrace.graph import JobGraph, JobGraphBuilder, OpEntry, Variable
@@ -401,17 +402,16 @@ class AddReluAnywhere(AddRelu):
         return Reordered(call.attrs, (order, order), (order,))
 
 
-@pytest.mark.parametrize(
-    ("op", "made"),
-    [
-        (AddRelu, ["conv*", "transpose", "add_relu", "transpose", "conv*"]),
-        (AddReluAnywhere, ["conv*", "add_relu", "conv*"]),
-    ],
-)
-def test_an_op_of_a_plugin_is_taken_along_if_it_says_that_it_may(
-    op: type[AddRelu], made: list[str]
-) -> None:
-    """Core knows of it what it says itself; one that says nothing reads its axes in order."""
+class AddReluAskew(AddRelu):
+    """The same op, which is wrong about itself."""
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered:
+        return Reordered(call.attrs, (order, order), ((0, 1, 2, 3),))
+
+
+def between_convolutions(op: type[AddRelu]) -> tuple[JobGraph, BackendRegistry]:
+    """A net with a plugin's op in it, and the plugin."""
     others = tuple(
         KernelEntry("hello", kernel.op, NumpyKernel, kernel.match, kernel.priority, formats)
         for kernel in (*PREFER_LAST, *kernels("transpose", "reshape"))
@@ -425,5 +425,27 @@ def test_an_op_of_a_plugin_is_taken_along_if_it_says_that_it_may(
     (y,) = builder.op("conv", [x, weight])
     (y,) = builder.op("hello.add_relu", [y, y])
     builder.output("y", *builder.op("conv", [y, weight]))
-    words = [word.removeprefix("hello.") for word in rewritten(builder.finish(), registry)]
+    return builder.finish(), registry
+
+
+@pytest.mark.parametrize(
+    ("op", "made"),
+    [
+        (AddRelu, ["conv*", "transpose", "add_relu", "transpose", "conv*"]),
+        (AddReluAnywhere, ["conv*", "add_relu", "conv*"]),
+    ],
+)
+def test_an_op_of_a_plugin_is_taken_along_if_it_says_that_it_may(
+    op: type[AddRelu], made: list[str]
+) -> None:
+    """Core knows of it what it says itself; one that says nothing reads its axes in order."""
+    graph, registry = between_convolutions(op)
+    words = [word.removeprefix("hello.") for word in rewritten(graph, registry)]
     assert words == ["transpose", *made, "transpose"]
+
+
+def test_an_op_that_is_wrong_about_itself_is_found() -> None:
+    """The message has the class, the orders, and what came of it."""
+    graph, registry = between_convolutions(AddReluAskew)
+    with pytest.raises(PluginError, match=r"AddReluAskew\.reordered says .* \(0, 1, 2, 3\) .* but"):
+        rewrite_job(graph, registry)

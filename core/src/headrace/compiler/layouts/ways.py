@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
+from headrace.errors import PluginError
 from headrace.graph import OpSource
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops import make_call
@@ -60,21 +61,29 @@ def in_order(call: OpCall, order: Order, ops: OpSource) -> Way | None:
 
 
 def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
-    """The call that ``way`` makes of ``call``, checked and inferred."""
+    """The call that ``way`` makes of ``call``, checked and inferred.
+
+    Raises:
+        PluginError: what the op said of itself does not hold.
+    """
     if way.attrs is None:
         return call
     given = [
         spec if spec is None else spec.with_shape(laid(spec.shape, order))
         for spec, order in zip(call.inputs, way.inputs, strict=True)
     ]
-    return make_call(
-        ops.op(call.op).op,
-        call.name,
-        given,
-        way.attrs,
-        outputs=call.output_count,
-        location=call.location,
+    op = ops.op(call.op).op
+    there = make_call(
+        op, call.name, given, way.attrs, outputs=call.output_count, location=call.location
     )
+    for spec, order, made in zip(call.outputs, way.outputs, there.outputs, strict=True):
+        if made != spec.with_shape(laid(spec.shape, order)):
+            raise PluginError(
+                f"{call}: {op.__name__}.reordered says that it makes {spec} in order {order} when "
+                f"it reads orders {way.inputs}, but then it makes {made}; mend the op, or leave "
+                "the method out"
+            )
+    return there
 
 
 def minds(call: OpCall, ops: OpSource) -> bool:

@@ -38,6 +38,7 @@ def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
 
     Raises:
         DeviceError: the device of an op over images cannot be used.
+        PluginError: an op of a plugin is not computed in another order as it says.
     """
     turned = _turned(graph, registry)
     if not turned:
@@ -118,16 +119,13 @@ class _Rewriting:
             self._forms.add(name, order, form, maker)
 
     def _cheapest(self, op: JobOp) -> Way:
-        """The way that moves the fewest bytes; others break ties."""
+        """The way that moves the fewest bytes, of those in which the device runs it as well."""
         own = as_it_is(op.call)
         ways = [own]
         for order in self._orders(op):
             way = in_order(op.call, order, self._registry)
             if way is not None:
                 ways.append(way)
-        if len(ways) == 1:
-            return own
-
         ways.sort(key=lambda way: self._badness(op, way))
         return next(way for way in ways if way is own or self._may_run(op, way))
 
