@@ -16,8 +16,7 @@ from headrace_fakedevice import MemoryFault, plugin, statistics
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import COUNT_VARIABLE, device_count
-from headrace_fakedevice.kernels import PREFERS_VARIABLE, fake_kernels
-from headrace_fakedevice.kernels import FakeKernel
+from headrace_fakedevice.kernels import PREFERS_VARIABLE, FakeKernel, fake_kernels
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
 
 ADD = ops.make_call(
