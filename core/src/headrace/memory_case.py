@@ -67,6 +67,8 @@ class MemoryCase:
         Raises:
             PlanError: no memory does: two devices, kinds or machines, or pinned for two devices.
         """
+        if self == other:
+            return self
         if not self.fits(other):
             raise PlanError(f"one register cannot live both in {self} and in {other}")
         pinned_for, index = self._pinning() or other._pinning() or ("", self.device_index)
@@ -75,10 +77,12 @@ class MemoryCase:
 
     def fits(self, other: MemoryCase) -> bool:
         """True when one memory satisfies both wishes."""
+        if self == other:
+            return True
+        if (self.tag, self.kind, self.machine) != (other.tag, other.kind, other.machine):
+            return False
         mine, theirs = self._pinning(), other._pinning()
-        pinned_alike = mine is None or theirs is None or mine == theirs
-        mine_too = (other.tag, other.kind, other.machine)
-        return (self.tag, self.kind, self.machine) == mine_too and pinned_alike
+        return mine is None or theirs is None or mine == theirs
 
     def satisfies(self, wish: MemoryCase) -> bool:
         """True when a register that asks for ``wish`` may live here: it may lack what this has."""
