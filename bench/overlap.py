@@ -1,6 +1,6 @@
 """What overlaps: copies with work in virtual time, and two branches of a job on two streams.
 
-    python bench/overlap.py [--pieces 100] [--rounds 50] [--kib 256]
+    python bench/overlap.py [--pieces 100] [--rounds 20] [--kib 1024]
 
 First, a job with copies to and from a device is run in virtual time, each of its three stages for a
 second, with so many calls at once as it was compiled for: its plan by the simulator, and on fake
@@ -49,8 +49,8 @@ def main() -> None:
     """One table of virtual time, one of cpu."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pieces", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--kib", type=int, default=256, help="size of a tensor")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--kib", type=int, default=1024, help="size of a tensor")
     options = parser.parse_args()
     least = options.pieces + 2
     virtual = Table("calls at once", "stages of the plan", "of the executor", f"of {least}")
