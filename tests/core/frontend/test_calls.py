@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -357,3 +360,20 @@ def test_a_slow_callback_holds_up_who_registers_more(width: int, count: int) -> 
             assert n + 1 - len(got) <= width + 1
         session.sync()
         assert got == [*range(count)]
+
+
+def test_a_forked_process_closes_nothing(gate: Gate, gated: flow.Session) -> None:
+    """While calls of its parent are under way, a child neither waits for them nor ends them."""
+    clamp = clamping(on(gated, "far", 2))
+    future = clamp.submit(X)
+    assert gate.reached.wait(20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads
+        child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        gated.close()
+        os._exit(int(gated.status is not flow.SessionStatus.CLOSED))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    gate.open.set()
+    assert future.result().tolist() == [1, 0, 3]

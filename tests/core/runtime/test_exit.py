@@ -58,13 +58,27 @@ def job(x: tp.Numpy.Placeholder((2,))) -> tp.Numpy:
     with flow.scope.placement("far", "0:0"):
         return flow.relu(x)
 
+@flow.global_function(session=session)
+def tell(x: tp.Numpy.Placeholder((2,))) -> tp.Callback[tp.Numpy]:
+    with flow.scope.placement("far", "0:0"):
+        return flow.relu(x)
+
 print(job(np.array([-1, 2], np.float32)).tolist())
+for n in range(3):
+    tell(np.array([-1, n], np.float32))(lambda y: print(y.tolist()))
+job.submit(np.array([-1, 2], np.float32))
 '''
+
+
+RESULTS = "[0.0, 2.0]\n[0.0, 0.0]\n[0.0, 1.0]\n[0.0, 2.0]\n"
 
 
 @pytest.mark.parametrize("whose", ["default", "session"])
 def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
-    """Python waits for ordinary threads of a backend; their streams are closed before."""
+    """Python waits for ordinary threads of a backend; their streams are closed before.
+
+    What is under way comes to its end, and callbacks get their results.
+    """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, whose],
         env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
@@ -73,4 +87,4 @@ def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
         timeout=60,
         check=False,
     )
-    assert (done.stdout, done.stderr, done.returncode) == ("[0.0, 2.0]\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (RESULTS, "", 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
@@ -45,9 +44,6 @@ def clear_default_session() -> None:
     session, _Default.session = _Default.session, None
     if session is not None:
         session.close()
-
-
-atexit.register(clear_default_session)
 
 
 def global_function(

@@ -30,6 +30,7 @@ from headrace.frontend.tracing import check_not_tracing
 from headrace.graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime.exit import close_at_exit
 from headrace.tensor_spec import Array
 
 
@@ -64,6 +65,7 @@ class Session:
         self._process = os.getpid()
         self._gate = Gate()
         self._set = JobSet(self._gate)
+        close_at_exit(self, first=True)  # so that callbacks get what is under way
 
     def add_job(
         self, function: Callable[..., Any], config: FunctionConfig | None = None
@@ -249,7 +251,7 @@ class Session:
 
         Calls that have begun come to their ends first, and callbacks get their results; interrupted
         while it waits for them, ``close`` can be called again. Leaving a ``with`` block by an error
-        cancels.
+        cancels. In a forked process it does nothing: all is the parent's.
 
         Args:
             cancel: wait for nothing: calls under way end with a ``SessionError``.
@@ -258,13 +260,16 @@ class Session:
             SessionError: a callback asked for it, which would wait for itself.
         """
         self._check_no_callback("close")
-        is_forked = os.getpid() != self._process  # nobody ends the parent's calls and threads here
+        if (
+            os.getpid() != self._process
+        ):  # calls, threads and who holds locks stayed with the parent
+            self.status = SessionStatus.CLOSED
+            return
         with ExitStack() as afterwards, self._gate.changing():
             self.status = SessionStatus.CLOSED
-            with nullcontext() if cancel or is_forked else self._gate.alone():
-                if not is_forked:  # also if a device fails to close
-                    for job in self._set.jobs.values():
-                        afterwards.callback(job.delivery.close)
+            with nullcontext() if cancel else self._gate.alone():
+                for job in self._set.jobs.values():  # also if a device fails to close
+                    afterwards.callback(job.delivery.close)
                 self._set.close()
 
     def __enter__(self) -> Session:

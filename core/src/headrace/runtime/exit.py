@@ -22,16 +22,22 @@ class Closable(Protocol):
         """Give everything back."""
 
 
+_first: WeakSet[Closable] = WeakSet()
 _open: WeakSet[Closable] = WeakSet()
 
 
-def close_at_exit(thing: Closable) -> None:
-    """Close ``thing`` when the interpreter ends, if it is still there; it is not kept alive."""
-    _open.add(thing)
+def close_at_exit(thing: Closable, *, first: bool = False) -> None:
+    """Close ``thing`` when the interpreter ends, if it is still there; it is not kept alive.
+
+    Args:
+        thing: what holds threads or devices.
+        first: before what is not; for what others that are closed at exit belong to.
+    """
+    (_first if first else _open).add(thing)
 
 
 def _close_all() -> None:
-    for thing in tuple(_open):
+    for thing in (*_first, *_open):
         try:
             thing.close()
         except Exception as error:  # noqa: BLE001 - the others are to be closed all the same
