@@ -21,6 +21,7 @@ from headrace.runtime.events import ActDone, RegisterReady, RegisterReturned
 from headrace.runtime.network import Network
 from headrace.runtime.resources import Resources
 from headrace.runtime.runner import Runner
+from headrace.runtime.weights import WeightLoader
 from headrace.runtime.worker import Worker
 
 Patches = list[tuple[object, str, object]]
@@ -72,28 +73,9 @@ def waits_for_the_first_only() -> Patches:
     return [(group.GroupContext, "synchronize", lambda self: self.members[0].synchronize())]
 
 
-class _Unheard(dict[Any, Any]):
-    """Loaders of weights, which are not there when the first asks for all of them."""
-
-    asked = False
-
-    def values(self) -> Any:
-        if not self.asked:
-            self.asked = True
-            return ()
-        return super().values()
-
-
 def weights_without_wait() -> Patches:
     """Weights are copied in, and nobody waits before their sources are let go of."""
-    original = Resources._load
-
-    def load(self: Any, register: Any, value: Any) -> None:
-        if type(self._loaders) is dict:
-            self._loaders = _Unheard()
-        original(self, register, value)
-
-    return [(Resources, "_load", load)]
+    return [(WeightLoader, "finish", lambda self: self._sources.clear())]
 
 
 def wrong_stream() -> Patches:

@@ -277,6 +277,38 @@ def test_weights_that_are_not_those_of_the_plan_are_refused(registry: BackendReg
     assert dict(graph.constants).keys() == {"w"}
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_device_that_fails_while_weights_are_brought_says_which(late: bool) -> None:
+    """The error names job, weight and device, nothing stays allocated, and a second try works."""
+    broken = [True]
+
+    class Context(FarContext):
+        def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
+            def fail() -> None:
+                raise ArithmeticError("the chip is on fire")
+
+            if not broken:
+                super().copy_h2d(destination, source)
+            elif late:
+                self.queue.append(fail)
+            else:
+                fail()
+
+    registry = BackendRegistry.from_modules({"far": far_with(Context)})
+    live = FarAllocator.live
+    weight = "one of the weights" if late else "weight 'w'"
+    with pytest.raises(
+        RunError, match=f"job 'job': {weight} could not .* far:0: .* fire"
+    ) as caught:
+        CompiledJob(job("far"), registry)
+    assert (caught.value.task, caught.value.device) == (weight, "far:0")
+    assert isinstance(caught.value.__cause__, ArithmeticError)
+    assert FarAllocator.live == live
+    broken.clear()
+    with CompiledJob(job("far"), registry) as compiled:
+        check(compiled)
+
+
 def test_the_source_of_a_weight_lives_until_its_copy_is_done() -> None:
     """A strided weight is loaded from a temporary; that stays until the loader is synchronised."""
     lost: list[int] = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 
 import numpy as np
 
 from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
-from headrace.errors import PlanError, PluginError
+from headrace.errors import OutOfMemoryError, PlanError, PluginError, RunError
 from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
 from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
@@ -62,6 +62,7 @@ class Resources:
             ResourceLimitError: the plan needs more than that; nothing is allocated.
             PlanError: a weight is missing, or is not what the plan says.
             OutOfMemoryError: a device has not enough memory.
+            RunError: a device failed while its weights were brought to it.
             DeviceError: a device cannot be used.
         """
         check_machines(plan)
@@ -93,11 +94,7 @@ class Resources:
             for chunk in plan.chunks:
                 buffer = self._allocate(chunk.memory, chunk.nbytes, self._allocated)
                 self._chunks.append(buffer.view(0, chunk.nbytes))
-            for register in plan.registers:
-                if register.constant is not None:
-                    self._load(register, _weight(plan, register, constants))
-            for loader in self._loaders.values():
-                loader.finish()
+            self._load_weights(constants)
             self._give_back(self._staging)
         except BaseException:
             self.close()
@@ -217,6 +214,32 @@ class Resources:
                 "none; compile again"
             )
         return create(self._device(memory.pinned_for, memory.device_index))
+
+    def _load_weights(self, constants: Mapping[str, Array]) -> None:
+        for register in self._plan.registers:
+            if register.constant is not None:
+                value = _weight(self._plan, register, constants)
+                with self._bringing(f"weight {register.constant!r}", register.chunk):
+                    self._load(register, value)
+        for chunk, loader in self._loaders.items():
+            with self._bringing("one of the weights", chunk):
+                loader.finish()
+
+    @contextmanager
+    def _bringing(self, what: str, chunk: int) -> Iterator[None]:
+        """What a device raises in the block says that it was about ``what``."""
+        try:
+            yield
+        except OutOfMemoryError:
+            raise
+        except Exception as error:
+            memory = self._plan.chunks[chunk].memory
+            device = f"{memory.tag}:{memory.device_index}"
+            raise RunError(
+                f"job {self._plan.name!r}: {what} could not be brought to {device}: {error!r}",
+                task=what,
+                device=device,
+            ) from error
 
     def _load(self, register: RegisterDesc, value: Array) -> None:
         buffer = self._memory(register)
