@@ -28,6 +28,8 @@ ALIGNMENT_BYTES = 512
 FIRST_FIT_LIMIT = 1000
 SEARCH_STEPS = 20_000
 """Intervals that all rounds of the search may place together."""
+STEP_MEETINGS = 8
+"""Others that an interval may meet for one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,9 @@ class FirstFit:
         """Move what lies on top to the front, and place all again, until an order comes back."""
         placed = self.place(order)
         seen = set()
-        for _ in range(SEARCH_STEPS // len(order)):
+        # A round costs as many steps as there are intervals, or more where each meets many others.
+        steps = max(len(order), sum(map(len, self._meets)) // STEP_MEETINGS)
+        for _ in range(SEARCH_STEPS // steps):
             top = max(order, key=lambda i: (placed.offsets[i] + self._sizes[i], i))
             order = [top, *(i for i in order if i != top)]
             if (known := hash(tuple(order))) in seen:
