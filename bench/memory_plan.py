@@ -88,7 +88,7 @@ def scratch(plan: Plan, chunk: int) -> int:
 
 def plan_of(path: str, device: str, shapes: Shapes, inplace: bool) -> Plan:
     """The plan of a model on a device."""
-    with flow.onnx.load(path, device, enable_inplace=inplace) as model:
+    with flow.onnx.load(path, device, enable_inplace=inplace, plan_cache=False) as model:
         feeds = {}
         for info in model.inputs:
             dims = shapes.get(info.name) or [
