@@ -22,6 +22,7 @@ from headrace.errors import RunError
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.registry import BackendRegistry
+from headrace.testing.deterministic import deterministic
 from headrace_fakedevice.kernels import FakeKernel
 
 BAD = 13
@@ -141,3 +142,37 @@ def test_calls_that_write_variables_are_not_repeated() -> None:
         with pytest.raises(RunError, match="unlucky"):
             counted.result()
         assert read().tolist() in ([0, 0, 0], [1, 1, 1])
+
+
+@pytest.mark.parametrize("tag", PLUGINS)
+@pytest.mark.parametrize("seed", range(15))
+def test_no_order_of_threads_loses_a_call(tag: str, seed: int) -> None:
+    """Two callers, futures and callbacks, calls that fail among them, threads that take turns."""
+    with deterministic(seed) as schedule, flow.Session(registry(refuse)) as session:
+
+        @on(session, tag, 2 + seed % 2)
+        def work(x: Three) -> tp.Numpy:
+            return flow.relu(x) + x
+
+        @on(session, tag, 2)
+        def tell(x: Three) -> tp.Callback[tp.Numpy]:
+            return flow.relu(x) + x
+
+        told: list[float] = []
+
+        def other_caller() -> None:
+            for n in range(4):
+                tell(np.full(3, n, np.float32))(lambda y: told.append(y[0].item()))
+
+        other = schedule.start("other", other_caller)
+        values = [BAD if (n + seed) % 3 == 0 else 100 + n for n in range(8)]
+        futures = [work.submit(np.full(3, value, np.float32)) for value in values]
+        for value, future in zip(values, futures, strict=True):
+            if value == BAD:
+                with pytest.raises(RunError, match="unlucky"):
+                    future.result()
+            else:
+                assert future.result().tolist() == [2 * value] * 3
+        schedule.join(other)
+        session.sync()
+        assert told == [0, 2, 4, 6]
