@@ -7,7 +7,9 @@ import pytest
 from headrace.compiler.pipeline import compile_job
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
+from headrace.frontend.explain import explain_graph
 from headrace.graph import JobGraph, JobGraphBuilder
+from headrace.page.graph import op_graph
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind, decode, encode
 from headrace.registry import BackendRegistry
@@ -78,6 +80,18 @@ def test_a_plan_of_machines_can_be_simulated(registry: BackendRegistry) -> None:
     """By the actors that would run it."""
     plan = compile_job(relay(*[("far", f"{machine}:0") for machine in range(6)]), registry).plan
     assert simulate(plan, calls=3).seconds > 0
+
+
+def test_what_is_shown_names_machines_and_sees_through_copies(registry: BackendRegistry) -> None:
+    """An op has the bytes that cross because of it; the picture has no copy as a node."""
+    graph = relay(("far", "0:0"), ("far", "2:0"))
+    first, second = explain_graph(graph, registry).ops
+    assert (first.device, first.network_bytes) == ("far:0", 0)
+    assert (second.device, second.network_bytes) == ("2:far:0", SPEC.nbytes)
+    assert (second.d2h_bytes, second.h2d_bytes) == (SPEC.nbytes, SPEC.nbytes)
+    plan = compile_job(graph, registry).plan
+    kinds = {plan.tasks[node].kind for node in op_graph(plan)["nodes"]}
+    assert kinds == {TaskKind.FOREIGN_INPUT, TaskKind.COMPUTE, TaskKind.FOREIGN_OUTPUT}
 
 
 def test_running_one_is_refused(registry: BackendRegistry) -> None:

@@ -21,7 +21,12 @@ from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind
 from headrace.registry.registry import BackendRegistry
 
-_COPIES = {TaskKind.COPY_H2D: "h2d", TaskKind.COPY_D2H: "d2h", TaskKind.COPY_PEER: "peer"}
+_COPIES = {
+    TaskKind.COPY_H2D: "h2d",
+    TaskKind.COPY_D2H: "d2h",
+    TaskKind.COPY_PEER: "peer",
+    TaskKind.COPY_NETWORK: "network",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,14 @@ class ExplainedOp:
         name: of the op in the job.
         op: what it computes, with the dtypes and shapes of its inputs.
         location: where the user wrote it, or the model's node.
-        device: where it runs, as ``TAG:INDEX``.
+        device: where it runs, as ``TAG:INDEX``; ``MACHINE:TAG:INDEX`` on a machine but the first.
         how: ``kernel``, ``decomposed``, ``fallback`` or ``unsupported``.
         kernels: what runs it: package, op, and what the kernel matches, each once.
         why: why not by a kernel of its own device; empty otherwise.
         data_format: of an op over images whose device prefers a format: which, and why that.
         h2d_bytes, d2h_bytes: copied to and from devices because this op reads elsewhere.
         peer_bytes: copied from other devices of the same kind, without the host.
+        network_bytes: copied from the hosts of other machines.
     """
 
     name: str
@@ -52,6 +58,7 @@ class ExplainedOp:
     h2d_bytes: int
     d2h_bytes: int
     peer_bytes: int
+    network_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,7 @@ def _explain(
                 h2d_bytes=bytes_of["h2d"],
                 d2h_bytes=bytes_of["d2h"],
                 peer_bytes=bytes_of["peer"],
+                network_bytes=bytes_of["network"],
             )
         )
     missing = Counter(
@@ -218,4 +226,6 @@ def _dtype(decision: Decision) -> str:
 
 
 def _device(placement: Placement) -> str:
-    return f"{placement.tag}:" + ",".join(str(index) for _, index in placement.devices)
+    machine = placement.devices[0][0]
+    indices = ",".join(str(index) for _, index in placement.devices)
+    return f"{machine}:" * bool(machine) + f"{placement.tag}:{indices}"

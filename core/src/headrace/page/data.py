@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.page.graph import COPIES, op_graph
+from headrace.page.graph import op_graph
 from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes
 from headrace.page.timeline import timeline
-from headrace.plan import OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
+from headrace.plan import COPIES, OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.timeline import TaskSpan
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from headrace.ids import RegisterId
 from headrace.page.layers import draw
-from headrace.plan import Plan, TaskKind
-
-COPIES = (TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D)
+from headrace.plan import COPIES, Plan
 
 
 def op_graph(plan: Plan) -> dict[str, Any]:

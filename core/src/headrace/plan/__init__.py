@@ -9,6 +9,7 @@ from headrace.plan.check import check
 from headrace.plan.codec import decode, encode
 from headrace.plan.dump import dump
 from headrace.plan.model import (
+    COPIES,
     OP_KINDS,
     ActorDesc,
     ChunkDesc,
@@ -23,6 +24,7 @@ from headrace.plan.model import (
 )
 
 __all__ = [
+    "COPIES",
     "OP_KINDS",
     "ActorDesc",
     "ChunkDesc",

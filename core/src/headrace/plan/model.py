@@ -127,6 +127,12 @@ class TaskKind(Enum):
 OP_KINDS = frozenset({TaskKind.COMPUTE, TaskKind.VIEW, TaskKind.COLLECTIVE})
 """Kinds of tasks that are ops of a job."""
 
+COPIES = frozenset(
+    {TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER,
+     TaskKind.COPY_NETWORK}
+)  # fmt: skip
+"""Kinds of tasks that bring one tensor, unchanged, from one place to another."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskDesc:

@@ -9,13 +9,8 @@ from headrace.compiler.pin_staging import staged_by
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.errors import GraphError
 from headrace.memory_case import MemoryCase
-from headrace.plan import TaskKind
+from headrace.plan import COPIES, TaskKind
 from headrace.registry.registry import BackendRegistry
-
-COPIES = frozenset(
-    {TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER,
-     TaskKind.COPY_NETWORK}
-)  # fmt: skip
 
 
 def verify_task_graph(graph: TaskGraph) -> None:

@@ -44,11 +44,12 @@ const shape = (register) => {
   return inside ? inside.replaceAll(", ", "×") : "scalar";
 };
 
-const OP_KINDS = new Set(["compute", "view"]);
+const OP_KINDS = new Set(["compute", "view", "collective"]);
 const isCopy = (task) => text(tasks.kind[task]).startsWith("copy");
 /** What a task without an op is called: by what it is for. */
 const KIND_NAMES = { foreign_input: "input", foreign_output: "result", copy_h2d: "to device",
-  copy_d2h: "to host", copy_peer: "to peer", copy_d2d: "copy", initialize: "initialize", view: "views" };
+  copy_d2h: "to host", copy_peer: "to peer", copy_network: "to machine", copy_d2d: "copy",
+  initialize: "initialize", view: "views" };
 const labelOf = (task) => {
   if (isOp(task)) return text(tasks.op[task]);
   if (isCopy(task) && registers.lasting[tasks.outputs[task][0]]) return "assign";
