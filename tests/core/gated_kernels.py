@@ -13,9 +13,11 @@ from headrace.op_call import OpCall
 
 
 class Gate:
-    """Makes kernels of ``far`` whose op ``last`` waits for ``open``, then fails if ``broken``."""
+    """Makes kernels of ``far``: that of one op waits for ``open``, then fails if ``broken``."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "last") -> None:
+        """The gate of the op called ``name``."""
+        self._name = name
         self.reached = threading.Event()
         self.open = threading.Event()
         self.broken = False
@@ -32,6 +34,6 @@ class Gate:
                         raise ArithmeticError("the chip is on fire")
                     work()
 
-                return super().enqueue(context, wait_and_work if call.name == "last" else work)
+                return super().enqueue(context, wait_and_work if call.name == gate._name else work)
 
         return Kernel(call)

@@ -70,8 +70,7 @@ class LoadedPlan:
     def submit(self, feeds: Mapping[str, Array]) -> Future[dict[str, Array]]:
         """Start a run and return while it is under way; what was fed may be changed then.
 
-        Blocks while as many are under way as the plan was compiled for. ``close`` ends those that
-        are with a ``SessionError``.
+        Blocks while as many are under way as the plan was compiled for.
 
         Args:
             feeds: as for ``run``.
@@ -108,7 +107,8 @@ class LoadedPlan:
             )
 
     def close(self) -> None:
-        """Give back devices and memory. Idempotent."""
+        """Give back devices and memory, when runs under way are over. Idempotent."""
+        self._job.drain()
         self._job.close()
 
     def __enter__(self) -> LoadedPlan:

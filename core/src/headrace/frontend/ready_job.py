@@ -124,8 +124,15 @@ class ReadyJob:
         """
         return self._executor.run({}, self.variables[name].save_job)[name]
 
+    def drain(self) -> None:
+        """Wait until no call is under way; for whoever begins no other meanwhile."""
+        self._executor.drain()
+
     def close(self) -> None:
-        """Stop threads, free memory, release devices. Idempotent."""
+        """Stop threads, free memory, release devices; calls under way end with a ``SessionError``.
+
+        Idempotent.
+        """
         self._executor.close()
         self._dropped.detach()
 

@@ -159,4 +159,5 @@ class JobCache:
     @staticmethod
     def _close_if_over(leased: LeasedJob) -> None:
         if leased.dropped and not leased.users:
+            leased.job.drain()  # what was submitted comes to its end
             leased.job.close()

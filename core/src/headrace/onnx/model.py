@@ -17,10 +17,11 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
+from headrace.frontend.future import Future
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
 from headrace.onnx import limits
-from headrace.onnx.jobs import JobCache
+from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
@@ -100,12 +101,37 @@ class Model:
         if again is not None:
             with again:
                 return again.job.run(feeds)
+        leased, fed = self._lease(feeds)
+        with leased:
+            return leased.job.run(fed)
+
+    def submit(self, feeds: Mapping[str, Array]) -> Future[dict[str, Array]]:
+        """Start a run and return while it is under way; what was fed may be changed then.
+
+        Blocks while as many runs with these shapes are under way as ``concurrency_width`` says.
+        Where runs are on the caller's thread, which is so on ``cpu`` with a width of 1, it is over
+        on return.
+
+        Args:
+            feeds: as for ``run``.
+
+        Raises:
+            InputError, ModelError, SessionError: as ``run``. That it stopped is raised by
+                ``Future.result``.
+        """
+        leased, fed = self._lease(feeds)
+        with leased:
+            call = leased.job.submit(fed)
+        names = [info.name for info in self.outputs]
+        return Future(call, lambda made: {name: made[name] for name in names})
+
+    def _lease(self, feeds: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
+        """The job for what is fed, and what is fed to it."""
         infos = check_names(feeds, self.inputs, self.name)
         arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
         specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
-        with self._jobs.lease(specs, arrays) as leased:
-            fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
-            return leased.job.run(fed)
+        leased = self._jobs.lease(specs, arrays)
+        return leased, {name: arrays[name] for name in arrays if name not in leased.fixed}
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.
@@ -323,8 +349,8 @@ def load(
         enable_inplace, enable_reuse_mem: as in ``FunctionConfig``.
         plan_cache: keep plans of a model that is given by its path, for the next process that loads
             it, and use those that were kept; ``HEADRACE_PLAN_CACHE=0`` does neither.
-        concurrency_width, compute_streams: as in ``FunctionConfig``; a width of several is for
-            several threads that call the model.
+        concurrency_width, compute_streams: as in ``FunctionConfig``; the width is for each set of
+            input shapes.
 
     Raises:
         InvalidModelError: it is not a model, is damaged, or contradicts itself.

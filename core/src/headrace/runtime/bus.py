@@ -119,7 +119,13 @@ class Room:
         """Give room back. Idempotent."""
         with self._left:
             self._inside.discard(call)
-            self._left.notify()
+            self._left.notify_all()
+
+    def drain(self) -> None:
+        """Wait until nobody is inside."""
+        with self._left:
+            while self._inside:
+                self._left.wait()
 
 
 class CallTable:

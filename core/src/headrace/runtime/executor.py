@@ -220,8 +220,17 @@ class Executor:
             results = self.submit(feeds, job).wait()
         return {name: results[name] for name in self._outputs[job]}
 
+    def drain(self) -> None:
+        """Wait until no call is under way; for whoever begins no other meanwhile.
+
+        In a forked process it does nothing: nobody ends the calls of the parent.
+        """
+        if os.getpid() == self._process:
+            for room in self._rooms.values():
+                room.drain()
+
     def close(self) -> None:
-        """Stop the threads and give everything back. Idempotent.
+        """Stop the threads and give everything back; calls under way end with an error. Idempotent.
 
         Interrupted, it can be called again and goes on where it stopped. In a forked process it
         does nothing: all is the parent's.
