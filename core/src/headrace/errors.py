@@ -179,13 +179,26 @@ class RunError(HeadraceError, RuntimeError):
     """A run stopped. ``op``, ``task`` and ``device`` say where; ``__cause__`` says why.
 
     The session that raised it stays usable: the next call starts from a clean state.
+
+    Attributes:
+        transitions: what the actor that failed was told last and asked for, the oldest first; for
+            a bug report. Empty when no actor was at work.
     """
 
-    def __init__(self, message: str, *, op: str = "", task: str = "", device: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str = "",
+        task: str = "",
+        device: str = "",
+        transitions: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.op = op
         self.task = task
         self.device = device
+        self.transitions = transitions
 
 
 class LaunchError(HeadraceError, RuntimeError):

@@ -112,14 +112,14 @@ def error_is_dropped() -> Patches:
 
 def cause_is_lost() -> Patches:
     """The error of a run does not say why."""
-    original = Executor._described
+    original = Executor._thread_error
 
-    def described(self: Any, error: BaseException, *rest: Any) -> BaseException:
-        made = original(self, error, *rest)
+    def described(self: Any, failure: Any) -> BaseException:
+        made = original(self, failure)
         made.__cause__ = None
         return made
 
-    return [(Executor, "_described", described)]
+    return [(Executor, "_thread_error", described)]
 
 
 def sections_are_open() -> Patches:

@@ -13,7 +13,7 @@ came. No call that failed itself is tried twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
+from headrace.runtime.engine import Failure
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
@@ -32,6 +33,7 @@ from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
+from headrace.runtime.story import inline_story_of
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 
@@ -106,7 +108,7 @@ class Executor:
             self._inline: InlineEngine | None = None
             if inline:
                 orders = acting_orders(self._network)
-                self._inline = InlineEngine(orders, self._launches, self._described)
+                self._inline = InlineEngine(orders, self._launches, self._inline_error)
         except BaseException:
             self._resources.close()
             raise
@@ -301,8 +303,9 @@ class Executor:
     def _launch(self, actor_id: ActorId, number: int) -> None:
         self._launches[actor_id](number)
 
-    def _fail(self, error: BaseException, acts: Sequence[tuple[ActorId, int]]) -> None:
-        described = self._described(error, acts[0][0]) if acts else error
+    def _fail(self, failure: Failure) -> None:
+        acts = failure.acts
+        described = self._thread_error(failure)
         suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
         calls = self._calls
         if not calls.fail(described, suspects):
@@ -322,16 +325,31 @@ class Executor:
             if not self._closed and self._calls.error is not None:
                 self._restart()
 
-    def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
+    def _inline_error(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """``error`` as a RunError that says where it happened; its cause is what was raised."""
-        if not isinstance(error, Exception):
-            return error
         try:
-            return self._run_error(error, actor_id)
-        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the calls
+            return self._run_error(error, actor_id, inline_story_of(actor_id, self._network))
+        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the call
             return error
 
-    def _run_error(self, error: Exception, actor_id: ActorId) -> RunError:
+    def _thread_error(self, failure: Failure) -> BaseException:
+        """As ``_inline_error``, also of what would end the process if a caller raised it."""
+        error = failure.error
+        try:
+            if failure.acts:
+                return self._run_error(error, failure.acts[0][0], failure.transitions)
+            text = (
+                f"job {self._plan.name!r}: the thread of stream {failure.stream} ended: {error!r}"
+            )
+            found = RunError(text, device=failure.stream)
+            found.__cause__ = error
+            return found
+        except Exception:  # noqa: BLE001 - as above
+            return error
+
+    def _run_error(
+        self, error: BaseException, actor_id: ActorId, transitions: tuple[str, ...]
+    ) -> RunError:
         actor = self._plan.actors[actor_id]
         tasks = [self._plan.tasks[position] for position in actor.tasks]
         tasks = [task for task in tasks if task.kind is not TaskKind.VIEW] or tasks
@@ -350,6 +368,7 @@ class Executor:
             op=tasks[0].call.op if tasks[0].call else "",
             task=tasks[0].name,
             device=device,
+            transitions=transitions,
         )
         found.__cause__ = cause
         return found

@@ -6,6 +6,7 @@ the work of an act, ``post`` delivers an event to an actor, wherever that actor 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from headrace.ids import ActorId, RegisterId
@@ -13,6 +14,7 @@ from headrace.runtime.actor import Actor, Wiring
 from headrace.runtime.commands import Act, Publish, Return
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import Event, RegisterReady, RegisterReturned
+from headrace.runtime.story import KEPT, Transition, story_of
 
 Post = Callable[[ActorId, Event], None]
 Launch = Callable[[ActorId, int], None]
@@ -34,6 +36,11 @@ class Runner:
         self._producers = producers
         self._launch = launch
         self._post = post
+        self._recent: deque[Transition] = deque(maxlen=KEPT)
+
+    def story_of(self, actor_id: ActorId) -> tuple[str, ...]:
+        """The last transitions of an actor, in words."""
+        return story_of(actor_id, self._recent)
 
     def deliver(self, actor_id: ActorId, event: Event) -> None:
         """Step one actor and carry out its commands in order.
@@ -46,6 +53,7 @@ class Runner:
             log.messages.append((actor_id, event))
         actor, commands = self._actors[actor_id].on(event)
         self._actors[actor_id] = actor
+        self._recent.append((actor_id, event, commands))
         for command in commands:
             match command:
                 case Act(number=number):

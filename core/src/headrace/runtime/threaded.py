@@ -34,7 +34,7 @@ class ThreadedEngine:
         self._entering = new_lock()
         workers = {
             stream_id: Worker(
-                f"headrace {names[stream_id]}",
+                names[stream_id],
                 context,
                 [w for w in network.wirings if network.streams[w.actor_id] == stream_id],
                 network,

@@ -11,7 +11,7 @@ from headrace.device import DeviceContext
 from headrace.device import Event as Mark
 from headrace.ids import ActorId
 from headrace.runtime.actor import Wiring
-from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.engine import Failed, Failure, LaunchActor, SinkDone
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import ActDone, Event
 from headrace.runtime.network import Network
@@ -40,6 +40,7 @@ class Worker:
         failed: Failed,
         log: EventLog | None = None,
     ) -> None:
+        self._name = name
         self._context = context
         self._sinks = network.sinks
         self._launch_actor = launch
@@ -51,7 +52,7 @@ class Worker:
         self._marks = network.overlaps and not context.host_synchronous
         self._suspects: tuple[Act, ...] = ()  # of what raises now
         # Daemon: a session that was never closed must not keep the interpreter from ending.
-        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._loop, name=f"headrace {name}", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -75,7 +76,9 @@ class Worker:
             while (message := self._next()) is not None:
                 self._runner.deliver(*message)
         except BaseException as error:  # noqa: BLE001 - what ends this thread must reach the caller
-            self._failed(error, self._suspects)
+            acts = self._suspects
+            story = self._runner.story_of(acts[0][0]) if acts else ()
+            self._failed(Failure(error, self._name, acts, story))
 
     def _next(self) -> tuple[ActorId, Event] | None:
         """The next event; a stream that would idle first finishes the acts it owes."""
