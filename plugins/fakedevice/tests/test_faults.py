@@ -5,13 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from itertools import count
 
+import numpy as np
 import pytest
 from random_faults import random_run
 from small_jobs import JOBS, executor
 from watched import watched
 
+import headrace as flow
+import headrace.typing as tp
 from headrace.errors import DeviceError, OutOfMemoryError, RunError
-from headrace_fakedevice import Fault, InjectedFault
+from headrace_fakedevice import Fault, InjectedFault, plugin
 
 KINDS = [
     Fault("allocation", 1),
@@ -75,6 +78,47 @@ def test_a_job_survives_the_failure_of_its_n_th(name: str, kind: Fault) -> None:
                 except RunError as error:  # its number came only now
                     check_run_error(error, fault)
                     job.check(3, ready.run(job.feeds(3)))
+        if not seen.struck:
+            assert n > 1 or not seen.counts.get(kind.kind)
+            return
+
+
+def count_twice(fault: Fault, session: flow.Session) -> bool:
+    """Two calls of a job that counts in a variable, from a value that is loaded; False if it fails.
+
+    What a variable holds after a failed update is not known: whoever wants to know loads it.
+    """
+    try:
+        session.load_variables({"total": np.zeros(3, np.float32)})
+        results = [session.run("count_up", (np.arange(3, dtype=np.float32),)) for _ in range(2)]
+    except OutOfMemoryError as error:
+        check_open_error(error, fault)
+        return False
+    except RunError as error:
+        check_run_error(error, fault)
+        return False
+    assert [array.tolist() for array in results] == [[0, 0, 0], [0, 1, 2]]
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.kind + " at once" * f.at_once)
+def test_variables_survive_the_failure_of_the_n_th(kind: Fault) -> None:
+    """Also while the session is made ready and its variable gets the value it begins with."""
+    for n in count(1):
+        fault = Fault(kind.kind, n, at_once=kind.at_once)
+        registry = JOBS["two devices"].registry()
+        with watched(n, [fault]) as (_, seen), flow.Session(registry) as session:
+
+            @flow.global_function(session=session)
+            def count_up(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+                with flow.scope.placement(plugin.TAG, "0:0"):
+                    total = flow.get_variable("total", (3,))
+                with flow.scope.placement(plugin.TAG, "0:1"):
+                    flow.assign(total, total + x)
+                    return total
+
+            while not count_twice(fault, session):
+                pass
         if not seen.struck:
             assert n > 1 or not seen.counts.get(kind.kind)
             return
