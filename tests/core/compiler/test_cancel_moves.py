@@ -85,6 +85,26 @@ def test_a_cast_that_keeps_every_value_is_not_needed_on_the_way() -> None:
     assert str(one[1]["dtype"]) == "float64"
 
 
+@pytest.mark.parametrize(
+    ("source", "between", "target", "ops"),
+    [
+        ("uint8", "float32", "int8", 2),  # 200 is kept at 127; without the float it is -56
+        ("int8", "float16", "uint64", 2),  # -1 is kept at 0; without the float it is 2**64 - 1
+        ("uint32", "float64", "int4", 2),
+        ("uint8", "float32", "int16", 1),
+        ("bool", "float32", "int8", 1),
+        ("uint8", "int32", "int8", 1),  # wraps, either way
+        ("int16", "float32", "bool", 1),
+    ],
+)
+def test_a_float_on_the_way_to_integers_that_are_too_small_stays(
+    source: str, between: str, target: str, ops: int
+) -> None:
+    """A float is kept within the range of the integer that it becomes; an integer wraps."""
+    moves = [("cast", {"dtype": dtype}) for dtype in (between, target)]
+    assert len(left(chain(TensorSpec((2,), source), *moves))) == ops
+
+
 def test_what_others_read_stays() -> None:
     """The first of two transposes is a result of its own."""
     builder = JobGraphBuilder("job", HOST)

@@ -18,9 +18,9 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     """Replace two moves of one kind by one that does what both do, or by nothing.
 
     Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
-    that keeps every value, where both are at one place. The first of two stays where others read
-    it, and a tensor with a hint stays between them: it shall lie as it says. What is left without
-    a reader is for ``remove_dead_ops``.
+    that changes nothing of what it makes, where both are at one place. The first of two stays where
+    others read it, and a tensor with a hint stays between them: it shall lie as it says. What is
+    left without a reader is for ``remove_dead_ops``.
     """
     same: dict[str, str] = {}  # tensor -> the earlier one that it equals
     makers: dict[str, JobOp] = {}
@@ -55,12 +55,21 @@ def _joined(first: OpCall, second: OpCall) -> OpCall | None:
         case "reshape":
             attrs = {"shape": second.outputs[0].shape}
         case _:
-            if not holds(first.outputs[0].dtype, first.input(0).dtype):
+            if not _passes_unseen(first, second):
                 return None
             attrs = second.attrs
     return make_call(
         get_op(second.op), second.name, first.inputs, Attrs(attrs), location=second.location
     )
+
+
+def _passes_unseen(first: OpCall, second: OpCall) -> bool:
+    """True when nobody can tell from what ``second`` makes that it was cast before."""
+    source, between = first.input(0).dtype, first.outputs[0].dtype
+    target = second.outputs[0].dtype
+    if between.is_float and source.is_int and target.is_int and not holds(target, source):
+        return False  # what is too large: a float stops at the last integer, an integer wraps
+    return holds(between, source)
 
 
 def _is_nothing(call: OpCall) -> bool:
