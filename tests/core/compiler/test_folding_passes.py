@@ -1,6 +1,9 @@
-"""Passes that compute less: equal ops once, batch norms into convolutions."""
+"""Passes that compute less: equal ops once, batch norms into what makes their input."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,4 +111,99 @@ def test_a_batch_norm_vanishes_into_its_convolution(bias: bool, axis: int) -> No
 def test_what_others_need_or_nobody_knows_yet_stays(how: dict[str, bool]) -> None:
     """A convolution that has another reader, and weights that are fed, are left alone."""
     graph, _ = convolved(**how)
+    assert fold_normalization(graph) is graph
+
+
+def multiplied(
+    *,
+    bias: tuple[int, ...] | None = None,
+    transposed: bool = False,
+    axis: int = 1,
+    bias_first: bool = False,
+    read: str = "",
+) -> tuple[JobGraph, dict[str, Array]]:
+    """``x @ w``, perhaps a constant added, and a batch norm; ``read`` is a result as well."""
+    random = np.random.default_rng(6)
+    given = {
+        "w": random.standard_normal((5, 4) if transposed else (4, 5)).astype(np.float32),
+        **{name: random.standard_normal(5).astype(np.float32) for name in ("mean", "gamma")},
+        "variance": random.uniform(0.1, 2, 5).astype(np.float32),
+        "beta": random.standard_normal(5).astype(np.float32),
+    }
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec((5, 4), "float32"))
+    (y,) = builder.op("matmul", [x, builder.constant(given["w"])], transpose_b=transposed)
+    made = {"product": y}
+    if bias is not None:
+        given["b"] = random.standard_normal(bias).astype(np.float32)
+        terms = [y, builder.constant(given["b"])]
+        (y,) = builder.op("add", terms[::-1] if bias_first else terms)
+        made["sum"] = y
+    vectors = [builder.constant(given[n]) for n in ("mean", "variance", "gamma", "beta")]
+    (z,) = builder.op("normalization", [y, *vectors], axis=axis)
+    builder.output("z", z)
+    if read:
+        builder.output(read, made[read])
+    return builder.finish(), given
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("bias", [None, (), (5,), (1, 5), (5, 1), (5, 5)], ids=str)
+@pytest.mark.parametrize("bias_first", [True, False])
+def test_a_batch_norm_vanishes_into_a_product_of_matrices(
+    bias: tuple[int, ...] | None, transposed: bool, bias_first: bool
+) -> None:
+    """A product and a sum remain, whatever was added before, with the numbers of the reference."""
+    graph, given = multiplied(bias=bias, transposed=transposed, bias_first=bias_first)
+    folded = fold_normalization(graph)
+    verify_job_graph(folded, "fold_normalization")
+    assert ops(folded) == ["matmul", "add"]
+    x = np.random.default_rng(7).standard_normal((5, 4)).astype(np.float32)
+    y = x @ (given["w"].T if transposed else given["w"]) + given.get("b", np.float32(0))
+    vectors = [given[n] for n in ("mean", "variance", "gamma", "beta")]
+    want = REFERENCE["normalization"](y, *vectors, **graph.ops[-1].call.attrs)
+    np.testing.assert_allclose(run(folded, x=x)["z"], want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"axis": 0},  # along the rows, which are not the weights'
+        {"read": "product"},
+        {"bias": (5,), "read": "product"},
+        {"bias": (5,), "read": "sum"},
+        {"bias": (2, 5, 5), "axis": 2},  # the sum is larger than the product
+    ],
+    ids=str,
+)
+def test_a_product_stays_where_others_need_it_or_it_has_other_columns(how: dict[str, Any]) -> None:
+    """Nothing is folded, and the graph is the same."""
+    graph, _ = multiplied(**how)
+    assert fold_normalization(graph) is graph
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("variance", -1.0),
+        ("variance", np.nan),
+        ("mean", np.inf),
+        ("gamma", np.nan),
+        ("gamma", 3e38),  # finite, but not what the weights become
+        ("beta", -np.inf),
+        ("b", np.inf),
+        ("w", np.nan),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_not_finite_stay_where_they_are(name: str, number: float) -> None:
+    """Nothing is folded, and numpy warns of nothing: 0 times infinity would be a new NaN."""
+    graph, given = convolved()
+    broken = given[name].copy()
+    broken.flat[0] = number
+    constants = {
+        tensor: broken if np.array_equal(value, given[name]) else value
+        for tensor, value in graph.constants.items()
+    }
+    graph = replace(graph, constants=constants)
     assert fold_normalization(graph) is graph

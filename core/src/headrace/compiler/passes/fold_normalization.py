@@ -1,14 +1,18 @@
-"""Fold a batch norm into the convolution before it."""
+"""Fold a batch norm into the convolution or the product of matrices before it."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.ops import Tensor
 from headrace.ops.data_format import channel_axis
+from headrace.ops.matmul import matrix_axes
 from headrace.tensor_spec import Array
 
 FOLDED = (float32, float64)
@@ -16,77 +20,143 @@ FOLDED = (float32, float64)
 
 
 def fold_normalization(graph: JobGraph) -> JobGraph:
-    """Replace ``normalization(conv(x, w, b))`` by ``conv(x, w', b')``.
+    """Replace ``normalization(conv(x, w, b))`` by ``conv(x, w', b')``, and so for ``matmul``.
 
-    Before: any ops. After: no normalization along the channels reads a convolution with constant
-    weights that nobody else reads, where its own vectors are constant too. With
+    Before: any ops. After: no normalization reads a convolution with constant weights along its
+    channels, nor a product with constant columns along these, with or without a constant added,
+    where its own vectors are constant too and nobody else reads what lies between. With
     ``s = gamma / sqrt(variance + epsilon)``, w' is ``w * s`` and b' is ``(b - mean) * s + beta``,
     both computed in float64. Where one of these tensors has a hint, nothing is folded: it would
-    not be there to lie so.
+    not be there to lie so. Nor where a number is not finite, or would not be: infinity times a
+    weight of zero is another result than infinity times the sum.
     """
-    pairs = _pairs(graph)
-    if not pairs:
+    folds = _Finder(graph).folds()
+    if not folds:
         return graph
     builder = JobGraphBuilder(graph.name, graph.placement)
     known = builder.begin_like(graph)
-    folded = {conv.call.name for conv in pairs.values()}
-    builder.reserve(op.call.name for op in graph.ops if op.call.name not in pairs)
+    gone = {op.call.name for fold in folds.values() for op in (fold.product, *fold.added)}
+    stays = [op.call.name for op in graph.ops if op.call.name not in gone | folds.keys()]
+    builder.reserve(stays)
     for op in graph.ops:
-        if op.call.name in folded:
+        if op.call.name in gone:
             continue
-        if op.call.name not in pairs:
+        if op.call.name in folds:
+            made = folds[op.call.name].build(builder, known)
+        else:
             read = [None if name is None else known[name].name for name in op.inputs]
             made = builder.adopt(op, read)
-        else:
-            conv = pairs[op.call.name]
-            weight, bias = _folded(graph, conv, op)
-            assert conv.inputs[0] is not None
-            with builder.placed(op.placement):
-                made = builder.op(
-                    "conv",
-                    [known[conv.inputs[0]], builder.constant(weight), builder.constant(bias)],
-                    name=op.call.name,
-                    location=conv.call.location,
-                    attrs=conv.call.attrs,
-                )
         known.update(zip(op.outputs, made, strict=True))
     builder.end_like(graph, known)
     return builder.finish()
 
 
-def _pairs(graph: JobGraph) -> dict[str, JobOp]:
-    """The convolution to fold, by the name of the normalization that reads it."""
-    readers = Counter(name for op in graph.ops for name in op.inputs)
-    readers.update(tensor.name for _, tensor in graph.results)
-    makers = {name: op for op in graph.ops for name in op.outputs if op.call.op == "conv"}
-    pairs = {}
-    for op in graph.ops:
-        conv = makers.get(op.inputs[0] or "") if op.call.op == "normalization" else None
-        if conv is None or readers[conv.outputs[0]] != 1 or conv.placement != op.placement:
-            continue
-        constant = [*op.inputs[1:], *conv.inputs[1:]]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """A normalization, the ops before it that go into one with it, and their numbers."""
+
+    norm: JobOp
+    added: tuple[JobOp, ...]  # the op that adds a constant to a product, if there is one
+    product: JobOp
+    weight: Array
+    bias: Array
+
+    def build(self, builder: JobGraphBuilder, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        call, (x, *_) = self.product.call, self.product.inputs
+        assert x is not None
+        read = [known[x], builder.constant(self.weight)]
+        bias = builder.constant(self.bias)
+        name, location, attrs = self.norm.call.name, call.location, call.attrs
+        with builder.placed(self.norm.placement):
+            if call.op == "conv":
+                return builder.op("conv", [*read, bias], name=name, location=location, attrs=attrs)
+            (y,) = builder.op("matmul", read, name=call.name, location=location, attrs=attrs)
+            return builder.op("add", [y, bias], name=name, location=self.norm.call.location)
+
+
+class _Finder:
+    """Looks for what can be folded in one graph."""
+
+    def __init__(self, graph: JobGraph) -> None:
+        self._graph = graph
+        self._makers = {name: op for op in graph.ops for name in op.outputs}
+        self._readers = Counter(name for op in graph.ops for name in op.inputs)
+        self._readers.update(tensor.name for _, tensor in graph.results)
+
+    def folds(self) -> dict[str, _Fold]:
+        """What is folded, by the name of the normalization."""
+        norms = (op for op in self._graph.ops if op.call.op == "normalization")
+        found = {op.call.name: self._fold(op) for op in norms}
+        return {name: fold for name, fold in found.items() if fold is not None}
+
+    def _fold(self, norm: JobOp) -> _Fold | None:
+        before = self._only_read_by(norm, 0)
+        if before is None or not all(map(self._is_constant, norm.inputs[1:])):
+            return None
+        if before.call.op == "conv":
+            return self._into(norm, (), before, before.inputs[2])
+        if before.call.op == "matmul":
+            return self._into(norm, (), before, None)
+        if before.call.op == "add":
+            for index, bias in enumerate(reversed(before.inputs)):
+                product = self._only_read_by(before, index)
+                if product is None or product.call.op != "matmul":
+                    continue
+                if product.call.outputs == before.call.outputs:  # or the sum stretches it
+                    return self._into(norm, (before,), product, bias)
+        return None
+
+    def _only_read_by(self, op: JobOp, index: int) -> JobOp | None:
+        """What makes input ``index`` of ``op``, beside it, for nobody else."""
+        name = op.inputs[index]
+        made_by = self._makers.get(name or "")
+        if made_by is None or name in self._graph.hints or self._readers[name] != 1:
+            return None
+        return made_by if made_by.placement == op.placement else None
+
+    def _is_constant(self, name: str | None) -> bool:
+        return name in self._graph.constants and name not in self._graph.hints
+
+    def _into(
+        self, norm: JobOp, added: tuple[JobOp, ...], product: JobOp, bias: str | None
+    ) -> _Fold | None:
+        weight, shape = product.inputs[1], _scale_shape(product)
+        axis = norm.call.int_attr("axis") % norm.call.input(0).rank
         if (
-            graph.hints.keys().isdisjoint((*constant, *conv.outputs))
-            and all(name is None or name in graph.constants for name in constant)
-            and conv.call.input(1).dtype in FOLDED
-            and op.call.int_attr("axis") % op.call.input(0).rank == channel_axis(conv.call)
+            shape is None
+            or axis != _channels(product)
+            or product.call.input(1).dtype not in FOLDED
+            or not (self._is_constant(weight) and (bias is None or self._is_constant(bias)))
         ):
-            pairs[op.call.name] = conv
-    return pairs
+            return None
+        w, mean, variance, gamma, beta = map(self._wide, (weight, *norm.inputs[1:]))
+        b = np.zeros(()) if bias is None else self._wide(bias)
+        dtype = product.call.input(1).dtype.numpy
+        with np.errstate(all="ignore"):  # what comes of it is looked at below
+            scale = gamma / np.sqrt(variance + norm.call.float_attr("epsilon"))
+            folded_weight = (w * scale.reshape(shape)).astype(dtype)
+            folded_bias = ((b - mean) * scale + beta).astype(dtype)
+        if not all(np.isfinite(a).all() for a in (scale, folded_weight, folded_bias)):
+            return None
+        return _Fold(norm, added, product, folded_weight, folded_bias)
 
-
-def _folded(graph: JobGraph, conv: JobOp, norm: JobOp) -> tuple[Array, Array]:
-    def wide(name: str | None) -> Array:
+    def _wide(self, name: str | None) -> Array:
         assert name is not None
-        return graph.constants[name].astype(np.float64)
+        return self._graph.constants[name].astype(np.float64)
 
-    weight = wide(conv.inputs[1])
-    bias = np.zeros(len(weight)) if conv.inputs[2] is None else wide(conv.inputs[2])
-    mean, variance, gamma, beta = map(wide, norm.inputs[1:])
-    scale = gamma / np.sqrt(variance + norm.call.float_attr("epsilon"))
-    dtype = conv.call.input(1).dtype.numpy
-    tail = (1,) * (weight.ndim - 1)
-    return (
-        (weight * scale.reshape(-1, *tail)).astype(dtype),
-        ((bias - mean) * scale + beta).astype(dtype),
-    )
+
+def _channels(product: JobOp) -> int:
+    """The axis of what is made that has an index for each number of the scale."""
+    if product.call.op == "conv":
+        return channel_axis(product.call)
+    return product.call.outputs[0].rank - 1
+
+
+def _scale_shape(product: JobOp) -> tuple[int, ...] | None:
+    """The shape in which the scale meets the weights; None where these have no columns."""
+    rank = product.call.input(1).rank
+    if product.call.op == "conv":
+        axis: int | None = 0
+    else:
+        axis, _ = matrix_axes(product.call, 1)
+    return None if axis is None else tuple(-1 if i == axis else 1 for i in range(rank))
