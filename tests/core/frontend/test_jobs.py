@@ -249,6 +249,38 @@ def test_ops_outside_a_job_and_jobs_inside_jobs_are_errors(job: Callable[..., An
         outer(X)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda kept, x: x + kept,
+        lambda kept, x: kept,
+        lambda kept, x: flow.assign(flow.get_variable("v", (2, 3)), kept) or x,
+        lambda kept, x: kept.with_distribute("B"),
+    ],
+    ids=["read", "returned", "assigned", "distributed"],
+)
+def test_a_symbol_of_another_job_is_refused(
+    job: Callable[..., Any], use: Callable[[Any, Any], Any]
+) -> None:
+    """Though the job has a tensor of that name and shape, which would give another result."""
+    kept: list[flow.Symbol] = []
+
+    @job
+    def first(x: tp.Numpy.Placeholder((2, 3))) -> tp.Numpy:
+        kept.append(flow.relu(x))
+        return kept[-1]
+
+    @job
+    def second(x: tp.Numpy.Placeholder((2, 3))) -> tp.Numpy:
+        return use(kept[0], flow.relu(x - 5.0))
+
+    x = np.ones((2, 3), np.float32)
+    first(x)
+    with pytest.raises(JobError, match=r"<Symbol relu_0/y: .*> is a tensor of job 'first', .*'sec"):
+        second(x)
+    assert first(x).tolist() == x.tolist()
+
+
 def test_a_closed_session_says_so(registry: BackendRegistry) -> None:
     """Closing is idempotent; running afterwards is a SessionError."""
     session = flow.Session(registry)

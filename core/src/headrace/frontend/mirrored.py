@@ -11,6 +11,7 @@ from headrace.graph import JobGraphBuilder
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import Broadcast, PartialSum, Split
+from headrace.tensor_spec import TensorSpec
 
 
 class MirroredSymbol(Symbol):
@@ -35,8 +36,7 @@ class MirroredSymbol(Symbol):
         """Element type of each part."""
         return self.parts[0].dtype
 
-    @property
-    def tensor(self) -> Tensor:
+    def tensor_in(self, builder: JobGraphBuilder) -> Tensor:
         """There is no one tensor.
 
         Raises:
@@ -49,8 +49,8 @@ class MirroredSymbol(Symbol):
         )
 
     def __repr__(self) -> str:
-        first = self.parts[0].tensor
-        return f"<MirroredSymbol {first.name} and others: {len(self.parts)} x {first.spec}>"
+        spec = TensorSpec(self.shape, self.dtype)
+        return f"<MirroredSymbol {self.parts[0].name} and others: {len(self.parts)} x {spec}>"
 
 
 Add = Callable[[Sequence[Tensor | None], str | None], Sequence[Tensor]]
@@ -79,7 +79,10 @@ def apply_mirrored(
         with builder.placed(placement.device(index)):
             named = None if name is None else f"{name}_{index}"
             made.append(add([tensors[index] for tensors in given], named))
-    return tuple(MirroredSymbol(tuple(map(Symbol, parts))) for parts in zip(*made, strict=True))
+    return tuple(
+        MirroredSymbol(tuple(Symbol(part, builder) for part in parts))
+        for parts in zip(*made, strict=True)
+    )
 
 
 def _on_each(
@@ -96,7 +99,7 @@ def _on_each(
             raise JobError(
                 f"{op} runs mirrored on '{placement}', {count} devices, and reads {item!r}"
             )
-        return [part.tensor for part in item.parts]
+        return [part.tensor_in(builder) for part in item.parts]
     tensor = as_tensor(builder, item, dtype)
     if not isinstance(item, Symbol) or tensor is None:
         return [tensor] * count

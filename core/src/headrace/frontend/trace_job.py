@@ -30,7 +30,9 @@ def trace_job(
     """
     placement = config.placement or default_device()
     builder = JobGraphBuilder(signature.name, placement, ops=registry)
-    symbols = {name: Symbol(builder.input(name, spec)) for name, spec in signature.inputs()}
+    symbols = {
+        name: Symbol(builder.input(name, spec), builder) for name, spec in signature.inputs()
+    }
     arguments = [_argument(rebuild(p.name, p.specs, symbols)) for p in signature.parameters]
     with tracing(builder), ViewScope(config.logical_view):
         result = function(*arguments)
@@ -38,7 +40,7 @@ def trace_job(
     for name, leaf in leaves("result", result):
         if not isinstance(leaf, Symbol):
             raise JobError(f"job {signature.name!r}: {name} is {leaf!r}, which is no tensor")
-        builder.output(name, leaf.tensor)
+        builder.output(name, leaf.tensor_in(builder))
     return builder.finish(), result
 
 

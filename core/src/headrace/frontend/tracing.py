@@ -29,23 +29,38 @@ class Symbol:
     dtype.
     """
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, builder: JobGraphBuilder) -> None:
         self._tensor = tensor
+        self._builder = builder
 
     @property
-    def tensor(self) -> Tensor:
-        """The tensor of the graph."""
-        return self._tensor
+    def name(self) -> str:
+        """The tensor's name in its job."""
+        return self._tensor.name
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Dimensions; all known."""
-        return self.tensor.spec.shape
+        return self._tensor.spec.shape
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return self.tensor.spec.dtype
+        return self._tensor.spec.dtype
+
+    def tensor_in(self, builder: JobGraphBuilder) -> Tensor:
+        """The tensor, in the graph that ``builder`` builds.
+
+        Raises:
+            JobError: it is a tensor of another graph. That one may have a namesake here.
+        """
+        if self._builder is not builder:
+            raise JobError(
+                f"{self!r} is a tensor of job {self._builder.name!r}, as it was traced once, and "
+                f"job {builder.name!r} is traced now; let jobs share a variable, or return it from "
+                "one and feed it to the other"
+            )
+        return self._tensor
 
     def with_distribute(self, distribute: object) -> Symbol:
         """Say how this tensor shall lie over the devices of its placement; returns the symbol.
@@ -65,11 +80,11 @@ class Symbol:
         builder = _BUILDER.get()
         if builder is None:
             raise JobError(f"{self!r} belongs to a job that is not being traced any more")
-        builder.hint(self.tensor, SbpHint.of(distribute, _caller()))
+        builder.hint(self.tensor_in(builder), SbpHint.of(distribute, _caller()))
         return self
 
     def __repr__(self) -> str:
-        return f"<Symbol {self.tensor.name}: {self.tensor.spec}>"
+        return f"<Symbol {self.name}: {self._tensor.spec}>"
 
     def __bool__(self) -> bool:
         raise JobError(
@@ -207,7 +222,7 @@ def apply_ops(
         attrs: attributes by name.
 
     Raises:
-        JobError: called outside a job function.
+        JobError: called outside a job function, or with a symbol of another one.
         OpError: the op does not take these inputs or attributes.
         DeviceUnavailableError: the plugin that the op belongs to cannot be had.
     """
@@ -249,15 +264,19 @@ def _apply(
     dtype = next((item.dtype for item in inputs if isinstance(item, Symbol)), None)
     tensors = [as_tensor(builder, item, dtype) for item in inputs]
     with builder.placed(placement):
-        return tuple(map(Symbol, add(tensors, name)))
+        return tuple(Symbol(tensor, builder) for tensor in add(tensors, name))
 
 
 def as_tensor(
     builder: JobGraphBuilder, item: SymbolLike | None, dtype: DType | None
 ) -> Tensor | None:
-    """What an op reads: the tensor of a symbol, or a constant; numbers take ``dtype``."""
+    """What an op reads: the tensor of a symbol, or a constant; numbers take ``dtype``.
+
+    Raises:
+        JobError: the symbol is of another job, or mirrored.
+    """
     if item is None or isinstance(item, Symbol):
-        return None if item is None else item.tensor
+        return None if item is None else item.tensor_in(builder)
     if isinstance(item, (np.ndarray, np.generic)):
         return builder.constant(np.array(item))
     return builder.constant(np.array(item) if dtype is None else as_dtype(item, dtype))

@@ -76,9 +76,8 @@ def get_variable(
     except VariableError as error:
         raise VariableError(f"variable {name!r}: {error}") from None
     sbp = _layout(name, distribute, spec, placement)
-    return Symbol(
-        builder.variable(Variable(name, spec, placement, sbp, rule, seed, bool(trainable)))
-    )
+    made = Variable(name, spec, placement, sbp, rule, seed, bool(trainable))
+    return Symbol(builder.variable(made), builder)
 
 
 def assign(variable: Symbol, value: SymbolLike) -> None:
@@ -103,7 +102,7 @@ def assign(variable: Symbol, value: SymbolLike) -> None:
         value = np.full(variable.shape, as_dtype(value, variable.dtype))
     tensor = as_tensor(builder, value, variable.dtype)
     assert tensor is not None
-    builder.update(variable.tensor, tensor)
+    builder.update(variable.tensor_in(builder), tensor)
 
 
 def load_variables(
