@@ -18,22 +18,21 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, LaunchError, RunError, SessionError
+from headrace.errors import RunError, SessionError
 from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
-from headrace.runtime.engine import Failure
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
+from headrace.runtime.failure import Failure, inline_error, thread_error
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
-from headrace.runtime.story import inline_story_of
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 
@@ -108,7 +107,8 @@ class Executor:
             self._inline: InlineEngine | None = None
             if inline:
                 orders = acting_orders(self._network)
-                self._inline = InlineEngine(orders, self._launches, self._inline_error)
+                describe = partial(inline_error, plan, self._network)
+                self._inline = InlineEngine(orders, self._launches, describe)
         except BaseException:
             self._resources.close()
             raise
@@ -305,7 +305,7 @@ class Executor:
 
     def _fail(self, failure: Failure) -> None:
         acts = failure.acts
-        described = self._thread_error(failure)
+        described = thread_error(self._plan, self._network, failure)
         suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
         calls = self._calls
         if not calls.fail(described, suspects):
@@ -324,54 +324,3 @@ class Executor:
         with self._lock, suppress(Exception):  # which the calls have got
             if not self._closed and self._calls.error is not None:
                 self._restart()
-
-    def _inline_error(self, error: BaseException, actor_id: ActorId) -> BaseException:
-        """``error`` as a RunError that says where it happened; its cause is what was raised."""
-        try:
-            return self._run_error(error, actor_id, inline_story_of(actor_id, self._network))
-        except Exception:  # noqa: BLE001 - an error that cannot be printed must still end the call
-            return error
-
-    def _thread_error(self, failure: Failure) -> BaseException:
-        """As ``_inline_error``, also of what would end the process if a caller raised it."""
-        error = failure.error
-        try:
-            if failure.acts:
-                return self._run_error(error, failure.acts[0][0], failure.transitions)
-            text = (
-                f"job {self._plan.name!r}: the thread of stream {failure.stream} ended: {error!r}"
-            )
-            found = RunError(text, device=failure.stream)
-            found.__cause__ = error
-            return found
-        except Exception:  # noqa: BLE001 - as above
-            return error
-
-    def _run_error(
-        self, error: BaseException, actor_id: ActorId, transitions: tuple[str, ...]
-    ) -> RunError:
-        actor = self._plan.actors[actor_id]
-        tasks = [self._plan.tasks[position] for position in actor.tasks]
-        tasks = [task for task in tasks if task.kind is not TaskKind.VIEW] or tasks
-        device = stream_name(self._plan, actor.stream_id)
-        cause: BaseException = error
-        if isinstance(error, LaunchError) and 0 <= error.index < len(tasks):
-            cause = error.__cause__ or error
-            tasks = [tasks[error.index]]
-        what = str(tasks[0].call or tasks[0].name)
-        if len(tasks) > 1:  # queued work failed later: all we know is the sequence
-            what = f"one of {len(tasks)} tasks, from {what} to {tasks[-1].call or tasks[-1].name},"
-        text = str(cause) if isinstance(cause, HeadraceError) else repr(cause)
-        text = text.removeprefix(f"{what}: ")  # errors of ops begin with the op
-        found = RunError(
-            f"job {self._job_of(actor_id)!r}: {what} failed on {device}: {text}",
-            op=tasks[0].call.op if tasks[0].call else "",
-            task=tasks[0].name,
-            device=device,
-            transitions=transitions,
-        )
-        found.__cause__ = cause
-        return found
-
-    def _job_of(self, actor_id: ActorId) -> str:
-        return self._plan.jobs[self._network.jobs[actor_id]].name

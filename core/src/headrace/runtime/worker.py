@@ -11,9 +11,10 @@ from headrace.device import DeviceContext
 from headrace.device import Event as Mark
 from headrace.ids import ActorId
 from headrace.runtime.actor import Wiring
-from headrace.runtime.engine import Failed, Failure, LaunchActor, SinkDone
+from headrace.runtime.engine import Failed, LaunchActor, SinkDone
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import ActDone, Event
+from headrace.runtime.failure import Failure
 from headrace.runtime.network import Network
 from headrace.runtime.runner import Post, Runner
 
