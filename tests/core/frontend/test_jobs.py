@@ -134,7 +134,7 @@ def test_a_wrong_argument_is_named_and_nothing_is_lost(
 
 
 def test_an_op_error_says_where_the_op_was_written(job: Callable[..., Any]) -> None:
-    """A shape error while tracing names this file, and the session stays usable."""
+    """A shape error while tracing names this file and the tensors; the session stays usable."""
 
     @job
     def bad(x: Spec) -> tp.Numpy:
@@ -144,7 +144,11 @@ def test_an_op_error_says_where_the_op_was_written(job: Callable[..., Any]) -> N
     def good(x: Spec) -> tp.Numpy:
         return x + x
 
-    with pytest.raises(OpError, match=r"test_jobs.py:\d+.*\(2, 3\) and \(5,\) do not broadcast"):
+    said = (
+        r"add 'add_0' \(test_jobs.py:\d+\): shapes \(2, 3\) and \(5,\) do not broadcast; "
+        r"it reads 'x' float32\[2, 3\], 'constant_0' float32\[5\]$"
+    )
+    with pytest.raises(OpError, match=said):
         bad(X)
     np.testing.assert_array_equal(good(X), X + X)
 

@@ -10,6 +10,7 @@ from onnx import ModelProto, helper
 from onnx_models import BOOL, IDENTITY, info, model, node
 
 from headrace.errors import InvalidModelError, ModelError, ResourceLimitError, UnsupportedModelError
+from headrace.frontend import plan_file
 from headrace.onnx import limits
 from headrace.onnx.graphs import order
 from headrace.onnx.read import read_model
@@ -28,6 +29,7 @@ def changed(change: Callable[[ModelProto], object]) -> ModelProto:
         (b"", "is empty"),
         (b"<!DOCTYPE html><html></html>", "HTML"),
         (b"PK\x03\x04" + b"\0" * 60, "zip archive"),
+        (plan_file.MAGIC + b"\0" * 60, "a compiled plan, which `headrace run` takes"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
         (b"hello, I am no model", "is not an ONNX model"),
         (IDENTITY.SerializeToString()[:-1], "is not an ONNX model"),
@@ -108,10 +110,10 @@ X, Y, THEN = (
         (model([node("Identity", "x", "y")] * 2), "'y', which node making 'y'"),
         (model([node("Identity", "q", "y")]), "reads 'q', which nothing makes"),
         (model([node("Identity", "x", "z")]), "output 'y' is made by nothing"),
-        (model([node("Identity", "y", "y")]), "circle: 'y', 'y'"),
+        (model([node("Identity", "y", "y")]), "circle: Identity makes 'y' of 'y'"),
         (
             model([node("Identity", "y", "a"), node("Concat", "x a", "y", axis=0)]),
-            "circle: 'a', 'y', 'a'",
+            "circle: Identity makes 'a' of 'y', Concat makes 'y' of 'a'",
         ),
         (model([node("", "x", "y")]), "which op it is"),
         (
@@ -133,6 +135,19 @@ def test_nodes_need_not_be_in_order_and_dead_ones_are_dropped() -> None:
     """Order follows the data; a node that no output needs is left out."""
     nodes = [node("Neg", "b", "y"), node("Abs", "x", "dead"), node("Relu", "x", "b")]
     assert [n.op_type for n in order(nodes, ["y"], "m")] == ["Relu", "Neg"]
+
+
+def test_a_circle_is_told_node_by_node() -> None:
+    """With the op, its name if it has one, and the tensors on both sides; a long one in part."""
+    nodes = [node("Relu", "b", "a", name="n"), node("Neg", "a", "b"), node("Abs", "a", "y")]
+    said = r"^m: .* in a circle: Relu 'n' makes 'a' of 'b', Neg makes 'b' of 'a'$"
+    with pytest.raises(InvalidModelError, match=said):
+        order(nodes, ["y"], "m")
+    long = [node("Neg", f"t{(i + 1) % 100}", f"t{i}") for i in range(100)]
+    with pytest.raises(
+        InvalidModelError, match=r"of 't3', .*\(\d+ more\), Neg makes 't99' of 't0'$"
+    ):
+        order(long, ["t0"], "m")
 
 
 def test_order_takes_long_chains() -> None:

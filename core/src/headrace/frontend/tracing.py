@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import DTypeError, JobError
+from headrace.errors import DTypeError, JobError, ShapeError
 from headrace.frontend.scope import LogicalView, current_placement, current_view
 from headrace.graph.hint import SbpHint
 from headrace.graph.job_graph import JobGraphBuilder
@@ -250,7 +250,13 @@ def _apply(
     placement, location = current_placement(builder.placement), _caller()
 
     def add(tensors: Sequence[Tensor | None], named: str | None) -> Sequence[Tensor]:
-        return builder.op(op, tensors, outputs=outputs, name=named, location=location, attrs=attrs)
+        try:
+            return builder.op(
+                op, tensors, outputs=outputs, name=named, location=location, attrs=attrs
+            )
+        except (ShapeError, DTypeError) as error:
+            read = ", ".join(f"{t.name!r} {t.spec}" for t in tensors if t is not None)
+            raise type(error)(f"{error}; it reads {read}") from None
 
     if current_view() is LogicalView.MIRRORED:
         return apply_mirrored(builder, op, inputs, name, placement, add)

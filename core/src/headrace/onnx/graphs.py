@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import NoReturn
 
 from onnx import FunctionProto, GraphProto, NodeProto
@@ -120,10 +121,23 @@ def _sorted(needs: dict[int, list[int]], nodes: Sequence[NodeProto], where: str)
     return result
 
 
+_MOST_STEPS = 8
+"""Nodes of a circle that are named in its error."""
+
+
 def _fail_cycle(circle: list[int], nodes: Sequence[NodeProto], where: str) -> NoReturn:
-    names = [next(name for name in nodes[index].output if name) for index in circle]
+    def made(index: int) -> str:
+        return quote(next(name for name in nodes[index].output if name))
+
+    def step(index: int, needs: int) -> str:
+        name = nodes[index].name and f" {quote(nodes[index].name)}"
+        return f"{nodes[index].op_type}{name} makes {made(index)} of {made(needs)}"
+
+    steps = [step(index, needs) for index, needs in pairwise(circle)]
+    if len(steps) > _MOST_STEPS:
+        steps[_MOST_STEPS - 1 : -1] = [f"... ({len(steps) - _MOST_STEPS} more)"]
     raise InvalidModelError(
-        f"{where}: tensors are computed from each other in a circle: {quote_all(names)}"
+        f"{where}: tensors are computed from each other in a circle: {', '.join(steps)}"
     )
 
 

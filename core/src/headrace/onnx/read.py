@@ -35,6 +35,7 @@ _LOOKS = (
     (b"PK\x03\x04", "a zip archive; unpack it first"),
     (b"\x1f\x8b", "a gzip archive; unpack it first"),
     (b"{", "JSON text"),
+    (b"\x8bHRPLN", "a compiled plan, which `headrace run` takes; give the model that it is of"),
     (b"\x89HDF", "an HDF5 file; export it as ONNX first"),
 )
 
