@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, ref
 from headrace.device import Device
 from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
+from headrace.runtime.allocations import Ledger
 from headrace.runtime.bus import new_lock
 
 
@@ -15,11 +16,11 @@ class DevicePool:
     """The opened devices of one registry, with counts of their users.
 
     Attributes:
-        allocating: held while an allocator is called: plugins are promised one call at a time.
+        ledger: what jobs hold of their memories.
     """
 
     def __init__(self, registry: BackendRegistry) -> None:
-        self.allocating = new_lock()
+        self.ledger = Ledger()
         self._registry = ref(registry)  # a pool is kept as long as its registry, and no longer
         self._lock = new_lock()
         self._open: dict[tuple[str, int], tuple[Device, int]] = {}
@@ -60,7 +61,7 @@ class DevicePool:
         """In a forked child: what is open is the parent's, and no thread holds a lock."""
         self._forked = self._forked or bool(self._open)
         self._open.clear()
-        self._lock, self.allocating = new_lock(), new_lock()
+        self._lock, self.ledger = new_lock(), Ledger()
 
 
 _POOLS: WeakKeyDictionary[BackendRegistry, DevicePool] = WeakKeyDictionary()

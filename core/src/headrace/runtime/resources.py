@@ -14,6 +14,7 @@ from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
 from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
+from headrace.runtime.allocations import Allocations
 from headrace.runtime.devices import pool_of
 from headrace.runtime.group import GroupContext
 from headrace.runtime.limits import (
@@ -72,9 +73,9 @@ class Resources:
         self._registry = registry
         self._pool = pool_of(registry)
         self._devices: dict[tuple[str, int], Device] = {}
-        self._allocated: list[tuple[Allocator, Buffer]] = []
+        self._allocated = Allocations(self._pool.ledger, plan.name)
         self._chunks: list[Buffer] = []
-        self._staging: list[tuple[Allocator, Buffer]] = []  # until all weights are loaded
+        self._staging = Allocations(self._pool.ledger, plan.name)  # until all weights are loaded
         self._loaders: dict[int, WeightLoader] = {}  # by chunk
         self._loading: list[DeviceContext] = []  # their streams
         self._lasting = lasting
@@ -92,10 +93,11 @@ class Resources:
             if memory_limit is None:
                 check_host(plan, free_bytes, host_memory_limit())
             for chunk in plan.chunks:
-                buffer = self._allocate(chunk.memory, chunk.nbytes, self._allocated)
+                allocator = self._allocator(chunk.memory)
+                buffer = self._allocated.take(allocator, chunk.memory, chunk.nbytes)
                 self._chunks.append(buffer.view(0, chunk.nbytes))
             self._load_weights(constants)
-            self._give_back(self._staging)
+            self._staging.give_back()
         except BaseException:
             self.close()
             raise
@@ -135,31 +137,10 @@ class Resources:
         with ExitStack() as last_first:
             for key in devices:
                 last_first.callback(self._pool.release, *key)
-            last_first.callback(self._give_back, self._allocated)
-            last_first.callback(self._give_back, self._staging)
+            last_first.callback(self._allocated.give_back)
+            last_first.callback(self._staging.give_back)
             for context in contexts:
                 last_first.callback(context.close)
-
-    def _allocate(
-        self, memory: MemoryCase, nbytes: int, held: list[tuple[Allocator, Buffer]]
-    ) -> Buffer:
-        """Memory that is freed with all of ``held``."""
-        allocator = self._allocator(memory)
-        with self._pool.allocating:
-            buffer = allocator.allocate(max(nbytes, 1))
-        held.append((allocator, buffer))
-        return buffer
-
-    def _give_back(self, held: list[tuple[Allocator, Buffer]]) -> None:
-        """Free all of it, whatever one of the allocators raises."""
-        given, held[:] = tuple(held), ()
-        with ExitStack() as last_first:
-            for allocator, buffer in given:
-                last_first.callback(self._free, allocator, buffer)
-
-    def _free(self, allocator: Allocator, buffer: Buffer) -> None:
-        with self._pool.allocating:
-            allocator.free(buffer)
 
     def _free_bytes(self, tag: str, index: int) -> int | None:
         """What a device says it has left; None where it does not say."""
@@ -269,7 +250,7 @@ class Resources:
         pinned = MemoryCase.pinned(memory.tag, memory.device_index)
 
         def allocate(nbytes: int) -> HostBuffer:
-            buffer = self._allocate(pinned, nbytes, self._staging)
+            buffer = self._staging.take(self._allocator(pinned), pinned, nbytes)
             assert isinstance(buffer, HostBuffer)
             return buffer
 
