@@ -101,7 +101,7 @@ def measure(ranks: int, options: argparse.Namespace) -> dict[str, float]:
     """Figures of one fresh process."""
     command = [sys.executable, __file__, "--worker", str(ranks), "--layers", str(options.layers)]
     command += ["--derived"] * options.derived
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 

@@ -34,6 +34,7 @@ from rich.progress import track
 from rich.table import Table
 
 WIDTH = 8
+LEAST = 200
 
 
 def chain(count: int) -> onnx.ModelProto:
@@ -109,7 +110,7 @@ def worker(what: str, path: str, device: str) -> None:
 def measure(what: str, path: Path, device: str) -> dict[str, float]:
     """Figures of one fresh process."""
     command = [sys.executable, __file__, "--worker", what, str(path), "--device", device]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
@@ -127,6 +128,8 @@ def main() -> None:
         worker(*options.worker, options.device)
         return
     sizes = [int(size) for size in options.sizes.split(",")]
+    if min(sizes) < LEAST:
+        parser.error(f"a model of {min(sizes)} ops is too small to be measured; take {LEAST}")
     table = Table("job", "ops", "headrace s", "onnxruntime s", "ratio", "bytes an op", "exponent")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.shape or MODELS:

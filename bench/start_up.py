@@ -106,7 +106,7 @@ def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float
     command += [word for shape in options.shape for word in ("--shape", shape)]
     command += ["--cpu"] if options.cpu else []
     before = children() if options.cpu else time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     after = children() if options.cpu else time.perf_counter()
     seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return {phase: 1e3 * (seconds | {"process": after - before})[phase] for phase in PHASES}
