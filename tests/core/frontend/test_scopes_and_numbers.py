@@ -111,6 +111,22 @@ def test_a_number_is_never_changed_to_fit_an_integer(
         g()
 
 
+def test_a_constant_is_filled_with_a_number_and_nothing_else(job: Callable[..., Any]) -> None:
+    """Numbers of numpy are some; an array is told where it goes instead."""
+
+    @job
+    def number() -> tp.Numpy:
+        return flow.constant(np.float32(1.5), (2,))  # type: ignore[arg-type]
+
+    @job
+    def array() -> tp.Numpy:
+        return flow.constant(np.ones(2, np.float32))  # type: ignore[arg-type]
+
+    assert number().tolist() == [1.5, 1.5]
+    with pytest.raises(JobError, match="given a ndarray; an array needs no op"):
+        array()
+
+
 def test_numbers_that_fit_are_taken(job: Callable[..., Any]) -> None:
     """Whole floats meet integers exactly, and floats round to the tensor's dtype."""
 

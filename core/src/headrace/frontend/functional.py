@@ -14,14 +14,23 @@ import numpy as np
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.dtypes import dtype_of
-from headrace.errors import OpError
+from headrace.errors import JobError, OpError
 from headrace.frontend.tracing import Symbol, SymbolLike, apply_op, as_dtype
 
 IntOrPair = int | Sequence[int]
 
 
 def constant(value: float, shape: Sequence[int] = (), dtype: object = "float32") -> Symbol:
-    """A tensor of ``shape`` filled with ``value``."""
+    """A tensor of ``shape`` filled with ``value``.
+
+    Raises:
+        JobError: ``value`` is no number. Arrays need no op: give them to whoever reads them.
+    """
+    if not isinstance(value, int | float | np.generic):
+        raise JobError(
+            f"constant fills a tensor with a number, and was given a {type(value).__name__}; an "
+            "array needs no op: give it to the op that reads it"
+        )
     return apply_op("identity", [np.full(tuple(shape), as_dtype(value, dtype_of(dtype)))])
 
 
