@@ -82,14 +82,14 @@ LONGEST_TEXT = 2000
 def describe(error: BaseException) -> str:
     """Type and text of what a plugin raised, in one line.
 
-    Its ``__str__`` and ``__repr__`` are plugin code as well, and may raise.
+    Its ``__str__`` and ``__repr__`` are plugin code as well, and may raise, or call ``sys.exit``.
     """
     kind = type(error).__name__
     try:
         if isinstance(error, SystemExit):
             return f"it called sys.exit({error.code!r})"
         text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - whatever it is, the plugin raised `error` before
+    except BaseException:  # noqa: BLE001 - whatever it is, the plugin raised `error` before
         return f"{kind}, whose text cannot be had"
     if len(text) > LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}..."

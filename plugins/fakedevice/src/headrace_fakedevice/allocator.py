@@ -34,7 +34,7 @@ class FakeAllocator(Allocator):
         device, used = self._device, self._device.counters.live_bytes
         if nbytes < 0:
             raise MemoryFault(f"{device} was asked for {nbytes} bytes")
-        if nbytes > device.free_bytes():
+        if used + nbytes > device.total_bytes:
             raise OutOfMemoryError(
                 f"{device} cannot give {nbytes} bytes: {used} of its {device.total_bytes} are in "
                 f"use. {BYTES_VARIABLE} sets how many it has"
