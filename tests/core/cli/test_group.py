@@ -76,18 +76,21 @@ def test_a_device_that_was_misspelt_is_bad_input(
 
 
 def test_the_line_is_red_on_a_terminal() -> None:
-    """Colour is for terminals; CliRunner strips it otherwise, as a pipe would."""
+    """Colour is for terminals; CliRunner strips it otherwise, as a pipe would.
+
+    What a plugin's error says to the terminal is shown, not done.
+    """
 
     @click.group(cls=ErrorGroup)
     def group() -> None: ...
 
     @group.command()
     def fail() -> None:
-        raise RunError("gone")
+        raise RunError("gone \x1b[2J")
 
     result = CliRunner().invoke(group, ["fail"], color=True)
 
-    assert result.stderr == "\x1b[31merror: gone\x1b[0m\n"
+    assert result.stderr == "\x1b[31merror: gone \\x1b[2J\x1b[0m\n"
 
 
 @pytest.mark.parametrize("by_variable", [False, True])

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from headrace.errors import DeviceUnavailableError
 from headrace.registry import BackendRegistry, State
+from headrace.registry.discover import discover
+from headrace.testing.faults.catalogue import GOOD, TAG
 
 Make = Callable[..., SimpleNamespace]
 
@@ -42,6 +46,28 @@ def test_two_that_ask_for_each_other_are_both_refused(make_plugin: Make, first: 
         ("base", State.INVALID),
         ("toy", State.INVALID),
     ]
+
+
+def test_one_that_asks_another_registry_for_itself_is_told_so(
+    site: Path, install: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that is half there is not judged by the half, and not for good."""
+    install(site, tag=TAG, source=f"import sys\nsys.asked_for_itself()\n{GOOD}")
+    inner, outer = (BackendRegistry(discover([str(site)])) for _ in range(2))
+    said: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(DeviceUnavailableError) as caught:
+            inner.backend(TAG)
+        said.append(f"{caught.value.reason}: {caught.value}")
+
+    monkeypatch.setattr(sys, "asked_for_itself", ask, raising=False)
+
+    assert outer.backend(TAG).tag == TAG
+    (one,) = said
+    assert one.startswith("loading: ")
+    assert "asks for itself" in one
+    assert inner.backend(TAG).tag == TAG
 
 
 # Who asks for whom while it is loaded: `b` must have b, `(b)` does without where b is refused.

@@ -120,16 +120,26 @@ def test_damaged_metadata_are_reported_and_hide_nothing(
     assert found["whole"] == ""
 
 
-def test_entry_points_that_are_no_text_are_skipped(
+def test_entry_points_that_are_no_text_are_reported_if_they_are_ours(
     tmp_path: Path, install: Callable[..., str]
 ) -> None:
-    """Bytes that are not UTF-8 stop nothing."""
+    """Bytes that are not UTF-8 stop nothing, and a backend is not missing in silence for them."""
     install(tmp_path, "headrace-whole", tag="whole")
-    info = tmp_path / "headrace_toy-1.dist-info"
-    info.mkdir()
-    (info / "entry_points.txt").write_bytes(b"[headrace.backends]\n\xff\xfe")
+    for name, entry_points in (
+        ("headrace-toy", b"[headrace.backends]\n\xff\xfe"),
+        ("other", b"[console_scripts]\n\xff\xfe"),
+    ):
+        info = tmp_path / f"{name.replace('-', '_')}-1.dist-info"
+        info.mkdir()
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n"
+        (info / "METADATA").write_text(text, "utf-8")
+        (info / "entry_points.txt").write_bytes(entry_points)
 
-    assert [backend.tag for backend in discover([str(tmp_path)])] == ["whole"]
+    toy, whole = discover([str(tmp_path)])
+
+    assert toy.distribution == "headrace-toy"
+    assert "UnicodeDecodeError" in toy.fault
+    assert (whole.tag, whole.fault) == ("whole", "")
 
 
 def test_a_distribution_without_metadata_is_reported(tmp_path: Path) -> None:

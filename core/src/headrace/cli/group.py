@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import click
 
+from headrace.cli.plain import escape
 from headrace.errors import (
     DeviceUnavailableError,
     HeadraceError,
@@ -34,8 +35,8 @@ class CommandError(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc] # click declares it so, and reads it here
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line to ``file``, or to stderr."""
-        click.secho(f"error: {self.message}", file=file or sys.stderr, fg="red")
+        """Print the line to ``file``, or to stderr; nothing in it commands the terminal."""
+        click.secho(f"error: {escape(self.message)}", file=file or sys.stderr, fg="red")
 
 
 class ErrorGroup(click.Group):

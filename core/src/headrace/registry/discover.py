@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 GROUP = "headrace.backends"
 """Entry-point group of backends; an entry's name is the device tag, its value a module."""
 
-_UNNAMED = "(unnamed distribution)"
+UNNAMED = "(unnamed distribution)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class _Package:
 
 
 def _package(distribution: Distribution) -> _Package:
-    name = _UNNAMED
+    name = UNNAMED
     try:
         fields = _fields(distribution)
-        name = _first(fields.get("name", ())) or _UNNAMED
+        name = _first(fields.get("name", ())) or UNNAMED
         requires = fields.get("requires-dist") or distribution.requires or ()
         return _Package(name, _first(fields.get("version", ())), tuple(requires))
     except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
@@ -145,5 +145,7 @@ def _first(values: Sequence[str]) -> str:
 def _text(distribution: Distribution, filename: str) -> str | None:
     try:
         return distribution.read_text(filename)
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError as error:
+        return error.object.decode("utf-8", "replace")  # whose they are can be seen all the same
+    except OSError:
         return None

@@ -161,12 +161,16 @@ def _load(
         try:
             say(phase)
             plugin = import_plugin(installed)
+            if _is_being_imported(plugin):
+                raise BeingLoadedError(())  # it asks for itself, by way of another registry
             phase = Phase.HOOKS
             say(phase)
             backend = build_backend(record, PluginHooks(plugin, record.tag))
             phase = Phase.COUNT
             say(phase)
             count = check_count(backend.device.count())
+        except BeingLoadedError:
+            raise
         except Refusal as refusal:
             return Loaded(refused(record, _with_hint(refusal, record)))
         except BaseException as error:
@@ -176,6 +180,15 @@ def _load(
             failure = Refusal(_STATES[phase], phase, describe(error))
             return Loaded(refused(record, _with_hint(failure, record)), error=error)
     return Loaded(replace(record, state=State.READY, phase=phase), backend, count)
+
+
+def _is_being_imported(plugin: object) -> bool:
+    """Is ``plugin`` a module whose own code, further out in this thread, is not done yet?
+
+    ``importlib`` hands such a module to whoever imports it in a circle, and waits for it in every
+    other thread. Half of its hooks may not be there, which must not be taken for its last word.
+    """
+    return bool(getattr(getattr(plugin, "__spec__", None), "_initializing", False))
 
 
 _STATES = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from headrace.registry.discover import InstalledBackend
+from headrace.registry.discover import UNNAMED, InstalledBackend
 from headrace.registry.lock import check_lock
 from headrace.registry.quarantine import Crash, check_crashes
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
@@ -122,7 +122,8 @@ def _check_metadata(backend: InstalledBackend) -> None:
     if not fault and not TAG.match(backend.tag):
         fault = f"{backend.tag!r} is not a device tag: letters, digits, '_' and '-', like 'cpu'"
     if fault:
-        hint = f"pip install --force-reinstall {backend.distribution}"
+        named = backend.distribution != UNNAMED  # else pip knows no name either, and says where
+        hint = f"pip install --force-reinstall {backend.distribution}" if named else "pip list"
         raise Refusal(State.INVALID, Phase.DISCOVER, fault, hint)
 
 
