@@ -89,6 +89,7 @@ def onnxruntime_model(path: Path) -> None:
 
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = 1
+    settings.log_severity_level = 3  # errors; not what could be said of the model
     onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
 

@@ -74,6 +74,7 @@ def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dic
     imported = clock()
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = 1
+    settings.log_severity_level = 3  # errors; not what could be said of the model
     peer = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     ready = clock()
     types = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}

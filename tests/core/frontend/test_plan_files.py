@@ -17,6 +17,7 @@ import headrace as flow
 import headrace.typing as tp
 from headrace.device import HostBuffer
 from headrace.errors import (
+    CheckpointError,
     DeviceUnavailableError,
     InputError,
     JobError,
@@ -77,6 +78,37 @@ def test_a_saved_job_gives_what_the_job_gives(saved: Path, registry: BackendRegi
         assert list(plan.outputs.values()) == [TensorSpec.of(result)]
     with pytest.raises(SessionError):
         plan.run({"x": X})
+
+
+@pytest.mark.parametrize("tag", ["near", "far"])
+def test_variables_of_a_loaded_plan_take_a_checkpoint(
+    tag: str, registry: BackendRegistry, tmp_path: Path
+) -> None:
+    """They begin as initialized, not as the session had them; one that does not fit is refused."""
+    config = flow.FunctionConfig()
+    config.default_placement_scope(flow.scope.placement(tag, "0:1"))
+    with flow.Session(registry) as session:
+
+        @flow.global_function(function_config=config, session=session)
+        def learn(x: tp.Numpy.Placeholder((2, 3))) -> tp.Numpy:
+            total = flow.get_variable("total", (2, 3), initializer=flow.ones_initializer())
+            flow.assign(total, total + x)
+            return total
+
+        learn(X)
+        session.save_plan("learn", tmp_path / "learn.plan")
+        held = session.get_all_variables()
+    with flow.load_plan(tmp_path / "learn.plan", registry=registry) as plan:
+        assert plan.get_all_variables()["total"].tolist() == np.ones((2, 3)).tolist()
+        plan.load_variables(held)
+        np.testing.assert_array_equal(plan.run({"x": X})["result"], 1 + X)
+        with pytest.raises(CheckpointError, match="no variable is called 'totl'; there is 'total'"):
+            plan.load_variables({"totl": X})
+        with pytest.raises(CheckpointError, match=r"'total' must be float32\[2, 3\], of rank 2"):
+            plan.load_variables({"total": X[0]})
+        np.testing.assert_array_equal(plan.get_all_variables()["total"], 1 + X + X)
+    with pytest.raises(SessionError):
+        plan.get_all_variables()
 
 
 def test_equal_jobs_give_equal_files(tmp_path: Path, registry: BackendRegistry) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 import numpy as np
 
 from headrace.errors import DeviceUnavailableError, InputError, PlanError
+from headrace.frontend import checkpoint
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.future import Future
@@ -24,6 +25,8 @@ from headrace.tensor_spec import Array, TensorSpec
 
 class LoadedPlan:
     """A job out of a plan file, on its devices. A context manager; may be used from any thread.
+
+    Its variables begin as their initializers say, and keep what calls give them until it is closed.
 
     Attributes:
         name: of the file, for messages.
@@ -80,6 +83,31 @@ class LoadedPlan:
         """
         call = self._job.submit(self._feeds(feeds))
         return Future(call, lambda made: {name: made[name] for name in self.outputs})
+
+    def load_variables(self, values: Mapping[str, object], ignore_mismatch: bool = False) -> None:
+        """Give variables other values than those that their initializers gave them.
+
+        Each takes its value when the calls that began before are over; no other thread should begin
+        any meanwhile, as it would find some variables new and others old.
+
+        Args:
+            values: arrays by the names of variables, as ``headrace.checkpoint.get`` returns them.
+            ignore_mismatch: as for ``Session.load_variables``.
+
+        Raises:
+            CheckpointError: names, shapes or dtypes do not fit; then nothing was loaded.
+            RunError: a device failed; some variables may have their new value already.
+            SessionError: the plan was closed.
+        """
+        specs = {name: desc.variable.spec for name, desc in self._job.variables.items()}
+        for name, value in checkpoint.fit(values, specs, ignore_mismatch).items():
+            self._job.load_variable(name, value)
+
+    def get_all_variables(self) -> dict[str, Array]:
+        """What each variable holds, by name; raises as ``load_variables``, and no other thread
+        should begin calls meanwhile.
+        """
+        return {name: self._job.save_variable(name) for name in self._job.variables}
 
     def _feeds(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         known = [*self.inputs, *self.fixed]

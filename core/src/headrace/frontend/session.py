@@ -227,7 +227,8 @@ class Session:
     def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
         """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.
 
-        Traces the job; opens no device. The file holds the plan and its weights.
+        Traces the job; opens no device. The file holds the plan and its constants. What variables
+        hold now is not in it: that is a checkpoint, for ``LoadedPlan.load_variables``.
 
         Raises:
             JobError: there is no such job, or its function is not usable.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from headrace.device import API_VERSION
 from headrace.errors import PlanError
-from headrace.plan import Plan, TaskKind
+from headrace.plan import CORE_KINDS, Plan
 from headrace.plan.saved import PluginVersion, Versions
 from headrace.registry.registry import BackendRegistry, installed_version
-
-_FOREIGN = (TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT)
 
 
 def devices_of(plan: Plan) -> tuple[tuple[str, int], ...]:
@@ -16,7 +14,7 @@ def devices_of(plan: Plan) -> tuple[tuple[str, int], ...]:
     ids = {
         actor.stream_id.device_id
         for actor in plan.actors
-        if plan.tasks[actor.tasks[0]].kind not in _FOREIGN
+        if plan.tasks[actor.tasks[0]].kind not in CORE_KINDS
     }
     return tuple(sorted((plan.device_types.tag(i.device_type), i.device_index) for i in ids))
 

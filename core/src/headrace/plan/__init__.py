@@ -10,6 +10,7 @@ from headrace.plan.codec import decode, encode
 from headrace.plan.dump import dump
 from headrace.plan.model import (
     COPIES,
+    CORE_KINDS,
     OP_KINDS,
     ActorDesc,
     ChunkDesc,
@@ -25,6 +26,7 @@ from headrace.plan.model import (
 
 __all__ = [
     "COPIES",
+    "CORE_KINDS",
     "OP_KINDS",
     "ActorDesc",
     "ChunkDesc",

@@ -127,6 +127,9 @@ class TaskKind(Enum):
 OP_KINDS = frozenset({TaskKind.COMPUTE, TaskKind.VIEW, TaskKind.COLLECTIVE})
 """Kinds of tasks that are ops of a job."""
 
+CORE_KINDS = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT, TaskKind.INITIALIZE})
+"""Kinds of tasks that core does itself, on the host, whether or not a plugin brings that."""
+
 COPIES = frozenset(
     {TaskKind.COPY_H2D, TaskKind.COPY_D2H, TaskKind.COPY_D2D, TaskKind.COPY_PEER,
      TaskKind.COPY_NETWORK}

@@ -15,12 +15,12 @@ from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.initializer import initial_value
-from headrace.plan import ActorDesc, Plan, TaskDesc, TaskKind
+from headrace.plan import CORE_KINDS, ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable, workspace_bytes
 from headrace.runtime.bus import Exchange
 from headrace.runtime.group import GroupContext
-from headrace.runtime.resources import FOREIGN, Resources
+from headrace.runtime.resources import Resources
 
 if TYPE_CHECKING:  # plans are seldom recorded
     from headrace.runtime.recorder import Recorder
@@ -50,7 +50,7 @@ def bind_actor(
     for phase in range(phases):
         binding = _Binding(plan, resources, registry, actor.stream_id, phase)
         acts: list[LaunchAct]
-        if tasks[0].kind in FOREIGN:
+        if tasks[0].kind in CORE_KINDS:
             acts = [binding.foreign(task, call_of) for task in tasks]
         else:
             launches = [binding.launch(t) for t in tasks if t.kind is not TaskKind.VIEW]

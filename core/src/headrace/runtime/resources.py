@@ -12,7 +12,7 @@ from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAlloca
 from headrace.errors import OutOfMemoryError, PlanError, PluginError, RunError
 from headrace.ids import StreamId
 from headrace.memory_case import MemoryCase
-from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
+from headrace.plan import CORE_KINDS, Plan, RegisterDesc, TaskDesc, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.allocations import Allocations
 from headrace.runtime.devices import pool_of
@@ -26,9 +26,6 @@ from headrace.runtime.limits import (
 )
 from headrace.runtime.weights import WeightLoader
 from headrace.tensor_spec import Array, TensorSpec
-
-FOREIGN = frozenset({TaskKind.FOREIGN_INPUT, TaskKind.FOREIGN_OUTPUT, TaskKind.INITIALIZE})
-"""Kinds of tasks that core does itself, on the host."""
 
 
 class Resources:
@@ -157,7 +154,7 @@ class Resources:
     def _context(self, stream_id: StreamId, first: TaskDesc) -> DeviceContext:
         """The context of a stream, by the first task on it: all of one stream are of one sort."""
         index = stream_id.stream_index
-        if first.kind in FOREIGN:  # core's own, whether or not a plugin brings a host device
+        if first.kind in CORE_KINDS:
             return DeviceContext(Device(0), index)
         tag = self._plan.device_types.tag(stream_id.device_id.device_type)
         create = self._registry.backend(tag).context.create
