@@ -13,6 +13,7 @@ from toy_backends import FarAllocator, FarBuffer, far, near
 from headrace.device import (
     AllocatorEntry,
     KernelEntry,
+    Launch,
     MemoryKind,
     OpCall,
 )
@@ -82,7 +83,7 @@ def raises(call: OpCall) -> bool:
 @pytest.mark.parametrize(
     ("match", "words"),
     [
-        (raises, r"match .* device 'near' offers for 'add' raised KeyError\('axis'\)"),
+        (raises, r"match .* device 'near' offers for 'add' raised KeyError: 'axis'"),
         (lambda call: "no", r"match .* device 'near' offers for 'add' returned 'no'"),
         (lambda call: None, r"match .* device 'near' offers for 'add' returned None"),
         (lambda call: np.array([True, False]), r"match .* for 'add' returned array"),
@@ -98,3 +99,47 @@ def test_a_match_answers_yes_or_no(match: Callable[[OpCall], Any], words: str) -
 def test_a_match_may_answer_with_a_boolean_of_numpy(yes: object) -> None:
     """What numpy makes of a comparison of shapes is a boolean as well."""
     add_with_match(lambda call: yes)
+
+
+class Leaves(NumpyKernel):
+    """Ends the program, if it is let, as soon as it is made."""
+
+    def __init__(self, call: OpCall) -> None:
+        raise SystemExit(0)
+
+
+class LeavesAtBind(NumpyKernel):
+    """Ends the program, if it is let, when it gets its buffers."""
+
+    def bind(self, *buffers: object) -> Launch:
+        raise SystemExit(0)
+
+
+class RaisesAtBind(NumpyKernel):
+    """Cannot be bound."""
+
+    def bind(self, *buffers: object) -> Launch:
+        raise OSError("no such queue")
+
+
+def leave(call: OpCall) -> bool:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            KernelEntry("near", "add", NumpyKernel, leave),
+            r"for 'add' called sys.exit\(0\)",
+        ),
+        (KernelEntry("near", "add", Leaves), r"create of its kernel for add called sys.exit\(0\)"),
+        (KernelEntry("near", "add", LeavesAtBind), r"bind of .* 'near' called sys.exit\(0\)"),
+        (KernelEntry("near", "add", RaisesAtBind), r"bind of .* 'near' raised OSError: no such"),
+    ],
+    ids=["match", "create", "bind", "bind-raises"],
+)
+def test_a_kernel_that_cannot_be_had_ends_nothing(entry: KernelEntry, words: str) -> None:
+    """``sys.exit`` in a plugin is the plugin's error and not the end of the program."""
+    with pytest.raises(PluginError, match=words):
+        add_on("near", near(), "headrace_kernels", entry)

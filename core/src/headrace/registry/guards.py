@@ -31,10 +31,11 @@ from headrace.device import (
     StreamIndexGenerator,
     any_call,
 )
-from headrace.errors import HeadraceError, PluginError
+from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
 from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
 from headrace.registry.names import describe
+from headrace.registry.record import RAISED, plugin_error
 
 
 class Guards:
@@ -130,8 +131,8 @@ class Guards:
         def create(call: OpCall) -> Kernel:
             try:  # as `_named`, which takes longer than most kernels: there are thousands of calls
                 made = make(call)
-            except Exception as error:
-                raise self._raised(what, error) from error
+            except RAISED as error:
+                raise plugin_error(f"{self._origin}: {what}", error) from error
             if not is_class:  # a class was looked at when the plugin loaded
                 self._check(what, made, rules.fault_of_kernel(type(made)))
             return made
@@ -157,14 +158,8 @@ class Guards:
         """What the plugin raises in here says whose it is; errors of headrace are passed on."""
         try:
             yield
-        except Exception as error:
-            raise self._raised(what, error) from error
-
-    def _raised(self, what: str, error: Exception) -> PluginError:
-        """What to say of an error of the plugin; one of headrace is raised as it is."""
-        if isinstance(error, HeadraceError):
-            raise error
-        return PluginError(f"{self._origin}: {what} raised {type(error).__name__}: {error}")
+        except RAISED as error:
+            raise plugin_error(f"{self._origin}: {what}", error) from error
 
     def _check(self, what: str, made: object, fault: str) -> None:
         if made is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headrace.errors import HeadraceError, PluginError
+
 
 class State(StrEnum):
     """How far a backend got. A closed set; ``FOUND`` and ``READY`` are the good ones."""
@@ -94,6 +96,27 @@ def describe(error: BaseException) -> str:
     if len(text) > LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}..."
     return f"{kind}: {text}" if text else kind
+
+
+RAISED = (Exception, SystemExit)
+"""What is caught around code of a plugin and said of it. ``KeyboardInterrupt`` is the user's."""
+
+
+def deed(error: BaseException) -> str:
+    """``raised ValueError: boom``, to stand behind whatever of a plugin it came out of."""
+    said = describe(error)
+    return said.removeprefix("it ") if isinstance(error, SystemExit) else f"raised {said}"
+
+
+def plugin_error(what: str, error: BaseException) -> PluginError:
+    """What to say of ``error``, which a plugin raised in ``what``.
+
+    Raises:
+        HeadraceError: the error is one of headrace, which says it all itself.
+    """
+    if isinstance(error, HeadraceError):
+        raise error
+    return PluginError(f"{what} {deed(error)}")
 
 
 class Refusal(Exception):

@@ -24,6 +24,7 @@ from headrace.device import (
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
 from headrace.registry.names import name_of_function
+from headrace.registry.record import RAISED, deed
 
 _Entry = TypeVar("_Entry", KernelEntry, CollectiveEntry)
 
@@ -79,11 +80,9 @@ def _matches(entry: KernelEntry | CollectiveEntry, call: OpCall) -> bool:
     """Ask ``entry``; its answer may come from numpy, whose booleans are no ``bool``."""
     try:
         answer: object = entry.match(call)
-    except Exception as error:
-        raise PluginError(
-            f"{call}: match {entry.match} of a kernel that device {entry.tag!r} offers for "
-            f"{call.op!r} raised {error!r}"
-        ) from error
+    except RAISED as error:
+        who = f"match {entry.match} of a kernel that device {entry.tag!r} offers for {call.op!r}"
+        raise PluginError(f"{call}: {who} {deed(error)}") from error
     if answer is True or answer is False:
         return answer
     if not isinstance(answer, bool | np.bool_):

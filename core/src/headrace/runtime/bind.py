@@ -16,6 +16,7 @@ from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.initializer import initial_value
 from headrace.plan import CORE_KINDS, ActorDesc, Plan, TaskDesc, TaskKind
+from headrace.registry.record import RAISED, plugin_error
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import KernelTable, workspace_bytes
 from headrace.runtime.bus import Exchange
@@ -69,9 +70,13 @@ def bind_actor(
 
 
 def _captured(context: DeviceContext, launches: Sequence[Launch]) -> Launch:
-    captured: object = context.capture(launches)
+    what = f"capture of {type(context).__name__}"
+    try:
+        captured: object = context.capture(launches)
+    except RAISED as error:
+        raise plugin_error(what, error) from error
     if not callable(captured):
-        raise _no_launch(captured, f"capture of {type(context).__name__}")
+        raise _no_launch(captured, what)
     return cast("Launch", captured)
 
 
@@ -167,9 +172,12 @@ class _Binding:
                 f"memory here, and the plan has {workspace.nbytes if workspace else 0}; compile "
                 "again"
             )
-        launch: object = kernel.bind(self._context, inputs, outputs, workspace)
+        what = f"bind of the kernel for {task.call} on device {self._tag!r}"
+        try:
+            launch: object = kernel.bind(self._context, inputs, outputs, workspace)
+        except RAISED as error:
+            raise plugin_error(what, error) from error
         if not callable(launch):
-            what = f"bind of the kernel for {task.call} on device {self._tag!r}"
             raise _no_launch(launch, what)
         return cast("Launch", launch)
 
@@ -187,9 +195,13 @@ class _Binding:
             )
         inputs = [self._buffer(r) for r in task.inputs if r is not None]
         outputs = [self._buffer(r) for r in task.outputs]
-        launch: object = entry.create(task.call).bind(self._context.members, inputs, outputs)
+        exchange = entry.create(task.call)
+        what = f"bind of the collective {task.call} on device {self._tag!r}"
+        try:
+            launch: object = exchange.bind(self._context.members, inputs, outputs)
+        except RAISED as error:
+            raise plugin_error(what, error) from error
         if not callable(launch):
-            what = f"bind of the collective {task.call} on device {self._tag!r}"
             raise _no_launch(launch, what)
         return cast("Launch", launch)
 

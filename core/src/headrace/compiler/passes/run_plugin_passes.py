@@ -11,6 +11,7 @@ from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
 from headrace.graph import JobGraph, PassEntry
 from headrace.ops import make_call
+from headrace.registry.record import RAISED, deed
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
 
@@ -50,9 +51,8 @@ def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str)
     constants = dict(graph.constants)
     try:
         made: object = entry.rewrite(graph)
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise PluginError(f"job {graph.name!r}: {who} raised {what}") from error
+    except RAISED as error:
+        raise PluginError(f"job {graph.name!r}: {who} {deed(error)}") from error
     if made is graph:
         return graph
     if not isinstance(made, JobGraph):
