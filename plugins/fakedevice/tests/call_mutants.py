@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime_mutants import Patches
 
-from headrace.runtime import threaded
+from headrace.runtime import executor, threaded
 from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.devices import DevicePool
 from headrace.runtime.executor import Executor
@@ -112,14 +112,14 @@ def error_is_dropped() -> Patches:
 
 def cause_is_lost() -> Patches:
     """The error of a run does not say why."""
-    original = Executor._thread_error
+    original = executor.thread_error
 
-    def described(self: Any, failure: Any) -> BaseException:
-        made = original(self, failure)
+    def described(*facts: Any) -> BaseException:
+        made = original(*facts)
         made.__cause__ = None
         return made
 
-    return [(Executor, "_thread_error", described)]
+    return [(executor, "thread_error", described)]
 
 
 def sections_are_open() -> Patches:
