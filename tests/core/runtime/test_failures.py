@@ -91,6 +91,16 @@ def test_a_kernel_that_would_end_the_process_ends_its_call(error: BaseException)
         check(compiled)
 
 
+def test_a_kernel_that_calls_exit_on_the_callers_thread_ends_its_call() -> None:
+    """The program would end there with the kernel's exit code, and not a word."""
+    errors: list[BaseException] = [SystemExit(0)]
+    registry = backend("near", lambda: errors.pop() if errors else None)
+    with CompiledJob(job("near"), registry) as compiled:
+        with pytest.raises(RunError, match=r"failed on near:0/s0: SystemExit\(0\)"):
+            compiled.run({"x": X})
+        check(compiled)
+
+
 @pytest.mark.parametrize("tag", ["near", "far"])
 def test_an_error_carries_the_last_transitions_of_its_actor(tag: str) -> None:
     """What it was told and asked for, the act that failed last; inline as on threads."""

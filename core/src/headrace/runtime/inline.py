@@ -45,7 +45,7 @@ class InlineEngine:
         try:
             for actor_id, launch in self._steps[job]:  # noqa: B007 - `except` reads it
                 launch(number)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # which would end the caller's program
             if actor_id is None:
                 raise
             described = self._describe(error, actor_id)
