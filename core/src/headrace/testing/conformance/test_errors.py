@@ -26,6 +26,7 @@ from headrace.dtypes import FLOATS
 from headrace.errors import (
     DeviceUnavailableError,
     OutOfMemoryError,
+    PluginError,
     ResourceLimitError,
     RunError,
     UnsupportedError,
@@ -210,7 +211,7 @@ def test_a_kernel_that_cannot_be_bound_leaves_nothing(device: str, backend: Back
 
     entry = adding(backend)
     broken = KernelEntry(backend.tag, "add", lambda call: Unbindable(), priority=1)
-    with pytest.raises(ZeroDivisionError, match="on purpose"):
+    with pytest.raises(PluginError, match=r"bind of .* raised ZeroDivisionError: on purpose"):
         CompiledJob(job(device, "add", (X, X)), only(backend, [entry, broken]))
     doubles(device, only(backend, [entry]))
 
