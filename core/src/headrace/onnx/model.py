@@ -99,8 +99,10 @@ class Model:
         """
         again = self._jobs.lease_last(feeds)
         if again is not None:
-            with again:
+            try:
                 return again.job.run(feeds)
+            finally:
+                self._jobs.give_back(again)
         leased, fed = self._lease(feeds)
         with leased:
             return leased.job.run(fed)
