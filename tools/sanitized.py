@@ -14,11 +14,18 @@ from pathlib import Path
 
 SUPPRESSIONS = Path(__file__).with_name("sanitized.thread.txt")
 
+# Tests ask for more memory than there is, and are told so.
+_BOTH = "allocator_may_return_null=1"
 SETTINGS = {
     # What the interpreter holds until its end is no leak of ours, and cannot be told from one.
-    "address": {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "PYTHONMALLOC": "malloc"},
+    "address": {
+        "ASAN_OPTIONS": f"{_BOTH}:detect_leaks=0:abort_on_error=1",
+        "PYTHONMALLOC": "malloc",
+    },
     "thread": {
-        "TSAN_OPTIONS": f"halt_on_error=1:exitcode=66:suppressions={SUPPRESSIONS}",
+        # Tests fork while threads run; what the child does then is looked at as well.
+        "TSAN_OPTIONS": f"{_BOTH}:halt_on_error=1:exitcode=66:die_after_fork=0"
+        f":suppressions={SUPPRESSIONS}",
         # Its threads spin without instructions that the sanitizer knows.
         "OPENBLAS_NUM_THREADS": "1",
     },
