@@ -6,8 +6,12 @@ pytest -p headrace.testing.pytest_plugin tests/e2e --device TAG
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import headrace as flow
 from headrace.frontend.scope import PlacementScope
@@ -55,3 +59,24 @@ def _no_default_session_left() -> Iterator[None]:
     """Each test has its own default session."""
     yield
     flow.clear_default_session()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A convolution, its result and a copy of the weight as outputs; batch size open."""
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((4, 3, 1, 1)).astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"]),
+            helper.make_node("Relu", ["c"], ["y"]),
+            helper.make_node("Identity", ["w"], ["z"]),
+        ],
+        "model",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 2, 2])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yz"],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"

@@ -11,9 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from headrace.tensor_spec import Array
@@ -90,24 +88,9 @@ class Starts:
 
 
 @pytest.fixture
-def starts(tmp_path: Path, device: str) -> Starts:
-    """Starts of a model with a convolution; its result and a copy of the weight are outputs."""
-    random = np.random.default_rng(0)
-    weight = random.standard_normal((4, 3, 1, 1)).astype(np.float32)
-    graph = helper.make_graph(
-        [
-            helper.make_node("Conv", ["x", "w"], ["c"]),
-            helper.make_node("Relu", ["c"], ["y"]),
-            helper.make_node("Identity", ["w"], ["z"]),
-        ],
-        "model",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 2, 2])],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yz"],
-        [numpy_helper.from_array(weight, "w")],
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, tmp_path / "model.onnx")
-    return Starts(tmp_path / "model.onnx", device, tmp_path / "cache")
+def starts(model: Path, tmp_path: Path, device: str) -> Starts:
+    """Starts of a small model with an empty cache."""
+    return Starts(model, device, tmp_path / "cache")
 
 
 def test_processes_that_start_at_once_all_give_the_same(starts: Starts) -> None:

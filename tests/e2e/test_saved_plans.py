@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
-import pytest
-from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 X = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2) - 5
@@ -23,27 +20,6 @@ import headrace as flow
 with flow.load_plan(sys.argv[1]) as plan:
     np.savez(sys.argv[2], **plan.run({"x": np.load(sys.argv[3])}))
 """
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    """A convolution, its result and a copy of the weight as outputs; batch size open."""
-    random = np.random.default_rng(0)
-    weight = random.standard_normal((4, 3, 1, 1)).astype(np.float32)
-    graph = helper.make_graph(
-        [
-            helper.make_node("Conv", ["x", "w"], ["c"]),
-            helper.make_node("Relu", ["c"], ["y"]),
-            helper.make_node("Identity", ["w"], ["z"]),
-        ],
-        "model",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 2, 2])],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yz"],
-        [numpy_helper.from_array(weight, "w")],
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, tmp_path / "model.onnx")
-    return tmp_path / "model.onnx"
 
 
 def python(*words: object, seed: int = 0) -> str:

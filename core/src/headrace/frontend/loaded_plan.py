@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
 from headrace.errors import DeviceUnavailableError, InputError, PlanError
 from headrace.frontend import checkpoint
+from headrace.frontend.closing import Closing
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.future import Future
@@ -23,7 +23,7 @@ from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.tensor_spec import Array, TensorSpec
 
 
-class LoadedPlan:
+class LoadedPlan(Closing):
     """A job out of a plan file, on its devices. A context manager; may be used from any thread.
 
     Its variables begin as their initializers say, and keep what calls give them until it is closed.
@@ -138,17 +138,6 @@ class LoadedPlan:
         """Give back devices and memory, when runs under way are over. Idempotent."""
         self._job.drain()
         self._job.close()
-
-    def __enter__(self) -> LoadedPlan:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{name!r}: {spec}" for name, spec in self.inputs.items())

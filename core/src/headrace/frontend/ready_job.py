@@ -6,9 +6,9 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from headrace.frontend.closing import Closing
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # plans are seldom recorded
 _DROPPED: deque[Executor] = deque()
 
 
-class ReadyJob:
+class ReadyJob(Closing):
     """A plan on its devices. A context manager; ``close`` gives everything back.
 
     What a job holds that was dropped without ``close`` is given back when the next one is made.
@@ -135,17 +135,6 @@ class ReadyJob:
         """
         self._executor.close()
         self._dropped.detach()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def close_dropped() -> None:

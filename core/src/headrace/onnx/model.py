@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError
+from headrace.frontend.closing import Closing
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
 from headrace.frontend.future import Future
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from headrace.onnx.specialise import SpecialisedJob
 
 
-class Model:
+class Model(Closing):
     """A loaded model on a device; made by ``load``. A context manager.
 
     It may be used from several threads at once. The first run with new shapes compiles a job for
@@ -307,17 +307,6 @@ class Model:
     def close(self) -> None:
         """Give back devices and memory. Idempotent; runs under way end first."""
         self._jobs.close()
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{quote(i.name)}: {i}" for i in self.inputs if not i.optional)

@@ -1,0 +1,25 @@
+"""``Closing``: what a ``with`` statement closes at its end."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+
+class Closing:
+    """Base of what holds a device's threads and memory until ``close``."""
+
+    def close(self) -> None:
+        """Give everything back. Idempotent."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
