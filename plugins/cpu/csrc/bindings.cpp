@@ -9,6 +9,7 @@ PYBIND11_MODULE(_native, m) {
       "that do not fit raise ValueError; another dtype or layout raises TypeError. The GIL is\n"
       "released while a launch runs, and no kernel keeps state between calls.";
   headrace::cpu::bind::RegisterLaunch(m);
+  headrace::cpu::bind::RegisterThreads(m);
   headrace::cpu::bind::RegisterConv(m);
   headrace::cpu::bind::RegisterPool(m);
   headrace::cpu::bind::RegisterNorm(m);

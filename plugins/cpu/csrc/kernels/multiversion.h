@@ -7,7 +7,7 @@
 
 #include <cstdint>  // any standard header: it is what defines __GLIBC__
 
-#define HEADRACE_INLINE inline __attribute__((always_inline))
+#include "isa.h"
 
 // Clones need ifunc (glibc) and a compiler that knows the micro-architecture levels as clone
 // targets. Everywhere else, NEON machines included, the baseline build is what there is.

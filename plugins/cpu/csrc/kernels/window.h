@@ -5,11 +5,10 @@
 #include <array>
 #include <cstdint>
 
+#include "isa.h"
 #include "multiversion.h"
 
 namespace headrace::cpu {
-
-using Size = std::int64_t;
 
 // Always three spatial axes, outermost first; an axis that the caller does not have is all ones
 // (and pad 0). Tap k of output position o reads input position o * stride + k * dilation - pad.

@@ -10,6 +10,7 @@ Spatial arguments hold one number for each spatial axis, of which there are 1 to
 output position ``o`` reads input position ``o * stride + k * dilation - pad_begin``.
 """
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -32,6 +33,21 @@ class Sequence:
     def __init__(self, launches: list[Launch]) -> None: ...
     def __call__(self) -> None:
         """Do them all."""
+
+def threads() -> int:
+    """How many threads work on a launch."""
+
+def set_threads(count: int) -> None:
+    """Change it; waits for the loop that is under way. ``count``: 1 to 1024."""
+
+def isa() -> str:
+    """The instruction set that kernels run on: ``baseline``, ``avx2`` or ``avx512``."""
+
+def parallel_for(count: int, grain: int, body: Callable[[int, int], object]) -> None:
+    """Call ``body(begin, end)`` for parts of ``range(count)`` on the threads of the pool.
+
+    For tests. Raises what the body raises, when no body runs any more.
+    """
 
 def im2col(
     x: NDArray[_Float],

@@ -36,10 +36,12 @@ _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
 
 def _open(index: int) -> Device:
-    # A missing or broken extension is an error here, which names this plugin, and not on the
-    # first launch of a kernel.
-    from headrace_cpu import _native  # noqa: F401
+    # A missing or broken extension, or a HEADRACE_CPU_ISA or HEADRACE_CPU_THREADS that says
+    # nonsense, is an error here, which names this plugin, and not on the first launch of a kernel.
+    from headrace_cpu import _native
 
+    _native.isa()
+    _native.threads()
     return Device(index)
 
 

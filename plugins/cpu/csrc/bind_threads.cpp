@@ -1,0 +1,32 @@
+// How the kernels run: the threads of the pool, and the instruction set.
+#include "bind_common.h"
+#include "kernels/isa.h"
+#include "kernels/thread_pool.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+// For tests of the pool.
+void CallInParts(Size count, Size grain, const py::function& body) {
+  if (grain < 1) throw py::value_error("parallel_for: grain must be at least 1");
+  py::gil_scoped_release others_run;
+  ParallelFor(count, grain, [&](Size begin, Size end) {
+    py::gil_scoped_acquire python;
+    body(begin, end);
+  });
+}
+
+}  // namespace
+
+void RegisterThreads(py::module_& m) {
+  m.def("threads", &Threads);
+  m.def("set_threads", &SetThreads, py::arg("count"), py::call_guard<py::gil_scoped_release>());
+  m.def("isa", [] { return IsaName(ActiveIsa()); });
+  m.def("parallel_for", &CallInParts, py::arg("count"), py::arg("grain"), py::arg("body"));
+  py::module_::import("atexit").attr("register")(py::cpp_function([] {
+    py::gil_scoped_release others_finish;
+    StopThreads();
+  }));
+}
+
+}  // namespace headrace::cpu::bind

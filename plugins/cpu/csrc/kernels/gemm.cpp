@@ -1,0 +1,54 @@
+#include "gemm.h"
+
+#include <algorithm>
+
+#include "thread_pool.h"
+
+namespace headrace::cpu {
+namespace {
+
+// Rows whose left matrix stays in the second cache while the panels go by. All heights of tiles
+// divide it.
+constexpr Size kBlockRows = 72;
+
+// Multiplications and additions that are worth a part of their own.
+constexpr Size kPartWork = Size{1} << 20;
+
+// Parts for each thread, so that one that is held up leaves little to wait for.
+constexpr Size kPartsPerThread = 4;
+
+void FillDense(const void* source, Size first, int count, const float** starts) {
+  const auto& rows = *static_cast<const DenseRows*>(source);
+  for (int i = 0; i < count; ++i) starts[i] = rows.first + (first + i) * rows.stride;
+}
+
+}  // namespace
+
+Rows MakeRows(const DenseRows* source, Size count, Size depth) {
+  return {FillDense, source, count, 1, depth};
+}
+
+void Multiply(const Product* products, Size count) {
+  if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
+  const Size rows = products[0].rows.count;
+  const Size panels = PanelCount(products[0].columns);
+  const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.Depth(), 1);
+  const Size row_parts = (rows + kBlockRows - 1) / kBlockRows;
+  const Size wanted = std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
+  const Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts),
+                                            1, (panels + kMostPanels - 1) / kMostPanels);
+  const Size parts = count * row_parts * panel_parts;
+  // Small products go in larger parts, so that none is worth less than handing it over.
+  const Size grain = std::max<Size>(1, parts / wanted);
+  ParallelFor(parts, grain, [&](Size begin, Size end) {
+    const float* starts[kMostSegments * kMostRows];
+    for (Size part = begin; part < end; ++part) {
+      const Size r = part % row_parts, p = part / row_parts % panel_parts;
+      Gemm().block(products[part / (row_parts * panel_parts)], rows * r / row_parts,
+                   rows * (r + 1) / row_parts, panels * p / panel_parts,
+                   panels * (p + 1) / panel_parts, starts);
+    }
+  });
+}
+
+}  // namespace headrace::cpu

@@ -1,0 +1,85 @@
+// Matrix products with packed weights: y = epilogue(a * b), float32.
+//
+// The right matrix b [depth, columns] lies in panels of sixteen columns, [columns / 16][depth][16],
+// filled up with zeros: the same on every machine. The left one is read where it lies, row by row,
+// so a convolution is a product whose rows are pieces of an image; see `Rows`.
+//
+// Every element of y is one sum over the depth in ascending order, whatever the shape of the tiles
+// and the number of threads.
+#pragma once
+
+#include "isa.h"
+
+namespace headrace::cpu {
+
+constexpr int kPanel = 16;      // columns of a panel
+constexpr int kMostPanels = 4;  // of a tile
+constexpr int kMostRows = 16;   // of a tile; what `Rows::fill` leaves room for
+
+constexpr Size PanelCount(Size columns) { return (columns + kPanel - 1) / kPanel; }
+
+// What is done to a sum before it is stored. The numbers are part of saved plans.
+enum class Activation : int {
+  kNone = 0,
+  kClamp = 1,        // between alpha and beta; relu is 0 and infinity
+  kLeaky = 2,        // x < 0 ? alpha * x : x
+  kSigmoid = 3,      // 1 / (1 + exp(-x))
+  kSilu = 4,         // x * sigmoid(x)
+  kHardSigmoid = 5,  // clamp(alpha * x + beta, 0, 1)
+  kHardSwish = 6,    // x * clamp(alpha * x + beta, 0, 1)
+};
+
+struct Epilogue {
+  const float* bias = nullptr;    // [columns], or none
+  const float* addend = nullptr;  // [rows, columns], or none; may be y
+  Size addend_stride = 0;         // floats between its rows
+  bool addend_last = false;       // added to the activated sum, not to the plain one
+  Activation activation = Activation::kNone;
+  float alpha = 0;
+  float beta = 0;
+};
+
+// The left matrix: each row is `segments` runs of `length` floats.
+struct Rows {
+  // Writes where segment s of row first + i begins to `starts[s * kMostRows + i]`, for all s and
+  // for i below `count`, which is kMostRows at most.
+  void (*fill)(const void* source, Size first, int count, const float** starts);
+  const void* source;
+  Size count;     // rows
+  Size segments;  // of each
+  Size length;    // floats of each segment
+
+  Size Depth() const { return segments * length; }
+};
+
+// Rows one after another in memory.
+struct DenseRows {
+  const float* first;
+  Size stride;  // floats between rows
+};
+Rows MakeRows(const DenseRows* source, Size count, Size depth);
+
+struct Product {
+  Rows rows;
+  const float* panels;  // [columns / 16][depth][16]
+  Size columns;
+  float* y;       // [rows, columns]
+  Size y_stride;  // floats between its rows
+  Epilogue epilogue;
+};
+
+// Does `count` products of the same sizes, with all threads. Up to kMostSegments of them.
+void Multiply(const Product* products, Size count);
+
+// Segments that a product of `Multiply` may have: pointers to them are kept on the stack.
+constexpr Size kMostSegments = 64;
+
+struct GemmTable {
+  // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).
+  // `starts` has room for segments * kMostRows pointers.
+  void (*block)(const Product& product, Size row_begin, Size row_end, Size panel_begin,
+                Size panel_end, const float** starts);
+};
+HEADRACE_TABLE(GemmTable, Gemm)
+
+}  // namespace headrace::cpu

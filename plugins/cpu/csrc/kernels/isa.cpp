@@ -1,0 +1,53 @@
+#include "isa.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace headrace::cpu {
+namespace {
+
+Isa NewestIsa() {
+#if defined(HEADRACE_X86_ISAS)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    return Isa::kAvx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
+#endif
+  return Isa::kBaseline;
+}
+
+Isa ChooseIsa() {
+  const Isa newest = NewestIsa();
+  const char* wanted = std::getenv("HEADRACE_CPU_ISA");
+  if (wanted == nullptr) return newest;
+  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (isa <= newest && std::strcmp(wanted, IsaName(isa)) == 0) return isa;
+  }
+  throw std::invalid_argument("HEADRACE_CPU_ISA is '" + std::string(wanted) +
+                              "' but must be baseline, avx2 or avx512, and no more than the " +
+                              IsaName(newest) + " of this machine");
+}
+
+}  // namespace
+
+Isa ActiveIsa() {
+  static const Isa isa = ChooseIsa();
+  return isa;
+}
+
+const char* IsaName(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx2:
+      return "avx2";
+    default:
+      return "baseline";
+  }
+}
+
+}  // namespace headrace::cpu

@@ -1,0 +1,176 @@
+"""The pool of threads: every part once, errors to the caller, and a process that ends or forks."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import headrace_cpu
+from headrace_cpu import _native
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was():
+    """Threads are for the process: leave it as it was."""
+    before = headrace_cpu.threads()
+    yield
+    headrace_cpu.set_threads(before)
+
+
+def run_python(code, **env):
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **env},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("count", "grain"), [(0, 1), (1, 1), (7, 2), (100, 1), (64, 64), (5, 9)])
+def test_every_part_is_done_once(threads, count, grain):
+    """Parts begin at multiples of the grain and cover the range, whoever does them."""
+    headrace_cpu.set_threads(threads)
+    parts = []
+    _native.parallel_for(count, grain, lambda begin, end: parts.append((begin, end)))
+    done = sorted(i for begin, end in parts for i in range(begin, end))
+    assert done == list(range(count))
+    assert all(begin % grain == 0 for begin, _ in parts)
+
+
+def test_several_threads_work_on_one_loop():
+    """Two bodies that wait for each other both get there."""
+    headrace_cpu.set_threads(2)
+    both = threading.Barrier(2, timeout=30)
+    who = set()
+
+    def body(begin, end):
+        both.wait()
+        who.add(threading.get_ident())
+
+    _native.parallel_for(2, 1, body)
+    assert len(who) == 2
+
+
+def test_loops_inside_and_beside_a_loop_run_on_their_callers():
+    """Neither waits for the pool that the first one has."""
+    headrace_cpu.set_threads(2)
+    done = []
+
+    def body(begin, end):
+        _native.parallel_for(4, 1, lambda b, e: done.append((begin, b, e)))
+
+    callers = [threading.Thread(target=_native.parallel_for, args=(3, 1, body)) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert sorted(i for begin, b, e in done for i in range(b, e)) == sorted([*range(4)] * 12)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_an_error_reaches_the_caller_and_the_pool_goes_on(threads):
+    """The first error of a body is the call's; the next loop is whole."""
+    headrace_cpu.set_threads(threads)
+
+    def fail(begin, end):
+        raise RuntimeError("broken part")
+
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="broken part"):
+            _native.parallel_for(50, 1, fail)
+    parts = []
+    _native.parallel_for(50, 1, lambda begin, end: parts.append(end - begin))
+    assert sum(parts) == 50
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025])
+def test_a_number_of_threads_that_cannot_be_is_refused(count):
+    """And says what may be."""
+    with pytest.raises(ValueError, match=f"threads is {count} but must be from 1 to 1024"):
+        headrace_cpu.set_threads(count)
+
+
+def test_a_body_cannot_change_the_threads_that_run_it():
+    """It would wait for itself."""
+    with pytest.raises(RuntimeError, match="cannot change the threads"):
+        _native.parallel_for(2, 1, lambda begin, end: headrace_cpu.set_threads(2))
+
+
+def test_the_variable_says_how_many():
+    """Without it, the cores that the process may use."""
+    ask = "import headrace_cpu; print(headrace_cpu.threads())"
+    assert run_python(ask, HEADRACE_CPU_THREADS="3") == "3"
+    assert run_python(ask) == str(headrace_cpu.threads())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HEADRACE_CPU_THREADS", "many", "must be a number from 1 to 1024"),
+        ("HEADRACE_CPU_THREADS", "0", "must be a number from 1 to 1024"),
+        ("HEADRACE_CPU_ISA", "mmx", "must be baseline, avx2 or avx512"),
+    ],
+)
+def test_a_variable_that_says_nonsense_is_an_error_of_the_device(name, value, said):
+    """Opening it says which variable and what it may be; nothing is guessed."""
+    code = """
+        import headrace_cpu.plugin as plugin
+        try:
+            next(iter(plugin.headrace_devices())).open(0)
+        except ValueError as error:
+            print(error)
+    """
+    text = run_python(code, **{name: value})
+    assert text.startswith(f"{name} is '{value}'")
+    assert said in text
+
+
+def test_an_older_instruction_set_can_be_asked_for():
+    """Every machine has the baseline."""
+    ask = "from headrace_cpu import _native; print(_native.isa())"
+    assert run_python(ask, HEADRACE_CPU_ISA="baseline") == "baseline"
+    assert run_python(ask) in ("baseline", "avx2", "avx512")
+
+
+def test_a_process_ends_with_threads_that_sleep_or_spin():
+    """Also while a thread that nobody waits for is in a loop."""
+    code = """
+        import threading
+        from headrace_cpu import _native
+        _native.set_threads(3)
+        def forever():
+            while True:
+                _native.parallel_for(10, 1, lambda begin, end: None)
+        threading.Thread(target=forever, daemon=True).start()
+        _native.parallel_for(100, 1, lambda begin, end: None)
+        print("ended")
+    """
+    assert run_python(code) == "ended"
+
+
+def test_a_forked_child_makes_threads_of_its_own():
+    """Those of its parent are not there, and what they held is nobody's."""
+    code = """
+        import os
+        from headrace_cpu import _native
+        _native.set_threads(2)
+        def count():
+            parts = []
+            _native.parallel_for(100, 1, lambda begin, end: parts.append(end - begin))
+            return sum(parts)
+        count()
+        child = os.fork()
+        if child == 0:
+            os._exit(count())
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), count())
+    """
+    assert run_python(code) == "100 100"
