@@ -18,7 +18,7 @@ def sources() -> list[Path]:
     """Every C++ file that people write."""
     return sorted(
         path
-        for folder in ROOT.glob("plugins/*/csrc")
+        for folder in [*ROOT.glob("plugins/*/csrc"), *ROOT.glob("plugins/*/sim")]
         for path in folder.rglob("*")
         if path.suffix in SUFFIXES
     )

@@ -1,0 +1,42 @@
+// Tensor descriptors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/object.h"
+#include "types.h"
+
+namespace mlusim::network {
+
+using Dims = std::vector<std::int64_t>;
+
+struct Tensor : Object {
+  static constexpr const char* kKind = "tensor descriptor";
+  const char* Kind() const override { return kKind; }
+
+  int layout = ARRAY;
+  int type = kFloat;
+  Dims dims;
+  Dims strides;  // in elements
+  int position = 0;
+  float scale = 1;
+  int offset = 0;
+  bool quantised = false;  // position was set
+  int onchip_type = kInvalid;
+  int pointer_mode = 1;  // CNNL_POINTER_MODE_DEVICE
+  bool was_set = false;
+
+  int rank() const { return static_cast<int>(dims.size()); }
+  std::int64_t Count() const;
+  // Of the smallest range that holds every element, strides included.
+  std::size_t ExtentBytes() const;
+  bool Contiguous() const;
+  std::string DescribeShape() const;
+};
+
+Dims ContiguousStrides(const Dims& dims);
+
+}  // namespace mlusim::network

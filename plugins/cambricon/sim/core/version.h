@@ -1,0 +1,11 @@
+// Which release each stand-in says it is. One version for each era whose header, or whose binary,
+// the numbers were taken from; the libraries of one era are not claimed to have been shipped
+// together.
+#pragma once
+
+namespace mlusim {
+
+extern const int kRuntimeVersion[3];
+extern const int kNetworkVersion[3];
+
+}  // namespace mlusim
