@@ -222,15 +222,15 @@ def test_an_if_takes_the_branch_of_the_value_that_is_fed(load_near: Any) -> None
 
 def test_the_branch_not_taken_may_be_anything() -> None:
     """Only what is imported has to be supported."""
-    body = branch([node("Loop", "- - x", "o", body=branch([node("Identity", "q", "o")]))])
-    body.node[0].attribute[0].g.input.extend([info("i", [], INT64), info("q", [], BOOL), info("v")])
-    body.node[0].attribute[0].g.output.append(info("v"))
+    body = branch([node("SequenceConstruct", "x", "s"), node("SequenceAt", "s zero", "o")])
     choice = node(
         "If", "c", "y", then_branch=branch([node("Identity", "x", "o")]), else_branch=body
     )
-    assert imported(model([choice], weights={"c": np.bool_(True)})).outputs[0][0] == "y"
-    with pytest.raises(UnsupportedModelError, match="Loop"):
-        imported(model([choice], weights={"c": np.bool_(False)}))
+    zero = np.int64(0)
+    taken = model([choice], weights={"c": np.bool_(True), "zero": zero})
+    assert imported(taken).outputs[0][0] == "y"
+    with pytest.raises(UnsupportedModelError, match="Sequence"):
+        imported(model([choice], weights={"c": np.bool_(False), "zero": zero}))
 
 
 def test_branches_nest(load_near: Any) -> None:

@@ -1,16 +1,15 @@
 """The importer: a checked model and what is fed to it, as a job.
 
 A model is imported for given shapes, and for the values of those inputs that decide shapes. Each
-node is imported in one of five ways, in this order: it calls a function of the model, whose body
+node is imported in one of six ways, in this order: it calls a function of the model, whose body
 takes its place; it is of a plugin's domain, and becomes that plugin's op; it is an ``If``, of which
-the branch taken takes its place; it has a converter; or ONNX itself writes the op in simpler ones,
-and these take its place.
+the branch taken takes its place; it is a loop, and its body takes its place as often as it runs; it
+has a converter; or ONNX itself writes the op in simpler ones, and these take its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
@@ -34,52 +33,15 @@ from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.calls import declared_domains, domain_of, function_key, opsets_of
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.graphs import order, reads
+from headrace.onnx.loops import LOOPS
 from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.scope import Scope
+from headrace.onnx.site import Given, Site
 from headrace.onnx.text import place, quote
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
-
-Given = Sequence[Tensor | None]
-"""Tensors by position; None for one left out."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
-    """A node at the place where it is imported.
-
-    Attributes:
-        node: as the file has it.
-        inputs: its tensors; None for an input left out.
-        attributes: with references to those of a function's call resolved.
-        count: how many outputs are used, counted up to the last that is.
-        scope: the names that hold here.
-        where: file and node, for messages.
-    """
-
-    node: NodeProto
-    inputs: tuple[Tensor | None, ...]
-    attributes: Attributes
-    count: int
-    scope: Scope
-    where: str
-
-    @property
-    def specs(self) -> list[TensorSpec | None]:
-        """The specs of the inputs."""
-        return [None if tensor is None else tensor.spec for tensor in self.inputs]
-
-    def resolved(self) -> NodeProto:
-        """The node as it would be written where no function is around it."""
-        node = NodeProto()
-        node.CopyFrom(self.node)
-        del node.attribute[:]
-        for name, attribute in self.attributes.items():
-            node.attribute.add().CopyFrom(attribute)
-            node.attribute[-1].name = name
-        return node
 
 
 class Importer:
@@ -126,11 +88,14 @@ class Importer:
             raise InvalidModelError(f"{where}: is declared {wanted} and computed {tensor.spec}")
 
     def _graph(self, graph: GraphProto, scope: Scope) -> list[Tensor]:
+        self._bind_initializers(graph, scope)
+        return self._body(graph.node, [output.name for output in graph.output], scope)
+
+    def _bind_initializers(self, graph: GraphProto, scope: Scope) -> None:
         for proto in graph.initializer:
             scope.bind_later(proto.name, partial(self._initializer, proto, scope.where))
         for sparse in graph.sparse_initializer:
             scope.bind_later(sparse.values.name, partial(self._sparse, sparse, scope.where))
-        return self._body(graph.node, [output.name for output in graph.output], scope)
 
     def _initializer(self, proto: TensorProto, where: str) -> Tensor:
         place = f"{where}: initializer {quote(proto.name)}"
@@ -203,6 +168,8 @@ class Importer:
         schemas.check_dtypes(declared, dtypes, site.where)
         if not domain and op == "If":
             return self._branch(site)
+        if not domain and op in LOOPS:
+            return self._loop(site, opset)
         if not domain and op in CONVERTERS:
             return self._convert(site, opset)
         body = bodies.body_of(declared, site.resolved(), opset, site.specs)
@@ -269,14 +236,26 @@ class Importer:
             raise InvalidModelError(f"{site.where}: {branch} has inputs; a branch takes none")
         return self._graph(graph, site.scope.inside())
 
+    def _loop(self, site: Site, opset: int) -> Sequence[Tensor]:
+        """Put the body of a loop in its place, once for each time that it runs."""
+        graph = site.attributes["body"].g
+        around = site.scope.inside()
+        self._bind_initializers(graph, around)  # once: all runs share what they bring
+        wanted = [output.name for output in graph.output]
+
+        def run(given: Sequence[Tensor]) -> list[Tensor]:
+            scope = around.inside()
+            for value, tensor in zip(graph.input, given, strict=True):
+                scope.bind(value.name, tensor)
+            return self._body(graph.node, wanted, scope)
+
+        return LOOPS[site.node.op_type](site, self._node_of(site, opset), run)
+
     def _convert(self, site: Site, opset: int) -> Sequence[Tensor]:
         """Run the node's converter; whatever is wrong is told as an error of the model."""
-        values = attributes.values(site.attributes, site.where, self._file.folder)
-        op = site.node.op_type
-        declared = len(site.node.output)
-        node = Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+        node = self._node_of(site, opset)
         try:
-            made = CONVERTERS[op](node)
+            made = CONVERTERS[node.op_type](node)
         except (DTypeError, UnknownOpError, UnsupportedError) as error:
             raise UnsupportedModelError(_located(node, error)) from error
         except (OpError, GraphError) as error:
@@ -291,6 +270,12 @@ class Importer:
                 f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
             ) from error
         return (made,) if isinstance(made, Tensor) else made
+
+    def _node_of(self, site: Site, opset: int) -> Node:
+        """What a converter sees of a node."""
+        values = attributes.values(site.attributes, site.where, self._file.folder)
+        op, declared = site.node.op_type, len(site.node.output)
+        return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
 
 
 def _located(node: Node, error: HeadraceError) -> str:

@@ -24,6 +24,9 @@ NODES = 1_000_000
 DEPTH = 64
 """How deep functions and branches may nest: protobuf's own bound on nested graphs is near it."""
 
+ITERATIONS = 10_000
+"""How often the body of one loop runs, as it is written out."""
+
 SPECIALISED_BYTES = 16 << 20
 """One model input whose value becomes part of a job because shapes depend on it."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx import plugin_ops
+from headrace.onnx.attributes import graphs
 from headrace.onnx.calls import (
     FunctionKey,
     declared_domains,
@@ -18,6 +19,7 @@ from headrace.onnx.calls import (
 )
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.graphs import order
+from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
 from headrace.onnx.text import place, quote
@@ -26,7 +28,8 @@ from headrace.onnx.text import place, quote
 def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     """Check that every node that will be imported is of an op that can be; name all that are not.
 
-    Branches of ``If`` are left out: only the one that is taken has to be supported.
+    Branches of ``If`` are left out: only the one that is taken has to be supported. Bodies of loops
+    are not.
 
     Raises:
         InvalidModelError: an op does not exist in the model's operator set.
@@ -43,6 +46,9 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
             key = function_key(node)
             if key not in file.functions:
                 missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
+                for body in _bodies(node):
+                    results = [output.name for output in body.output]
+                    pending.append((place(where, node), body.node, results, opsets))
             elif key not in seen:
                 seen.add(key)
                 function = file.functions[key]
@@ -56,11 +62,17 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
 
 
 def is_supported(domain: str, op: str, declared: Declaration) -> bool:
-    """True when a node of this op is imported: by a converter, as ``If``, or by ONNX's body."""
-    if not domain and (op in CONVERTERS or op == "If"):
+    """True when a node of this op is imported: by a converter, as ``If`` or loop, or by a body."""
+    if not domain and (op in CONVERTERS or op in LOOPS or op == "If"):
         return True
     schema = declared.schema
     return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _bodies(node: NodeProto) -> Iterable[GraphProto]:
+    """The graphs of a node that run whatever is fed."""
+    if not domain_of(node.domain) and node.op_type in LOOPS:
+        yield from graphs(node.attribute)
 
 
 def _missing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headrace.onnx.einsum import contract, read_equation
 from headrace.onnx.formula import at_least_float32, cast, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
@@ -43,7 +44,16 @@ def _scaled(node: Node, x: Tensor, factor: float, name: str) -> Tensor:
     return node.one("multiply", [x, scalar(node, value, x)])
 
 
+def _einsum(node: Node) -> Tensor:
+    inputs = [node.input(index) for index in range(len(node.inputs))]
+    if not inputs:
+        node.invalid("multiplies nothing")
+    equation = read_equation(node, node.attr("equation"), [x.spec.rank for x in inputs])
+    return contract(node, equation, inputs)
+
+
 CONVERTERS: Mapping[str, Converter] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
+    "Einsum": _einsum,
 }

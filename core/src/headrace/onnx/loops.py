@@ -1,0 +1,176 @@
+"""Loops: how often a body runs, what each run is given, and what becomes of what it makes.
+
+Every shape of a job is known when it is built, so a loop is written out: the body takes the place
+of the node once for each run. How often that is must be known while the model is imported. ``Scan``
+runs as often as an axis is long. ``Loop`` runs as its trip count and its condition say; where they
+are computed from inputs, the values of these become a part of the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from onnx import GraphProto, ValueInfoProto
+
+from headrace.errors import ResourceLimitError
+from headrace.onnx import limits
+from headrace.onnx.axes import normal_axis
+from headrace.onnx.node import Node, ValueNeeded
+from headrace.onnx.site import Site
+from headrace.onnx.tensors import dtype_from_onnx
+from headrace.ops import Tensor
+
+RunBody = Callable[[Sequence[Tensor]], list[Tensor]]
+"""Imports the body once more, for the inputs given; returns its outputs."""
+
+
+def _loop(site: Site, node: Node, run: RunBody) -> list[Tensor]:
+    """``Loop``: the body makes a condition, the state of the next run, and slices to be stacked."""
+    body = site.attributes["body"].g
+    state = [node.input(index) for index in range(2, len(site.inputs))]
+    _check_body(node, body, inputs=2 + len(state), outputs=1 + len(state))
+    slices: list[list[Tensor]] = [[] for _ in body.output[1 + len(state) :]]
+    scalar = _scalar_like(body.input[0])
+    condition = node.optional(1) or node.constant(np.array(True))
+    for turn in _turns(node):
+        if not _holds(node, condition):
+            break
+        number = node.constant(np.array(turn, np.int64).reshape(scalar))
+        condition, *made = run([number, condition, *state])
+        state = made[: len(state)]
+        for stack, tensor in zip(slices, made[len(state) :], strict=True):
+            stack.append(tensor)
+    outputs = body.output[1 + len(state) :]
+    stacked = [_stacked(node, s, 0, out) for s, out in zip(slices, outputs, strict=True)]
+    return [*state, *stacked]
+
+
+def _turns(node: Node) -> Iterator[int]:
+    """0, 1, ... to the trip count, or without end where the node has none."""
+    count = None if node.optional(0) is None else int(_one(node, node.value(0)).item())
+    turn = 0
+    while count is None or turn < count:
+        if turn == limits.ITERATIONS:
+            raise ResourceLimitError(
+                f"{node}: runs more than {limits.ITERATIONS} times; loops are written out"
+            )
+        yield turn
+        turn += 1
+
+
+def _holds(node: Node, condition: Tensor) -> bool:
+    value = node.known(condition)
+    if value is None:
+        raise ValueNeeded(condition, f"{node}: its condition decides how often the body runs")
+    return bool(_one(node, value).item())
+
+
+def _one(node: Node, value: np.ndarray) -> np.ndarray:
+    if value.size != 1:
+        node.invalid(f"trip count and condition are one value; one has shape {value.shape}")
+    return value
+
+
+def _scalar_like(declared: ValueInfoProto) -> tuple[int, ...]:
+    """The shape of the number of a run: of rank 0, or of rank 1 where the body says so."""
+    return (1,) * len(declared.type.tensor_type.shape.dim)
+
+
+def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
+    """``Scan``: the body takes one slice of each sequence in each run."""
+    if node.opset < 9:
+        node.refuse("has a batch axis before opset 9; convert the model to a newer operator set")
+    body = site.attributes["body"].g
+    count = node.attr("num_scan_inputs")
+    if not 1 <= count <= len(site.inputs):
+        node.invalid(f"num_scan_inputs is {count} and the node has {len(site.inputs)} inputs")
+    first = len(site.inputs) - count
+    state = [node.input(index) for index in range(first)]
+    sequences = [node.input(index) for index in range(first, len(site.inputs))]
+    _check_body(node, body, inputs=len(site.inputs), outputs=first)
+    made_count = len(body.output) - first
+    axes = [
+        normal_axis(node, axis, sequence.spec.rank)
+        for axis, sequence in zip(_each(node, "scan_input_axes", count), sequences, strict=True)
+    ]
+    backwards = _each(node, "scan_input_directions", count)
+    lengths = {s.spec.shape[axis] for s, axis in zip(sequences, axes, strict=True)}
+    if len(lengths) != 1:
+        node.invalid(f"the sequences have {sorted(lengths)} elements; they need equally many")
+    (length,) = lengths
+    if length > limits.ITERATIONS:
+        raise ResourceLimitError(
+            f"{node}: runs {length} times; loops are written out, {limits.ITERATIONS} times at most"
+        )
+    slices: list[list[Tensor]] = [[] for _ in range(made_count)]
+    for turn in range(length):
+        given = [
+            _element(node, sequence, axis, length - 1 - turn if back else turn)
+            for sequence, axis, back in zip(sequences, axes, backwards, strict=True)
+        ]
+        made = run([*state, *given])
+        state = made[:first]
+        for stack, tensor in zip(slices, made[first:], strict=True):
+            stack.append(tensor)
+    stacked = []
+    for stack, axis, back, declared in zip(
+        slices,
+        _each(node, "scan_output_axes", made_count),
+        _each(node, "scan_output_directions", made_count),
+        body.output[first:],
+        strict=True,
+    ):
+        stacked.append(_stacked(node, stack[::-1] if back else stack, axis, declared))
+    return [*state, *stacked]
+
+
+def _each(node: Node, name: str, count: int) -> list[int]:
+    """An attribute with a number for each sequence; zeros where the node leaves it out."""
+    numbers: list[int] = node.attr(name, [0] * count)
+    if len(numbers) != count:
+        node.invalid(f"{name} has {len(numbers)} numbers for {count} sequences")
+    return numbers
+
+
+def _element(node: Node, sequence: Tensor, axis: int, index: int) -> Tensor:
+    shape = sequence.spec.shape
+    one = node.one("slice", [sequence], starts=(index,), ends=(index + 1,), axes=(axis,))
+    return node.one("reshape", [one], shape=shape[:axis] + shape[axis + 1 :])
+
+
+def _stacked(node: Node, slices: Sequence[Tensor], axis: int, declared: ValueInfoProto) -> Tensor:
+    """The slices along a new axis; of none, what the body declares says what there is none of."""
+    if not slices:
+        return _nothing(node, axis, declared)
+    shape = slices[0].spec.shape
+    place = normal_axis(node, axis, len(shape) + 1)
+    parts = [
+        node.one("reshape", [part], shape=(*part.spec.shape[:place], 1, *part.spec.shape[place:]))
+        for part in slices
+    ]
+    return parts[0] if len(parts) == 1 else node.one("concat", parts, axis=place)
+
+
+def _nothing(node: Node, axis: int, declared: ValueInfoProto) -> Tensor:
+    kind = declared.type.tensor_type
+    dims = kind.shape.dim
+    if not kind.HasField("shape") or not all(dim.HasField("dim_value") for dim in dims):
+        node.refuse(
+            f"never runs, and its body does not declare the shape of {declared.name!r}; declare it"
+        )
+    shape = [dim.dim_value for dim in dims]
+    shape.insert(normal_axis(node, axis, len(shape) + 1), 0)
+    return node.constant(np.zeros(shape, dtype_from_onnx(kind.elem_type, str(node)).numpy))
+
+
+def _check_body(node: Node, body: GraphProto, *, inputs: int, outputs: int) -> None:
+    if len(body.input) != inputs or len(body.output) < outputs:
+        node.invalid(
+            f"its body has {len(body.input)} inputs and {len(body.output)} outputs; with the "
+            f"node's inputs it needs {inputs} and {outputs} or more"
+        )
+
+
+LOOPS: Mapping[str, Callable[[Site, Node, RunBody], list[Tensor]]] = {"Loop": _loop, "Scan": _scan}
+"""How each op that has a body is written out, by ONNX name."""

@@ -1,0 +1,52 @@
+"""``Site``: a node at the place where it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from headrace.onnx.attributes import Attributes
+from headrace.onnx.scope import Scope
+from headrace.ops import Tensor
+from headrace.tensor_spec import TensorSpec
+
+Given = Sequence[Tensor | None]
+"""Tensors by position; None for one left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A node at the place where it is imported.
+
+    Attributes:
+        node: as the file has it.
+        inputs: its tensors; None for an input left out.
+        attributes: with references to those of a function's call resolved.
+        count: how many outputs are used, counted up to the last that is.
+        scope: the names that hold here.
+        where: file and node, for messages.
+    """
+
+    node: NodeProto
+    inputs: tuple[Tensor | None, ...]
+    attributes: Attributes
+    count: int
+    scope: Scope
+    where: str
+
+    @property
+    def specs(self) -> list[TensorSpec | None]:
+        """The specs of the inputs."""
+        return [None if tensor is None else tensor.spec for tensor in self.inputs]
+
+    def resolved(self) -> NodeProto:
+        """The node as it would be written where no function is around it."""
+        node = NodeProto()
+        node.CopyFrom(self.node)
+        del node.attribute[:]
+        for name, attribute in self.attributes.items():
+            node.attribute.add().CopyFrom(attribute)
+            node.attribute[-1].name = name
+        return node
