@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         zeros_initializer,
     )
     from headrace.frontend.loaded_plan import LoadedPlan, load_plan
+    from headrace.frontend.memory import memory_statistics, release_cached_memory
     from headrace.frontend.session import Session, SessionStatus
     from headrace.frontend.tracing import Symbol, apply_op, apply_ops
     from headrace.frontend.variables import (
@@ -142,6 +143,7 @@ __all__ = [
     "load_variables",
     "matmul",
     "max_pool2d",
+    "memory_statistics",
     "multiply",
     "normalization",
     "ones_initializer",
@@ -151,6 +153,7 @@ __all__ = [
     "random_uniform_initializer",
     "range_initializer",
     "reflection_pad2d",
+    "release_cached_memory",
     "relu",
     "reshape",
     "scope",
@@ -198,6 +201,7 @@ _NAMES = {
         "zeros_initializer"
     ),
     "headrace.frontend.loaded_plan": "LoadedPlan load_plan",
+    "headrace.frontend.memory": "memory_statistics release_cached_memory",
     "headrace.frontend.session": "Session SessionStatus",
     "headrace.frontend.tracing": "Symbol apply_op apply_ops",
     "headrace.frontend.variables": "assign get_all_variables get_variable load_variables",

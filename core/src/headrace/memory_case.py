@@ -61,6 +61,11 @@ class MemoryCase:
         """Whose it is, as short as names of tensors have it: ``tag:index``, after its machine."""
         return f"{self.machine}:" * bool(self.machine) + f"{self.tag}:{self.device_index}"
 
+    @property
+    def place(self) -> str:
+        """What has the memory, in words: the host, or a device."""
+        return "the host's memory" if self.is_host else f"the memory of {self.zone}"
+
     def merge(self, other: MemoryCase) -> MemoryCase:
         """The memory that satisfies both wishes.
 

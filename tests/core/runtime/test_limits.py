@@ -6,10 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from session_jobs import Three, X, counter, on
 from toy_backends import FarAllocator, far, near
 
+import headrace as flow
+import headrace.typing as tp
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.device import Device, DeviceEntry
+from headrace.device import AllocatorEntry, Device, DeviceEntry, MemoryKind
 from headrace.errors import PluginError, ResourceLimitError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
@@ -100,11 +103,76 @@ def test_the_hosts_memory_is_kept_from_what_may_lie_there(
         CompiledJob(job(device), registry(free_bytes))
 
 
-def test_a_stated_limit_is_for_all_memories_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever devices say of themselves."""
-    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "12000")
-    with pytest.raises(ResourceLimitError, match=r"the limit is 12,000.*'widen'"):
-        CompiledJob(job(), registry(1 << 30))
+def test_a_stated_limit_is_for_each_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever devices say of themselves; the host's memory is counted for itself."""
+    apart = MemoryOptions(inplace=False, reuse=False)
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "24575")
+    with pytest.raises(
+        ResourceLimitError,
+        match=r"needs 24,576 bytes of the memory of far:1 and the limit is 24,575; .*'widen'",
+    ):
+        CompiledJob(job(), registry(1 << 30), memory=apart)
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "24576")
+    with CompiledJob(job(), registry(free_bytes=None), memory=apart) as running:
+        assert sum(chunk.nbytes for chunk in running.plan.chunks) > 24_576
+    monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "8000")
+    with pytest.raises(ResourceLimitError, match=r"bytes of the host's memory and the limit is"):
+        CompiledJob(job("near"), registry(free_bytes=None))
+
+
+def test_a_stated_limit_counts_what_other_jobs_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same device; what they gave back is free again."""
+    installed = registry(free_bytes=1 << 30)
+    with CompiledJob(job(), installed) as first:
+        held = next(c.nbytes for c in first.plan.chunks if not c.memory.is_host)
+        monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(2 * held - 1))
+        with pytest.raises(ResourceLimitError, match=f"of which other jobs hold {held:,}; nothing"):
+            CompiledJob(job(), installed)
+        with CompiledJob(job("far:0"), installed):
+            pass
+        monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(2 * held))
+        CompiledJob(job(), installed).close()
+        with CompiledJob(job(), installed):
+            pass
+
+
+def test_a_job_that_is_added_may_take_the_place_of_the_old_plan() -> None:
+    """A device that has no room for both is given the new plan when it has lost the old one."""
+    total, live = 1 << 30, 0
+
+    class Told(Device):
+        def free_bytes(self):
+            return total - live
+
+    class Counting(FarAllocator):
+        def allocate(self, nbytes):
+            nonlocal live
+            live += nbytes
+            return super().allocate(nbytes)
+
+        def free(self, buffer):
+            nonlocal live
+            live -= buffer.nbytes
+            super().free(buffer)
+
+    entry = AllocatorEntry("far", MemoryKind.DEVICE, 16, Counting)
+    hooks = vars(far()) | {
+        "headrace_devices": hookimpl(lambda: [DeviceEntry("far", open=Told)]),
+        "headrace_allocators": hookimpl(lambda: [entry]),
+    }
+    installed = BackendRegistry.from_modules({"far": SimpleNamespace(**hooks)})
+    with flow.Session(installed) as session:
+        add, read = counter(on(session, "far"))
+        add(X)
+        total = 2 * live
+
+        @on(session, "far")
+        def later(x: Three) -> tp.Numpy:
+            return x + x
+
+        assert np.array_equal(later(X), X + X)
+        assert np.array_equal(read(), X)
+        assert live <= total
 
 
 def test_registers_without_bytes_of_their_own_are_not_named() -> None:

@@ -60,7 +60,7 @@ class Recorder:
 
     def note(self, what: str) -> None:
         """Note a call, and whether the lock that keeps others out is held."""
-        held = pool_of(self.registry).ledger.allocating.locked()
+        held = pool_of(self.registry).memories.allocating.locked()
         self.notes.append(what if held else f"{what} without the lock")
 
 

@@ -90,7 +90,8 @@ class HostBuffer(Buffer):
 class Allocator:
     """Gives memory of one device. Called while sessions open and close, never while jobs run.
 
-    Core asks for a few large chunks and slices them itself, so an allocator needs no pool. May be
+    Core asks for a few large chunks, slices them itself, and keeps those that a session gives back
+    for the next one as long as the device is open, so an allocator needs no pool. May be
     called from any thread, one call at a time for each device. There may be several allocators of
     one device: what they must agree on belongs to the ``Device``.
     """
@@ -118,6 +119,14 @@ class Allocator:
         gone with the last reference. With ``MemoryKind.DEVICE``, and for pinned memory, it must be
         overridden, also by a method that does nothing: a driver that is never told would leak in
         silence.
+        """
+
+    def recycle(self, buffer: Buffer) -> None:
+        """Be told that core keeps memory of a device, or pinned memory, for others. Since 1.4.
+
+        ``buffer`` is what ``allocate`` returned, or a view of it. Its user has gone, no queued work
+        uses it, and what it holds is of no use. The default does nothing; for instruments, which
+        may overwrite it and look whether that is so.
         """
 
 

@@ -10,7 +10,7 @@ from headrace import plan as plans
 from headrace.compiler.link import agreed_variables
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Rewritten, compile_jobs, rewrite_job, verifies
-from headrace.errors import HeadraceError, JobError, OutOfMemoryError
+from headrace.errors import HeadraceError, JobError, OutOfMemoryError, ResourceLimitError
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import Delivery
@@ -146,7 +146,7 @@ class JobSet:
         old, new = self.ready, None
         try:
             new = ReadyJob(plan, registry, compiled.constants)
-        except OutOfMemoryError:
+        except (OutOfMemoryError, ResourceLimitError):
             if old is None:
                 raise  # else the old plan makes room first
         try:

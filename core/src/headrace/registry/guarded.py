@@ -57,6 +57,10 @@ class GuardedAllocator(Allocator):
     def free(self, buffer: Buffer) -> None:
         self._allocator.free(buffer)
 
+    def recycle(self, buffer: Buffer) -> None:
+        if hasattr(self._allocator, "recycle"):  # that of a plugin need not derive from ours
+            self._allocator.recycle(buffer)
+
     def _check(self, buffer: Buffer, nbytes: int) -> None:
         fault = rules.fault_of_buffer(buffer, self._memory) or rules.fault_of_range(
             buffer, nbytes, self._alignment_bytes

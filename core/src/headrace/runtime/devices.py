@@ -8,19 +8,19 @@ from weakref import WeakKeyDictionary, ref
 from headrace.device import Device
 from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
-from headrace.runtime.allocations import Ledger
 from headrace.runtime.bus import new_lock
+from headrace.runtime.memories import Memories
 
 
 class DevicePool:
     """The opened devices of one registry, with counts of their users.
 
     Attributes:
-        ledger: what jobs hold of their memories.
+        memories: what jobs hold of their memories, and what is kept.
     """
 
     def __init__(self, registry: BackendRegistry) -> None:
-        self.ledger = Ledger()
+        self.memories = Memories()
         self._registry = ref(registry)  # a pool is kept as long as its registry, and no longer
         self._lock = new_lock()
         self._open: dict[tuple[str, int], tuple[Device, int]] = {}
@@ -49,19 +49,26 @@ class DevicePool:
             return device
 
     def release(self, tag: str, index: int) -> None:
-        """Give a device back; closes it when nobody else has it open."""
+        """Give a device back. When nobody else has it open, its memory goes back and it is closed.
+
+        Raises:
+            Exception: what the plugin raised; the device is closed all the same.
+        """
         with self._lock:
             device, users = self._open.pop((tag, index))
             if users > 1:
                 self._open[tag, index] = (device, users - 1)
-            else:
+                return
+            try:
+                self.memories.release(tag, index)
+            finally:
                 device.close()
 
     def forget(self) -> None:
         """In a forked child: what is open is the parent's, and no thread holds a lock."""
         self._forked = self._forked or bool(self._open)
         self._open.clear()
-        self._lock, self.ledger = new_lock(), Ledger()
+        self._lock, self.memories = new_lock(), Memories()
 
 
 _POOLS: WeakKeyDictionary[BackendRegistry, DevicePool] = WeakKeyDictionary()

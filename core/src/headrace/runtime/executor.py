@@ -67,8 +67,9 @@ class Executor:
             plan: a checked plan.
             registry: where its devices come from.
             constants: values of the weights that the plan names; read now, not kept.
-            memory_limit: bytes the plan may hold; default: what ``HEADRACE_MEMORY_LIMIT`` says,
-                else three quarters of the host's memory, and on devices what they have left.
+            memory_limit: bytes that this process may hold of the memory of each device, and of the
+                host's; default: what ``HEADRACE_MEMORY_LIMIT`` says, else three quarters of the
+                host's memory for the plan, and of devices what they have left.
             lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
             recorder: told when each task is worked on; without one, nobody looks at a clock.
             log: what actors are told is written down in it, from which ``replay`` finds the run

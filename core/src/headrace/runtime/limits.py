@@ -15,9 +15,13 @@ SHOWN = 3
 FreeBytes = Callable[[str, int], int | None]
 """What a device, by tag and index, has left; None where it cannot tell."""
 
+UsedBytes = Callable[[str], int]
+"""What the jobs of this process hold in a place."""
+
 
 def stated_memory_limit() -> int | None:
-    """Bytes a plan may hold in all: ``HEADRACE_MEMORY_LIMIT``; None when it is not set.
+    """``HEADRACE_MEMORY_LIMIT``: bytes that this process may hold of the memory of each device, and
+    of the host's; None when it is not set.
 
     Raises:
         ResourceLimitError: the variable is not a number of bytes.
@@ -32,19 +36,24 @@ def stated_memory_limit() -> int | None:
     return int(given)
 
 
-def check_total(plan: Plan, limit: int) -> None:
-    """All chunks together take no more than ``limit`` bytes.
+def check_limit(plan: Plan, used_bytes: UsedBytes, limit: int) -> None:
+    """With what other jobs hold, the chunks take no more than ``limit`` bytes of any place.
 
     Raises:
-        ResourceLimitError: they do; names the largest registers and what makes them.
+        ResourceLimitError: they do; names the place, the largest registers and what makes them.
     """
-    total = sum(chunk.nbytes for chunk in plan.chunks)
-    if total > limit:
-        raise ResourceLimitError(
-            f"job {plan.name!r} needs {total:,} bytes and the limit is {limit:,}; nothing was "
-            f"allocated. {_largest(plan, range(len(plan.chunks)))}. Make the inputs smaller, or "
-            "raise HEADRACE_MEMORY_LIMIT"
-        )
+    chunks: dict[str, list[int]] = {}
+    for number, chunk in enumerate(plan.chunks):
+        chunks.setdefault(chunk.memory.place, []).append(number)
+    for place, mine in chunks.items():
+        planned, used = sum(plan.chunks[number].nbytes for number in mine), used_bytes(place)
+        if planned + used > limit:
+            others = f", of which other jobs hold {used:,}" if used else ""
+            raise ResourceLimitError(
+                f"job {plan.name!r} needs {planned:,} bytes of {place} and the limit is {limit:,}"
+                f"{others}; nothing was allocated. {_largest(plan, mine)}. Make the inputs "
+                "smaller, or raise HEADRACE_MEMORY_LIMIT"
+            )
 
 
 def check_machines(plan: Plan) -> None:

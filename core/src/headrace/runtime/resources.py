@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cache
 
 import numpy as np
@@ -20,8 +20,8 @@ from headrace.runtime.group import GroupContext
 from headrace.runtime.limits import (
     check_devices,
     check_host,
+    check_limit,
     check_machines,
-    check_total,
     host_memory_limit,
 )
 from headrace.runtime.weights import WeightLoader
@@ -50,8 +50,9 @@ class Resources:
             plan: what is to run.
             registry: where its devices come from.
             constants: values of its weights.
-            memory_limit: bytes it may hold in all; None: three quarters of the host's memory in
-                the host, and on devices what they have left.
+            memory_limit: bytes that this process may hold of the memory of each device, and of the
+                host's; None: three quarters of the host's memory for a plan, and of devices what
+                they have left.
             lasting: nobody writes to ``constants`` as long as they are held: those of host memory
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
 
@@ -64,15 +65,16 @@ class Resources:
             DeviceError: a device cannot be used.
         """
         check_machines(plan)
-        if memory_limit is not None:
-            check_total(plan, memory_limit)
         self._plan = plan
         self._registry = registry
         self._pool = pool_of(registry)
+        memories = self._pool.memories
+        if memory_limit is not None:
+            check_limit(plan, memories.used_bytes, memory_limit)
         self._devices: dict[tuple[str, int], Device] = {}
-        self._allocated = Allocations(self._pool.ledger, plan.name)
+        self._allocated = Allocations(memories, plan.name, memory_limit)
         self._chunks: list[Buffer] = []
-        self._staging = Allocations(self._pool.ledger, plan.name)  # until all weights are loaded
+        self._staging = Allocations(memories, plan.name, memory_limit)  # until weights are loaded
         self._loaders: dict[int, WeightLoader] = {}  # by chunk
         self._loading: list[DeviceContext] = []  # their streams
         self._lasting = lasting
@@ -90,9 +92,7 @@ class Resources:
             if memory_limit is None:
                 check_host(plan, free_bytes, host_memory_limit())
             for chunk in plan.chunks:
-                allocator = self._allocator(chunk.memory)
-                buffer = self._allocated.take(allocator, chunk.memory, chunk.nbytes)
-                self._chunks.append(buffer.view(0, chunk.nbytes))
+                self._chunks.append(self._take(self._allocated, chunk.memory, chunk.nbytes))
             self._load_weights(constants)
             self._staging.give_back()
         except BaseException:
@@ -114,18 +114,26 @@ class Resources:
         offset = register.offset + slot * register.stride
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
-    def settle(self) -> None:
-        """Wait until no stream has work; what queued work raises was reported when it failed."""
+    def settle(self) -> bool:
+        """Wait until no stream has work; what queued work raises was reported when it failed.
+
+        Returns:
+            False when one raised: then nobody knows whether it has come to its end.
+        """
+        settled = True
         for context in (*self.contexts.values(), *self._loading):
-            with suppress(Exception):
+            try:
                 context.synchronize()
+            except Exception:  # noqa: BLE001 - the others are waited for all the same
+                settled = False
+        return settled
 
     def close(self) -> None:
         """Synchronise and close the streams, free the chunks, release the devices. Idempotent.
 
         What a plugin raises here stops nothing: all is given back, then the error is raised.
         """
-        self.settle()
+        settled = self.settle()
         contexts = (*self.contexts.values(), *self._loading)
         devices = tuple(self._devices)
         for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
@@ -134,8 +142,8 @@ class Resources:
         with ExitStack() as last_first:
             for key in devices:
                 last_first.callback(self._pool.release, *key)
-            last_first.callback(self._allocated.give_back)
-            last_first.callback(self._staging.give_back)
+            last_first.callback(self._allocated.give_back, spoilt=not settled)
+            last_first.callback(self._staging.give_back, spoilt=not settled)
             for context in contexts:
                 last_first.callback(context.close)
 
@@ -144,8 +152,10 @@ class Resources:
         device = self._device(tag, index)
         ask = getattr(device, "free_bytes", None)  # that of a plugin need not derive from ours
         told: object = None if ask is None else ask()
-        if told is None or (isinstance(told, int) and told >= 0):
-            return told
+        if told is None:
+            return None
+        if isinstance(told, int) and told >= 0:
+            return told + self._pool.memories.kept_bytes(tag, index)
         raise PluginError(
             f"free_bytes of {type(device).__name__}, device {tag}:{index}, returned {told!r}; it "
             "must return a number of bytes, or None"
@@ -176,13 +186,19 @@ class Resources:
             self._devices[tag, index] = self._pool.acquire(tag, index)
         return self._devices[tag, index]
 
-    def _allocator(self, memory: MemoryCase) -> Allocator:
+    def _take(self, allocations: Allocations, memory: MemoryCase, nbytes: int) -> Buffer:
+        allocator, alignment_bytes = self._allocator(memory)
+        return allocations.take(memory, nbytes, allocator, alignment_bytes)
+
+    def _allocator(self, memory: MemoryCase) -> tuple[Allocator, int]:
+        """What gives a memory, and what its addresses are multiples of."""
+        if memory.is_host and not memory.pinned_for:
+            return HostAllocator(Device(0)), HostAllocator.ALIGNMENT_BYTES
+        tag = memory.pinned_for or memory.tag
+        entry = self._registry.backend(tag).allocator
         if memory.pinned_for:
-            return self._pinned_allocator(memory)
-        if memory.is_host:
-            return HostAllocator(Device(0))
-        device = self._device(memory.tag, memory.device_index)
-        return self._registry.backend(memory.tag).allocator.create(device)
+            return self._pinned_allocator(memory), entry.alignment_bytes
+        return entry.create(self._device(tag, memory.device_index)), entry.alignment_bytes
 
     def _pinned_allocator(self, memory: MemoryCase) -> Allocator:
         create = self._registry.backend(memory.pinned_for).allocator.create_pinned
@@ -247,7 +263,7 @@ class Resources:
         pinned = MemoryCase.pinned(memory.tag, memory.device_index)
 
         def allocate(nbytes: int) -> HostBuffer:
-            buffer = self._staging.take(self._allocator(pinned), pinned, nbytes)
+            buffer = self._take(self._staging, pinned, nbytes)
             assert isinstance(buffer, HostBuffer)
             return buffer
 

@@ -58,6 +58,16 @@ class FakeAllocator(Allocator):
             self._device.counters.freed(block.nbytes)
         block.free()
 
+    def recycle(self, buffer: Buffer) -> None:
+        """Check the block's ends and poison the part, which others are to have.
+
+        Raises:
+            MemoryFault: queued work is about to use it, or the block is damaged or was freed.
+        """
+        block = block_of(buffer, self.device.index)
+        begin = buffer.address - block.address
+        block.recycle(begin, begin + buffer.nbytes)
+
 
 def check_allocation(device: Device, nbytes: int) -> None:
     """Ask the experiment, if there is one, whether an allocation shall fail.

@@ -10,7 +10,7 @@ from headrace.device import Buffer, Collective, DeviceContext, Launch, OpCall
 from headrace.numpy_ops import NUMPY_COLLECTIVES
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.kernels import array_of
-from headrace_fakedevice.memory import blocks_of
+from headrace_fakedevice.memory import memory_of
 
 
 class FakeCollective(Collective):
@@ -37,7 +37,7 @@ class FakeCollective(Collective):
             holders = (devices[call.int_attr("root")],)
         read = tuple(zip(inputs, call.inputs, holders, strict=True))
         written = tuple(zip(outputs, call.outputs, devices, strict=True))
-        blocks = blocks_of(*inputs, *outputs)
+        used = memory_of(*inputs, *outputs)
         first, *others = contexts
         assert isinstance(first, FakeContext)
 
@@ -52,7 +52,7 @@ class FakeCollective(Collective):
         def launch() -> None:
             for other in others:
                 first.wait_event(other.record_event())
-            first.enqueue(exchange, "collective", call.op, 0, blocks)
+            first.enqueue(exchange, "collective", call.op, 0, used)
             done = first.record_event()
             for other in others:
                 other.wait_event(done)

@@ -9,7 +9,13 @@ from headrace.errors import DeviceError
 from headrace_fakedevice.device import FakeDevice
 from headrace_fakedevice.experiment import Line, current
 from headrace_fakedevice.host import host_range
-from headrace_fakedevice.memory import Block, MemoryFault, blocks_of, device_index_of, open_buffer
+from headrace_fakedevice.memory import (
+    FakeBuffer,
+    MemoryFault,
+    device_index_of,
+    memory_of,
+    open_buffer,
+)
 from headrace_fakedevice.pinned import PAGEABLE_VARIABLE, PinnedBuffer, refuses_pageable
 from headrace_fakedevice.stream import FakeEvent, Stream, Work
 
@@ -33,7 +39,7 @@ class FakeContext(DeviceContext):
         kind: str = "launch",
         name: str = "",
         nbytes: int = 0,
-        blocks: Sequence[Block] = (),
+        used: Sequence[FakeBuffer] = (),
     ) -> None:
         """Queue ``work``; kernels come through here.
 
@@ -42,7 +48,7 @@ class FakeContext(DeviceContext):
             kind: what it is, as a ``Span`` of an experiment says it.
             name: of the op.
             nbytes: how much a copy copies.
-            blocks: the memory it uses, which is not to be freed until then.
+            used: the memory it uses, which is not to be freed until then.
 
         Raises:
             DeviceError: the context is closed.
@@ -51,10 +57,10 @@ class FakeContext(DeviceContext):
         self._check_open()
         experiment = current()
         if experiment is None:
-            self._stream.enqueue(work, blocks)
+            self._stream.enqueue(work, used)
             return
         work = experiment.ask(self._stream.line, kind, name, nbytes, self, work)
-        self._stream.enqueue(work, blocks)
+        self._stream.enqueue(work, used)
         experiment.stir(self._stream)
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
@@ -67,7 +73,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, self.device.index)[:] = there()
             self.counters.copies_h2d += 1
 
-        self.enqueue(work, "h2d", nbytes=source.nbytes, blocks=blocks_of(destination, source))
+        self.enqueue(work, "h2d", nbytes=source.nbytes, used=memory_of(destination, source))
 
     def copy_d2h(self, destination: HostBuffer, source: Buffer) -> None:
         """Queue a copy to host memory."""
@@ -79,7 +85,7 @@ class FakeContext(DeviceContext):
             there()[:] = open_buffer(source, self.device.index)
             self.counters.copies_d2h += 1
 
-        self.enqueue(work, "d2h", nbytes=source.nbytes, blocks=blocks_of(destination, source))
+        self.enqueue(work, "d2h", nbytes=source.nbytes, used=memory_of(destination, source))
 
     def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy within the device."""
@@ -90,7 +96,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, index)[:] = open_buffer(source, index)
             self.counters.copies_d2d += 1
 
-        self.enqueue(work, "d2d", nbytes=source.nbytes, blocks=blocks_of(destination, source))
+        self.enqueue(work, "d2d", nbytes=source.nbytes, used=memory_of(destination, source))
 
     def copy_peer(self, destination: Buffer, source: Buffer) -> None:
         """Queue a copy from another fake device."""
@@ -103,7 +109,7 @@ class FakeContext(DeviceContext):
             open_buffer(destination, self.device.index)[:] = open_buffer(source, there)
             self.counters.copies_peer += 1
 
-        self.enqueue(work, "peer", nbytes=source.nbytes, blocks=blocks_of(destination, source))
+        self.enqueue(work, "peer", nbytes=source.nbytes, used=memory_of(destination, source))
 
     def synchronize(self) -> None:
         """Do everything queued; raises the first error of it, once."""

@@ -21,7 +21,7 @@ from headrace.errors import DeviceError
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice.context import FakeContext
-from headrace_fakedevice.memory import blocks_of, open_buffer
+from headrace_fakedevice.memory import memory_of, open_buffer
 
 PREFERS_VARIABLE = "HEADRACE_FAKEDEVICE_PREFERS"
 FORMATS = (CHANNELS_FIRST, CHANNELS_LAST)
@@ -74,7 +74,7 @@ class FakeKernel(NumpyKernel):
                 function(call, sources, results)
             counters.launches += 1
 
-        return partial(context.enqueue, work, "launch", call.op, 0, blocks_of(*inputs, *outputs))
+        return partial(context.enqueue, work, "launch", call.op, 0, memory_of(*inputs, *outputs))
 
 
 def array_of(buffer: Buffer, spec: TensorSpec, device_index: int) -> Array:

@@ -12,6 +12,7 @@ with ``open_buffer``, and nothing else does.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NoReturn
 
 import numpy as np
@@ -42,11 +43,12 @@ class Block:
         device_index: the device it is on.
         address: where its data begins, a multiple of ``ALIGNMENT_BYTES``.
         nbytes: length of the data.
-        users: how many pieces of queued work are about to use it.
+        users: the ranges, (begin, end) in its data, that queued work is about to use, and how many
+            pieces of work each.
     """
 
     def __init__(self, device_index: int, address: int, nbytes: int) -> None:
-        self.users = 0
+        self.users = Counter[tuple[int, int]]()
         self.device_index = device_index
         self.address = address
         self.nbytes = nbytes
@@ -86,8 +88,23 @@ class Block:
             self.data()[:] = FREED
         finally:
             self._live = False
-        if self.users:
-            raise MemoryFault(f"{self} is freed while {self.users} pieces of queued work use it")
+        self._check_unused("freed", 0, self.nbytes)
+
+    def recycle(self, begin: int, end: int) -> None:
+        """Poison a range that core keeps for others: they find it as if it were fresh.
+
+        Raises:
+            MemoryFault: queued work is about to use it, or something wrote over one of the ends.
+        """
+        self.data()[begin:end] = FRESH
+        self._check_unused("given to others", begin, end)
+
+    def _check_unused(self, what: str, begin: int, end: int) -> None:
+        users = sum(
+            count for (first, last), count in self.users.items() if first < end and last > begin
+        )
+        if users:
+            raise MemoryFault(f"{self} is {what} while {users} pieces of queued work use it")
 
     def __str__(self) -> str:
         return f"block {self.address:#x} of {self.nbytes} bytes on fakedevice:{self.device_index}"
@@ -115,6 +132,14 @@ class FakeBuffer(Buffer):
             )
         return FakeBuffer(self._block, self.address + offset, nbytes)
 
+    def enter(self, users: int) -> None:
+        """So many more pieces of queued work are about to use it; fewer, if they are negative."""
+        begin = self.address - self._block.address
+        part = (begin, begin + self.nbytes)
+        self._block.users[part] += users
+        if not self._block.users[part]:
+            del self._block.users[part]
+
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise MemoryFault(f"the host cannot read {self._block}; copy it with copy_d2h")
 
@@ -135,9 +160,9 @@ def block_of(buffer: Buffer, device_index: int) -> Block:
     return buffer._block
 
 
-def blocks_of(*buffers: Buffer | None) -> tuple[Block, ...]:
-    """The blocks that those of ``buffers`` are ranges of which are memory of a fake device."""
-    return tuple(buffer._block for buffer in buffers if isinstance(buffer, FakeBuffer))
+def memory_of(*buffers: Buffer | None) -> tuple[FakeBuffer, ...]:
+    """Those of ``buffers`` which are memory of a fake device."""
+    return tuple(buffer for buffer in buffers if isinstance(buffer, FakeBuffer))
 
 
 def device_index_of(buffer: Buffer) -> int:

@@ -70,6 +70,11 @@ class PinnedAllocator(Allocator):
         del self._device.pinned[buffer.address]
         self._device.counters.unpinned(buffer.nbytes)
 
+    def recycle(self, buffer: Buffer) -> None:
+        """Poison memory that others are to have."""
+        assert isinstance(buffer, HostBuffer)
+        buffer.memory[:] = FRESH
+
 
 def refuses_pageable() -> bool:
     """Whether copies from and to pageable memory are errors: ``HEADRACE_FAKEDEVICE_PAGEABLE``.

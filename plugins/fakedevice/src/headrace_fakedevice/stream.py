@@ -18,7 +18,7 @@ from threading import RLock  # waits come from several threads; this package sta
 
 from headrace.device import Event
 from headrace_fakedevice.experiment import Line, current
-from headrace_fakedevice.memory import Block
+from headrace_fakedevice.memory import FakeBuffer
 
 Work = Callable[[], None]
 
@@ -72,7 +72,7 @@ class Stream:
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        self._queue: deque[tuple[Work, Sequence[Block]] | FakeEvent] = deque()
+        self._queue: deque[tuple[Work, Sequence[FakeBuffer]] | FakeEvent] = deque()
         self._error: Exception | None = None
 
     @property
@@ -80,12 +80,12 @@ class Stream:
         """True when nothing is queued and no error is waiting to be raised."""
         return not self._queue and self._error is None
 
-    def enqueue(self, work: Work, blocks: Sequence[Block] = ()) -> None:
-        """Do ``work``, which uses ``blocks``, after all that was enqueued before."""
+    def enqueue(self, work: Work, used: Sequence[FakeBuffer] = ()) -> None:
+        """Do ``work``, which uses memory, after all that was enqueued before."""
         with _RUNNING:
-            for block in blocks:
-                block.users += 1
-            self._queue.append((work, blocks))
+            for buffer in used:
+                buffer.enter(1)
+            self._queue.append((work, used))
 
     def record(self) -> FakeEvent:
         """Mark the point that all work enqueued so far leads to."""
@@ -112,18 +112,18 @@ class Stream:
             while self._queue and not (until is not None and until.reached):
                 self._do(self._queue.popleft())
 
-    def _do(self, queued: tuple[Work, Sequence[Block]] | FakeEvent) -> None:
+    def _do(self, queued: tuple[Work, Sequence[FakeBuffer]] | FakeEvent) -> None:
         if isinstance(queued, FakeEvent):
             queued.reach(self._error)
             return
-        work, blocks = queued
+        work, used = queued
         if self._error is None:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - synchronize raises it
                 self._error = error
-        for block in blocks:
-            block.users -= 1
+        for buffer in used:
+            buffer.enter(-1)
 
     def synchronize(self) -> None:
         """Do all that is queued.

@@ -117,6 +117,19 @@ def test_memory_is_given_back_in_any_order(opened: OpenedDevice, order: tuple[in
             assert np.array_equal(content(opened, buffer.view(0, 1000), 1000), noise(1000, other))
 
 
+def test_memory_changes_hands(opened: OpenedDevice) -> None:
+    """Of a part that is recycled the next user makes what it likes; beside it nothing changes."""
+    data, patch = noise(4096, 1), noise(1024, 2)
+    buffer, context = opened.upload(data), opened.h2d()
+    for offset in (1024, 2048):
+        opened.allocator.recycle(buffer.view(offset, 1024))
+        context.copy_h2d(buffer.view(offset, 1024), opened.host_copy(patch))
+        context.synchronize()
+        data[offset : offset + 1024] = patch
+        assert np.array_equal(content(opened, buffer, 4096), data)
+    opened.allocator.recycle(buffer)
+
+
 def test_two_allocators_of_a_device_agree(opened: OpenedDevice) -> None:
     """Each session makes one of its own: none gives what another has given."""
     other = opened.backend.allocator.create(opened.device)
