@@ -49,7 +49,7 @@ SPEC = TensorSpec.of(X)
 # function stands: hook and field.
 METHODS: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
     ("headrace_devices", "open"): (Device, ("close", "free_bytes")),
-    ("headrace_allocators", "create"): (Allocator, ("allocate", "free")),
+    ("headrace_allocators", "create"): (Allocator, ("allocate", "free", "recycle")),
     ("headrace_device_contexts", "create"): (
         DeviceContext,
         ("copy_h2d", "copy_d2h", "copy_d2d", "copy_peer", "synchronize", "record_event",
