@@ -26,6 +26,7 @@ from headrace.onnx.bodies import body_of
 from headrace.onnx.calls import Functions, domain_of, function_key
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.declared import inputs_of, outputs_of
+from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import read_model
 from headrace.onnx.schemas import declaration
 from headrace.onnx.support import is_supported
@@ -150,7 +151,7 @@ def _runs(
         declared = declaration(domain, node.op_type, opsets[domain])
         if declared is None or not is_supported(domain, node.op_type, declared):
             return False
-        if not domain and (node.op_type in CONVERTERS or node.op_type == "If"):
+        if not domain and node.op_type in ("If", *LOOPS, *CONVERTERS):
             return True
         specs = [given.get(name) for name in node.input]
         body = body_of(declared, node, opsets[domain], specs)

@@ -9,8 +9,9 @@ has a converter; or ONNX itself writes the op in simpler ones, and these take it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
@@ -249,26 +250,13 @@ class Importer:
                 scope.bind(value.name, tensor)
             return self._body(graph.node, wanted, scope)
 
-        return LOOPS[site.node.op_type](site, self._node_of(site, opset), run)
+        node = self._node_of(site, opset)
+        return _blamed(node, lambda: LOOPS[node.op_type](site, node, run))
 
     def _convert(self, site: Site, opset: int) -> Sequence[Tensor]:
-        """Run the node's converter; whatever is wrong is told as an error of the model."""
+        """Run the node's converter."""
         node = self._node_of(site, opset)
-        try:
-            made = CONVERTERS[node.op_type](node)
-        except (DTypeError, UnknownOpError, UnsupportedError) as error:
-            raise UnsupportedModelError(_located(node, error)) from error
-        except (OpError, GraphError) as error:
-            raise InvalidModelError(_located(node, error)) from error
-        except MemoryError as error:
-            raise ResourceLimitError(f"{node}: there is not enough memory: {error}") from error
-        except HeadraceError:
-            raise
-        # A converter may trip over values that no sound model has before it can say so.
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            raise InvalidModelError(
-                f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
-            ) from error
+        made = _blamed(node, lambda: CONVERTERS[node.op_type](node))
         return (made,) if isinstance(made, Tensor) else made
 
     def _node_of(self, site: Site, opset: int) -> Node:
@@ -276,6 +264,28 @@ class Importer:
         values = attributes.values(site.attributes, site.where, self._file.folder)
         op, declared = site.node.op_type, len(site.node.output)
         return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+
+
+Made = TypeVar("Made")
+
+
+def _blamed(node: Node, convert: Callable[[], Made]) -> Made:
+    """What ``convert`` makes of a node; whatever is wrong is told as an error of the model."""
+    try:
+        return convert()
+    except (DTypeError, UnknownOpError, UnsupportedError) as error:
+        raise UnsupportedModelError(_located(node, error)) from error
+    except (OpError, GraphError) as error:
+        raise InvalidModelError(_located(node, error)) from error
+    except MemoryError as error:
+        raise ResourceLimitError(f"{node}: there is not enough memory: {error}") from error
+    except HeadraceError:
+        raise
+    # A converter may trip over values that no sound model has before it can say so.
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise InvalidModelError(
+            f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _located(node: Node, error: HeadraceError) -> str:

@@ -9,6 +9,7 @@ are computed from inputs, the values of these become a part of the job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
@@ -42,8 +43,7 @@ def _loop(site: Site, node: Node, run: RunBody) -> list[Tensor]:
         for stack, tensor in zip(slices, made[len(state) :], strict=True):
             stack.append(tensor)
     outputs = body.output[1 + len(state) :]
-    stacked = [_stacked(node, s, 0, out) for s, out in zip(slices, outputs, strict=True)]
-    return [*state, *stacked]
+    return state + [_stacked(node, *made) for made in zip(slices, outputs, strict=True)]
 
 
 def _turns(node: Node) -> Iterator[int]:
@@ -79,23 +79,99 @@ def _scalar_like(declared: ValueInfoProto) -> tuple[int, ...]:
 
 def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
     """``Scan``: the body takes one slice of each sequence in each run."""
-    if node.opset < 9:
-        node.refuse("has a batch axis before opset 9; convert the model to a newer operator set")
     body = site.attributes["body"].g
     count = node.attr("num_scan_inputs")
-    if not 1 <= count <= len(site.inputs):
-        node.invalid(f"num_scan_inputs is {count} and the node has {len(site.inputs)} inputs")
-    first = len(site.inputs) - count
-    state = [node.input(index) for index in range(first)]
-    sequences = [node.input(index) for index in range(first, len(site.inputs))]
-    _check_body(node, body, inputs=len(site.inputs), outputs=first)
-    made_count = len(body.output) - first
-    axes = [
-        normal_axis(node, axis, sequence.spec.rank)
-        for axis, sequence in zip(_each(node, "scan_input_axes", count), sequences, strict=True)
+    if node.opset < 9:
+        return _scan_of_a_batch(site, node, run, body, count)
+    state, sequences = _parts(node, body, [*map(node.input, range(len(site.inputs)))], count)
+    given = [
+        _Sequence(tensor, normal_axis(node, axis, tensor.spec.rank), bool(back))
+        for tensor, axis, back in zip(
+            sequences,
+            _each(node, "scan_input_axes", count),
+            _each(node, "scan_input_directions", count),
+            strict=True,
+        )
     ]
-    backwards = _each(node, "scan_input_directions", count)
-    lengths = {s.spec.shape[axis] for s, axis in zip(sequences, axes, strict=True)}
+    state, slices = _walk(node, run, state, given, len(body.output) - len(state))
+    outputs = zip(
+        slices,
+        _each(node, "scan_output_axes", len(body.output) - len(state)),
+        _each(node, "scan_output_directions", len(body.output) - len(state)),
+        body.output[len(state) :],
+        strict=True,
+    )
+    return state + [
+        _stacked(node, stack[::-1] if back else stack, declared, axis)
+        for stack, axis, back, declared in outputs
+    ]
+
+
+def _scan_of_a_batch(
+    site: Site, node: Node, run: RunBody, body: GraphProto, count: int
+) -> list[Tensor]:
+    """``Scan`` as it was in opset 8: everything has a batch axis, and each batch walks alone."""
+    if site.inputs[0] is not None:
+        node.refuse("has sequence_lens; convert the model to operator set 9 or newer")
+    tensors = [node.input(index) for index in range(1, len(site.inputs))]
+    states, sequences = _parts(node, body, tensors, count)
+    backwards = _each(node, "directions", count)
+    batch = sequences[0].spec.shape[0]
+    if batch == 0:
+        node.refuse("has a batch of nothing")
+    results: list[list[Tensor]] = []
+    for index in range(batch):
+        given = [
+            _Sequence(_element(node, tensor, 0, index), 0, bool(back))
+            for tensor, back in zip(sequences, backwards, strict=True)
+        ]
+        state = [_element(node, tensor, 0, index) for tensor in states]
+        state, slices = _walk(node, run, state, given, len(body.output) - len(state))
+        stacked = zip(slices, body.output[len(state) :], strict=True)
+        results.append(state + [_stacked(node, *made) for made in stacked])
+    return [
+        _stacked(node, of_each, declared)
+        for of_each, declared in zip(zip(*results, strict=True), body.output, strict=True)
+    ]
+
+
+def _parts(
+    node: Node, body: GraphProto, tensors: list[Tensor], count: int
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The state and the ``count`` sequences among what a scan is given."""
+    if not 1 <= count <= len(tensors):
+        node.invalid(f"num_scan_inputs is {count} and the node has {len(tensors)} inputs")
+    first = len(tensors) - count
+    _check_body(node, body, inputs=len(tensors), outputs=first)
+    return tensors[:first], tensors[first:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequence:
+    """A tensor whose slices along an axis go to the runs of a body, the last first if so said."""
+
+    tensor: Tensor
+    axis: int
+    backwards: bool
+
+    @property
+    def length(self) -> int:
+        return self.tensor.spec.shape[self.axis]
+
+    def element(self, node: Node, turn: int) -> Tensor:
+        index = self.length - 1 - turn if self.backwards else turn
+        return _element(node, self.tensor, self.axis, index)
+
+
+def _walk(
+    node: Node,
+    run: RunBody,
+    state: list[Tensor],
+    sequences: Sequence[_Sequence],
+    stacks: int,
+) -> tuple[list[Tensor], list[list[Tensor]]]:
+    """Run the body for each element of the sequences; returns the state and the slices made."""
+    lengths = {sequence.length for sequence in sequences}
     if len(lengths) != 1:
         node.invalid(f"the sequences have {sorted(lengths)} elements; they need equally many")
     (length,) = lengths
@@ -103,26 +179,13 @@ def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
         raise ResourceLimitError(
             f"{node}: runs {length} times; loops are written out, {limits.ITERATIONS} times at most"
         )
-    slices: list[list[Tensor]] = [[] for _ in range(made_count)]
+    slices: list[list[Tensor]] = [[] for _ in range(stacks)]
     for turn in range(length):
-        given = [
-            _element(node, sequence, axis, length - 1 - turn if back else turn)
-            for sequence, axis, back in zip(sequences, axes, backwards, strict=True)
-        ]
-        made = run([*state, *given])
-        state = made[:first]
-        for stack, tensor in zip(slices, made[first:], strict=True):
+        made = run([*state, *(sequence.element(node, turn) for sequence in sequences)])
+        state = made[: len(state)]
+        for stack, tensor in zip(slices, made[len(state) :], strict=True):
             stack.append(tensor)
-    stacked = []
-    for stack, axis, back, declared in zip(
-        slices,
-        _each(node, "scan_output_axes", made_count),
-        _each(node, "scan_output_directions", made_count),
-        body.output[first:],
-        strict=True,
-    ):
-        stacked.append(_stacked(node, stack[::-1] if back else stack, axis, declared))
-    return [*state, *stacked]
+    return state, slices
 
 
 def _each(node: Node, name: str, count: int) -> list[int]:
@@ -139,7 +202,9 @@ def _element(node: Node, sequence: Tensor, axis: int, index: int) -> Tensor:
     return node.one("reshape", [one], shape=shape[:axis] + shape[axis + 1 :])
 
 
-def _stacked(node: Node, slices: Sequence[Tensor], axis: int, declared: ValueInfoProto) -> Tensor:
+def _stacked(
+    node: Node, slices: Sequence[Tensor], declared: ValueInfoProto, axis: int = 0
+) -> Tensor:
     """The slices along a new axis; of none, what the body declares says what there is none of."""
     if not slices:
         return _nothing(node, axis, declared)
