@@ -7,7 +7,7 @@ its cases are ``test_<stem>.py`` of the conformance suite. A new family is one m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -36,14 +36,14 @@ FAMILIES = (
 """Stems of the files, in the order in which documentation and listings show them."""
 
 
-def merged(package: str, attribute: str) -> Mapping[str, Any]:
+def merged(package: str, attribute: str, families: Sequence[str] = FAMILIES) -> Mapping[str, Any]:
     """The tables called ``attribute`` in the family files of ``package``, as one table.
 
     Raises:
         ValueError: two families have an entry of the same name.
     """
     table: dict[str, Any] = {}
-    for family in FAMILIES:
+    for family in families:
         entries = getattr(import_module(f"{package}.{family}"), attribute)
         twice = table.keys() & entries.keys()
         if twice:

@@ -1,5 +1,7 @@
 """How each ONNX op is said in headrace ops: one file per family, stems as in ``headrace.ops``.
 
+Files of other stems are for what ONNX has as ops and headrace composes.
+
 A converter is a function ``Node -> Tensor | tuple[Tensor, ...]``. It reads versions with
 ``node.opset`` and refuses what headrace does not run with ``node.refuse``.
 """
@@ -9,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.onnx.node import Converter
-from headrace.ops.families import merged
+from headrace.ops.families import FAMILIES, merged
 
 __all__ = ["CONVERTERS"]
 
-CONVERTERS: Mapping[str, Converter] = merged(__name__, "CONVERTERS")
+CONVERTERS: Mapping[str, Converter] = merged(
+    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "detection")
+)
 """The converter of every ONNX op that headrace imports, by ONNX name (default domain)."""

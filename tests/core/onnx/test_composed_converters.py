@@ -1,0 +1,160 @@
+"""Nodes composed of many ops: spectra, samples at computed places, boxes, running products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto
+from onnx_models import info, model, node
+
+from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx.importer import Importer
+from headrace.onnx.read import read_model
+from headrace.placement import Placement
+from headrace.tensor_spec import Array
+
+
+def folded(op: str, *inputs: Array | None, opset: int = 20, **attrs: Any) -> Array:
+    """What a node makes of weights: folded while the model is imported."""
+    names = ["-" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    weights = {name: x for name, x in zip(names, inputs, strict=True) if x is not None}
+    made = node(op, " ".join(names), "y", **attrs)
+    source = model([made], [], [info("y", None, TensorProto.UNDEFINED)], weights, opset)
+    graph = Importer(read_model(source), Placement.of_device("near")).run({}, {})
+    ((_, tensor),) = graph.outputs
+    return graph.constants[tensor.name]
+
+
+def parts(numbers: Array) -> Array:
+    """A complex array as real and imaginary parts on a last axis."""
+    return np.stack([numbers.real, numbers.imag], axis=-1)
+
+
+def noise(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+# --- spectra -----------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 12), st.integers(1, 14), st.booleans(), st.sampled_from([0, 1, 2]))
+def test_a_transform_equals_that_of_numpy(size: int, length: int, inverse: bool, axis: int) -> None:
+    """Any length, shorter or longer than the signal, along any axis, there and back."""
+    shape = [2, 3, 2]
+    shape[axis] = size
+    x = noise(*shape) + 1j * noise(*shape[::-1]).T
+    wanted = (np.fft.ifft if inverse else np.fft.fft)(x, length, axis)
+    made = folded("DFT", parts(x), np.array(length), np.array(axis), inverse=int(inverse))
+    np.testing.assert_allclose(made, parts(wanted), atol=1e-12)
+
+
+@given(st.integers(2, 12))
+def test_a_transform_from_one_side_equals_that_of_numpy(length: int) -> None:
+    """Of real signals: half of the bins, and the signal again from these."""
+    x = noise(2, length)
+    half = folded("DFT", x[..., np.newaxis], None, np.array(1), onesided=1)
+    np.testing.assert_allclose(half, parts(np.fft.rfft(x)), atol=1e-12)
+    back = folded("DFT", half, np.array(length), np.array(1), onesided=1, inverse=1)
+    np.testing.assert_allclose(back[..., 0], x, atol=1e-12)
+
+
+def test_frames_are_windowed_and_transformed() -> None:
+    """Each frame begins a step after the one before; the last that fits is the last."""
+    x, window = noise(2, 23), np.hanning(6)
+    made = folded("STFT", x, np.array(4), window)
+    frames = np.stack([x[:, start : start + 6] * window for start in range(0, 18, 4)], axis=1)
+    np.testing.assert_allclose(made, parts(np.fft.rfft(frames)), atol=1e-12)
+
+
+def test_a_transform_too_long_for_a_matrix_is_refused() -> None:
+    """The limit is in the message; no matrix of that size was made."""
+    with pytest.raises(UnsupportedModelError, match="100000 points; up to 8192"):
+        folded("DFT", np.zeros((1, 100_000, 1)), None, np.array(1))
+
+
+# --- samples -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("align_corners", [0, 1])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_sampling_every_element_where_it_lies_changes_nothing(
+    align_corners: int, mode: str
+) -> None:
+    """The grid names the last axis first; its ends are centres or edges of the outer elements."""
+    x = noise(2, 3, 4, 5)
+    rows, columns = (
+        np.linspace(-1, 1, size) if align_corners else (2 * np.arange(size) + 1) / size - 1
+        for size in (4, 5)
+    )
+    grid = np.stack(np.meshgrid(columns, rows), axis=-1)[np.newaxis].repeat(2, axis=0)
+    made = folded("GridSample", x, grid, mode=mode, align_corners=align_corners)
+    np.testing.assert_allclose(made, x, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("padding", "wanted"), [("zeros", [0, 0, 0]), ("border", [1, 3, 3]), ("reflection", [2, 3, 1])]
+)
+def test_places_outside_are_padded(padding: str, wanted: list[float]) -> None:
+    """Of 1, 2, 3 at -2, 3 and 5 elements."""
+    x = np.array([[[1.0, 2, 3]]])
+    places = np.array([-2.0, 3, 5]) if padding == "reflection" else np.array([-2.0, 4, 5])
+    grid = ((2 * places + 1) / 3 - 1).reshape(1, 3, 1)
+    made = folded("GridSample", x, grid, mode="nearest", padding_mode=padding)
+    np.testing.assert_allclose(made[0, 0], wanted)
+
+
+def test_a_grid_of_another_rank_is_refused() -> None:
+    """Both shapes are in the message."""
+    with pytest.raises(InvalidModelError, match=r"the grid is \[n, \*out, 2\]"):
+        folded("GridSample", noise(1, 1, 4, 4), noise(1, 2, 2, 3))
+
+
+# --- boxes -------------------------------------------------------------------------------------
+
+BOXES = np.array([[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 4, 4], [0, 1, 2, 3]]], np.float32)
+SCORES = np.array([[[0.5, 0.9, 0.1, 0.6], [0.3, 0.0, 0.2, 0.0]]], np.float32)
+
+
+def test_a_box_that_a_better_one_overlaps_is_left_out() -> None:
+    """Class by class, from the best, until there are as many as were asked for."""
+    made = folded("NonMaxSuppression", BOXES, SCORES, np.array([3]), np.array([0.5], np.float32))
+    assert made.tolist() == [[0, 0, 1], [0, 0, 3], [0, 0, 2], [0, 1, 0], [0, 1, 2], [0, 1, 3]]
+    half, above = np.array(0.5, np.float32), np.array(0.25, np.float32)
+    made = folded("NonMaxSuppression", BOXES, SCORES, np.array(2), half, above)
+    assert made.tolist() == [[0, 0, 1], [0, 0, 3], [0, 1, 0]]
+
+
+def test_without_a_count_no_box_is_chosen() -> None:
+    """ONNX says that the most boxes of a class are 0 by default."""
+    assert folded("NonMaxSuppression", BOXES, SCORES).shape == (0, 3)
+
+
+def test_boxes_are_computed_of_what_is_fed(load_near: Any) -> None:
+    """How many there are depends on the values; each feed has its own job."""
+    source = model(
+        [node("NonMaxSuppression", "b s most overlap", "y")],
+        [info("b", [1, 4, 4]), info("s", [1, 2, 4])],
+        [info("y", [None, 3], TensorProto.INT64)],
+        {"most": np.array(1), "overlap": np.float32(0.5)},
+    )
+    loaded = load_near(source)
+    assert loaded.run({"b": BOXES, "s": SCORES})["y"].tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert loaded.run({"b": BOXES, "s": SCORES[:, ::-1]})["y"].tolist() == [[0, 0, 0], [0, 1, 1]]
+
+
+# --- running products --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+def test_a_running_product_multiplies_what_went_before(reverse: int, exclusive: int) -> None:
+    """Forwards or backwards, the element itself in or out."""
+    x = np.array([2, 3, 5, 7, 11], np.int64)
+    wanted = x[::-1] if reverse else x
+    wanted = np.cumprod(np.append(1, wanted[:-1]) if exclusive else wanted)
+    made = folded("CumProd", x, np.array(0), opset=26, reverse=reverse, exclusive=exclusive)
+    assert made.tolist() == (wanted[::-1] if reverse else wanted).tolist()
