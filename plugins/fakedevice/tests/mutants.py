@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 import backend_mutants as backend
 import call_mutants as calls
+import pool_mutants as pool
 import runtime_mutants as runtime
 from runtime_mutants import Patches
 from scenarios import SCENARIOS
@@ -89,6 +90,11 @@ MUTANTS = (
     Mutant(runtime.double_free, "chain", "microsoft/onnxruntime#29372"),
     Mutant(runtime.freed_before_the_wait, "close during calls", "ROCm/xla#979"),
     Mutant(runtime.results_are_shared, "chain", "jax-ml/jax#37830"),
+    Mutant(pool.handed_on_too_early, "sessions come and go", "meta-pytorch/torchrec#4231"),
+    Mutant(pool.kept_and_given, "sessions come and go", "zephyrproject-rtos/zephyr#15279"),
+    Mutant(pool.used_neighbours_are_united, "sessions come and go", "cahirwpz/FreeRTOS-Amiga#14"),
+    Mutant(pool.dropped_when_released, "makes room", "LMCache/LMCache#3187"),
+    Mutant(pool.refused_though_kept, "makes room", "modular/modular#6801"),
     # calls
     Mutant(calls.first_feed_is_kept, "chain", "microsoft/onnxruntime#11875"),
     Mutant(calls.call_of_another_number, "chain", "microsoft/onnxruntime#19275"),

@@ -6,19 +6,39 @@ threads, or that nobody can go on. ``mutants.py`` says which bugs they find.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from small_jobs import JOBS, executor
+from small_jobs import JOBS, compiled, executor
 from watched import watched
 
 import headrace as flow
 import headrace.typing as tp
 from headrace.errors import OutOfMemoryError, RunError, SessionError
+from headrace.memory_case import MemoryCase
 from headrace.testing.opened import OpenedDevice
 from headrace_fakedevice import Fault, InjectedFault, plugin
+from headrace_fakedevice.device import BYTES_VARIABLE
+
+SHARED = ("chain", "shared out", "many readers", "two devices")
+"""Jobs of sessions that come and go."""
+
+
+def device_bytes(name: str, width: int) -> int:
+    """What a job needs of device 0."""
+    chunks = compiled(name, width).plan.chunks
+    return sum(chunk.nbytes for chunk in chunks if chunk.memory == MemoryCase(plugin.TAG))
+
+
+def room_for(nbytes: int) -> AbstractContextManager[object]:
+    """Devices that are opened in the block have so much memory, and no more."""
+    return patch.dict(os.environ, {BYTES_VARIABLE: str(nbytes)})
+
 
 Three = tp.Numpy.Placeholder((3,))
 
@@ -202,9 +222,56 @@ def streams_by_hand(seed: int) -> None:
             assert np.array_equal(later.memory, data + 100)
 
 
+def sessions_come_and_go(seed: int) -> None:
+    """Three users open jobs on devices that they share, and close some while a call is under way.
+
+    A device has room for what they need at once and for nothing more.
+    """
+    most = max(device_bytes(name, width) for name in SHARED for width in (1, 2))
+    registry = JOBS["chain"].registry()
+
+    def use(user: int) -> None:
+        for turn in range(3):
+            name = SHARED[(user + turn + seed) % len(SHARED)]
+            job, fed = JOBS[name], user * 10 + turn
+            ready = executor(name, 1 + turn % 2, registry)
+            try:
+                job.check(fed, ready.run(job.feeds(fed)))
+                call = ready.submit(job.feeds(fed))
+                if (user + turn) % 2:
+                    call.wait()
+            finally:
+                ready.close()
+            if (seed + turn) % 5 == 0:
+                flow.release_cached_memory(registry)
+
+    with room_for(3 * most), watched(seed) as (turns, _):
+        users = [turns.start(f"user {number}", partial(use, number)) for number in range(3)]
+        for user in users:
+            turns.join(user)
+    for one in flow.memory_statistics(registry):
+        assert (one.in_use_bytes, one.cached_bytes, dict(one.users)) == (0, 0, {})
+
+
+def makes_room(seed: int) -> None:
+    """What a small job gave back is in the way of a larger one, while another is open."""
+    registry = JOBS["chain"].registry()
+    both = device_bytes("many readers", 1) + device_bytes("chain", 2)
+    assert 0 < device_bytes("chain", 1) < device_bytes("chain", 2)
+    with room_for(both), watched(seed):
+        first = executor("many readers", registry=registry)
+        executor("chain", registry=registry).close()
+        second = executor("chain", 2, registry)
+        for ready, name in ((first, "many readers"), (second, "chain")):
+            JOBS[name].check(seed, ready.run(JOBS[name].feeds(seed)))
+            ready.close()
+
+
 SCENARIOS: dict[str, Callable[[int], None]] = {
     **{name: lambda seed, name=name: calls(name, seed) for name in JOBS},
     "two executors": two_executors,
+    "sessions come and go": sessions_come_and_go,
+    "makes room": makes_room,
     "does not open": does_not_open,
     "fails and goes on": fails_and_goes_on,
     "close during calls": close_during_calls,

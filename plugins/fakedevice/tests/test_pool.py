@@ -9,11 +9,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scenarios import device_bytes
 from small_jobs import JOBS, executor
 from watched import nothing_left, watched
 
 import headrace as flow
-from headrace.errors import DeviceError, RunError
+from headrace.errors import DeviceError, ResourceLimitError, RunError
 from headrace.memory_case import MemoryCase
 from headrace.registry import BackendRegistry
 from headrace.runtime.allocations import Allocations
@@ -83,18 +84,17 @@ def test_what_is_kept_is_given_back_when_asked() -> None:
 def test_a_job_fits_where_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept counts as free, and goes back to the device when it is in the way."""
     registry = CHAIN.registry()
-    with closing(executor("chain", registry=registry)):
-        one = told(registry).in_use_bytes
-    with closing(executor("straight", registry=registry)):
-        other = told(registry).in_use_bytes
-    assert one > other
-    monkeypatch.setenv(BYTES_VARIABLE, str(one + other))
-    with closing(executor("straight", registry=registry)):
-        executor("straight", registry=registry).close()
-        assert told(registry).cached_bytes == other
-        with closing(executor("chain", registry=registry)) as ready:
+    room = device_bytes("many readers", 1) + device_bytes("chain", 2)
+    monkeypatch.setenv(BYTES_VARIABLE, str(room))
+    with closing(executor("many readers", registry=registry)):
+        executor("chain", registry=registry).close()
+        assert told(registry).cached_bytes == device_bytes("chain", 1) > 0
+        with closing(executor("chain", 2, registry)) as ready:
             CHAIN.check(1, ready.run(CHAIN.feeds(1)))
             assert told(registry).cached_bytes == 0
+            assert told(registry).in_use_bytes == room
+        with pytest.raises(ResourceLimitError, match=r"10,752 bytes on .*, which has 4,608 left"):
+            executor("two devices", 2, registry)
 
 
 def test_a_leak_is_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def check_account(registry: BackendRegistry) -> None:
 def test_memory_of_a_stream_that_cannot_be_waited_for_is_nobodys() -> None:
     """It goes back to the device, and is not kept."""
     registry = CHAIN.registry()
-    with nothing_left(), closing(executor("straight", registry=registry)):
+    with nothing_left(), closing(executor("many readers", registry=registry)):
         ready = executor("chain", registry=registry)
         context = next(c for c in ready._resources.contexts.values() if isinstance(c, FakeContext))
         wait = context.synchronize
@@ -224,27 +224,3 @@ def test_memory_of_a_stream_that_cannot_be_waited_for_is_nobodys() -> None:
         ready.close()
         assert told(registry).cached_bytes == 0
         assert statistics(0).live_allocations == before - 1
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_sessions_come_and_go_side_by_side(seed: int) -> None:
-    """On three threads, with devices that two of them share: each finds its own numbers."""
-    registry = CHAIN.registry()
-
-    def work(number: int) -> None:
-        for turn in range(3):
-            name = ("chain", "straight", "many readers", "two devices")[(number + turn) % 4]
-            with closing(executor(name, 1 + turn % 2, registry)) as ready:
-                fed = number * 10 + turn
-                JOBS[name].check(fed, ready.run(JOBS[name].feeds(fed)))
-            if turn == seed % 4:
-                flow.release_cached_memory(registry)
-
-    with watched(seed) as (schedule, _):
-        threads = [
-            schedule.start(f"user {number}", lambda number=number: work(number))
-            for number in range(3)
-        ]
-        for thread in threads:
-            schedule.join(thread)
-    check_account(registry)
