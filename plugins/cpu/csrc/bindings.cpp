@@ -14,4 +14,5 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterPool(m);
   headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
+  headrace::cpu::bind::RegisterGemm(m);
 }

@@ -66,14 +66,15 @@ def test_loops_inside_and_beside_a_loop_run_on_their_callers():
     done = []
 
     def body(begin, end):
-        _native.parallel_for(4, 1, lambda b, e: done.append((begin, b, e)))
+        for _ in range(begin, end):
+            _native.parallel_for(4, 1, lambda b, e: done.extend(range(b, e)))
 
     callers = [threading.Thread(target=_native.parallel_for, args=(3, 1, body)) for _ in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
-    assert sorted(i for begin, b, e in done for i in range(b, e)) == sorted([*range(4)] * 12)
+    assert sorted(done) == sorted([*range(4)] * 12)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])

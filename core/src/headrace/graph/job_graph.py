@@ -271,7 +271,11 @@ class JobGraphBuilder:
         """Declare what the ops of ``graph`` begin with: its inputs, variables and constants."""
         known = {tensor.name: self.input(tensor.name, tensor.spec) for tensor in graph.inputs}
         known.update((part.tensor.name, self.variable_part(part)) for part in graph.variables)
-        known.update((name, self.constant(value, name)) for name, value in graph.constants.items())
+        for name, value in graph.constants.items():
+            known[name] = self._define(name, TensorSpec.of(value))
+            self._constants[name] = (
+                value  # the array itself: who compares graphs sees it is the same
+            )
         return known
 
     def end_like(self, graph: JobGraph, known: Mapping[str, Tensor]) -> None:

@@ -17,6 +17,12 @@ constexpr Size kPartWork = Size{1} << 20;
 // Parts for each thread, so that one that is held up leaves little to wait for.
 constexpr Size kPartsPerThread = 4;
 
+// Starts of runs that are kept on the stack.
+constexpr Size kFewStarts = 64 * kMostRows;
+
+// Numbers to pack that are worth a part of their own.
+constexpr Size kPackedFloats = 1 << 15;
+
 void FillDense(const void* source, Size first, int count, const float** starts) {
   const auto& rows = *static_cast<const DenseRows*>(source);
   for (int i = 0; i < count; ++i) starts[i] = rows.first + (first + i) * rows.stride;
@@ -40,13 +46,35 @@ void Multiply(const Product* products, Size count) {
   const Size parts = count * row_parts * panel_parts;
   // Small products go in larger parts, so that none is worth less than handing it over.
   const Size grain = std::max<Size>(1, parts / wanted);
+  const Size starts_wanted = products[0].rows.segments * kMostRows;
   ParallelFor(parts, grain, [&](Size begin, Size end) {
-    const float* starts[kMostSegments * kMostRows];
+    const float* few[kFewStarts];
+    const float** starts = few;
+    if (starts_wanted > kFewStarts) {
+      starts = static_cast<const float**>(
+          ThreadScratch(static_cast<std::size_t>(starts_wanted) * sizeof(const float*)));
+    }
     for (Size part = begin; part < end; ++part) {
       const Size r = part % row_parts, p = part / row_parts % panel_parts;
       Gemm().block(products[part / (row_parts * panel_parts)], rows * r / row_parts,
                    rows * (r + 1) / row_parts, panels * p / panel_parts,
                    panels * (p + 1) / panel_parts, starts);
+    }
+  });
+}
+
+void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed, float* panels) {
+  const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
+  ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
+    for (Size p = begin; p < end; ++p) {
+      float* to = panels + p * depth * kPanel;
+      const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
+      for (Size k = 0; k < depth; ++k, to += kPanel) {
+        for (Size i = 0; i < width; ++i) {
+          to[i] = transposed ? b[(first + i) * stride + k] : b[k * stride + first + i];
+        }
+        for (Size i = width; i < kPanel; ++i) to[i] = 0;
+      }
     }
   });
 }

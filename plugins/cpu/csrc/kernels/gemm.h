@@ -68,11 +68,12 @@ struct Product {
   Epilogue epilogue;
 };
 
-// Does `count` products of the same sizes, with all threads. Up to kMostSegments of them.
+// Does `count` products of the same sizes, with all threads.
 void Multiply(const Product* products, Size count);
 
-// Segments that a product of `Multiply` may have: pointers to them are kept on the stack.
-constexpr Size kMostSegments = 64;
+// Packs b [depth, columns], or [columns, depth] if `transposed`, into panels. `stride`: floats
+// between the rows of b as it lies.
+void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed, float* panels);
 
 struct GemmTable {
   // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).

@@ -49,6 +49,53 @@ def parallel_for(count: int, grain: int, body: Callable[[int, int], object]) -> 
     For tests. Raises what the body raises, when no body runs any more.
     """
 
+def pack(
+    matrix: NDArray[np.float32], panels: NDArray[np.float32], groups: int, transposed: bool
+) -> Launch:
+    """Lay a matrix out in panels of sixteen columns; the last one of a group is filled with zeros.
+
+    matrix: float32[depth, columns], or [columns, depth] if transposed; panels: float32[groups *
+    ceil(columns / groups / 16), depth, 16].
+    """
+
+def conv(
+    x: NDArray[np.float32],
+    panels: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+    addend: NDArray[np.float32] | None,
+    y: NDArray[np.float32],
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    groups: int,
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+) -> Launch:
+    """Convolve images whose channels are last.
+
+    x: float32[n, *spatial, c]; panels: the weight [m, *kernel, c / groups] as ``pack`` lays it out,
+    transposed; bias: float32[m]; y: float32[n, *windows, m]; addend: as y, and may be y's memory.
+    activation: ``none``, ``clamp`` (between alpha and beta), ``leaky`` (alpha), ``sigmoid``,
+    ``silu``, ``hard_sigmoid`` or ``hard_swish`` (of alpha * x + beta); of the sum with the addend,
+    or, if addend_last, before that is added.
+    """
+
+def matmul(
+    x: NDArray[np.float32],
+    panels: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+    addend: NDArray[np.float32] | None,
+    y: NDArray[np.float32],
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+) -> Launch:
+    """Multiply by a packed matrix: y[..., m] = x[..., k] * panels; the rest as ``conv`` has it."""
+
 def im2col(
     x: NDArray[_Float],
     cols: NDArray[_Float],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.device import (
+    CHANNELS_LAST,
     AllocatorEntry,
     Device,
     DeviceContextEntry,
@@ -14,23 +15,36 @@ from headrace.device import (
     MemoryKind,
     dtypes,
 )
+from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import kernel_entries
 from headrace_cpu.context import CpuContext
-from headrace_cpu.kernels.conv import (
-    DepthwiseConv,
-    Im2colConv,
-    PointwiseConv,
-    depthwise,
-    pointwise,
-)
+from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv, depthwise
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization, one_dtype
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
+from headrace_cpu.kernels.product import (
+    ConvKernel,
+    MatmulKernel,
+    PackingConv,
+    PackKernel,
+    conv_products,
+)
+from headrace_cpu.ops.conv import PackedConv, conv
+from headrace_cpu.ops.matmul import PackedMatmul, matmul
+from headrace_cpu.ops.pack import Pack, pack
+from headrace_cpu.passes.fuse_products import FuseProducts
+from headrace_cpu.passes.pack_products import PackProducts
 
 TAG = "cpu"
+
+_OPS = (
+    OpEntry(TAG, Pack, pack),
+    OpEntry(TAG, PackedConv, conv),
+    OpEntry(TAG, PackedMatmul, matmul),
+)
 
 _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
@@ -62,8 +76,13 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer numpy's kernel for every op, and a better one where there is one."""
     yield from kernel_entries(TAG)
     yield KernelEntry(TAG, "conv", Im2colConv, FLOATS, priority=0)
-    yield KernelEntry(TAG, "conv", PointwiseConv, pointwise, priority=1)
-    yield KernelEntry(TAG, "conv", DepthwiseConv, depthwise, priority=2)
+    yield KernelEntry(TAG, "conv", DepthwiseConv, depthwise, priority=1)
+    yield KernelEntry(
+        TAG, "conv", PackingConv, conv_products, priority=2, data_formats=(CHANNELS_LAST,)
+    )
+    yield KernelEntry(TAG, "cpu.pack", PackKernel)
+    yield KernelEntry(TAG, "cpu.conv", ConvKernel)
+    yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
     yield KernelEntry(TAG, "avg_pool", AvgPool, FLOATS)
@@ -76,3 +95,16 @@ def headrace_kernels() -> Iterable[KernelEntry]:
 def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
     """Make streams that hand neighbouring native launches to the extension in one call."""
     yield DeviceContextEntry(TAG, CpuContext)
+
+
+@hookimpl
+def headrace_ops() -> Iterable[OpEntry]:
+    """Bring products with packed weights; the passes put them where they fit."""
+    yield from _OPS
+
+
+@hookimpl
+def headrace_passes() -> Iterable[PassEntry]:
+    """Pack weights, then put what follows a product into it."""
+    yield PassEntry(TAG, "pack_products", PackProducts(TAG, {entry.name: entry for entry in _OPS}))
+    yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))

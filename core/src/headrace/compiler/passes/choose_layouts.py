@@ -139,23 +139,27 @@ class _Rewriting:
         others = (order for order in met if len(order) == rank and order != plain(rank))
         return itertools.islice(others, MOST_ORDERS)
 
-    def _badness(self, op: JobOp, way: Way) -> tuple[int, bool, int]:
+    def _badness(self, op: JobOp, way: Way) -> tuple[int, bool, bool, int]:
         """Bytes to be moved around the op, knowing no more than who is next, and what breaks a tie.
 
-        That is whether it makes something else than is wanted, then what is not there as it reads.
+        That is whether it leaves what it reads: an op stays with the op over images before it,
+        since a pass of the device may make one of both. Then whether it makes something else than
+        is wanted, and what is not there as it reads.
         """
         cost = absent = 0
         for name, order in zip(op.inputs, way.inputs, strict=True):
             if name is not None:
                 is_made_anyway = self._wanted.get(name, {}).get(order)
                 cost += 0 if is_made_anyway else self._forms.cost(name, order)
-                absent += not self._forms.has(name, order)
+                absent += not (name in self._graph.constants or self._forms.has(name, order))
         for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
             shape = laid(spec.shape, order)
             for wish in self._wanted.get(name, ()):
                 if not moves_nothing(shape, between(order, wish)):
                     cost += spec.nbytes
-        return cost, way.outputs[0] not in self._wanted.get(op.outputs[0], ()), absent
+        unwanted = way.outputs[0] not in self._wanted.get(op.outputs[0], ())
+        stays = way.attrs is not None and not absent
+        return cost, not stays, unwanted, absent
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""

@@ -1,4 +1,4 @@
-"""Convolutions: a matrix product over columns, over pixels as they lie, or a walk per channel."""
+"""Convolutions, channels first: a matrix product over columns, or a walk for each channel."""
 
 from __future__ import annotations
 
@@ -12,65 +12,17 @@ from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.arrays import array_of, optional_array
-from headrace_cpu.kernels.match import FloatCalls
+from headrace_cpu.kernels.match import FLOATS, SomeCalls
 
 _STRIP_BYTES = 7 << 17
 """Columns that stay in the second-level cache of today's cores, with room for weights beside."""
-
-
-def _reads_pixels_as_they_lie(call: OpCall) -> bool:
-    window = conv_window(call)
-    return set(window.kernel + window.strides) == {1} and not any(
-        window.pads_begin + window.pads_end
-    )
 
 
 def _reads_one_channel(call: OpCall) -> bool:
     return call.input(1).shape[1] == 1 and call.int_attr("groups") == call.input(0).shape[1]
 
 
-pointwise = FloatCalls("1x1, stride 1, no padding", _reads_pixels_as_they_lie)
-depthwise = FloatCalls("one input channel for each output channel", _reads_one_channel)
-
-
-class PointwiseConv(Kernel):
-    """``conv`` whose columns are the image itself: one matrix product for each image and group.
-
-    x: T[n, c, *spatial], weight: T[m, c / groups, 1...], bias: T[m] or absent,
-    y: T[n, m, *spatial].
-    Needs no workspace.
-    """
-
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views; the launch is a matrix product and the bias."""
-        call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        weight = _by_group(call, array_of(inputs[1], call.inputs[1]))
-        pixels = math.prod(x.shape[2:])
-        groups, per_group, channels = weight.shape
-        columns = x.reshape(x.shape[0], groups, channels, pixels)
-        result = y.reshape(x.shape[0], groups, per_group, pixels)
-        bias = _bias(optional_array(inputs, call.inputs, 2), groups)
-        if groups == 1 and x.shape[0] == 1:  # spares numpy its loop over a batch of one
-            weight, columns, result = weight[0], columns[0, 0], result[0, 0]
-            bias = None if bias is None else bias[0]
-
-        def run() -> None:
-            with np.errstate(all="ignore"):
-                np.matmul(weight, columns, out=result)
-                if bias is not None:
-                    np.add(result, bias, out=result)
-
-        return run
+depthwise = SomeCalls("one input channel for each output channel", FLOATS, _reads_one_channel)
 
 
 class Im2colConv(Kernel):

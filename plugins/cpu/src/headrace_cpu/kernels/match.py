@@ -12,14 +12,15 @@ FLOATS = dtypes("float32", "float64")
 
 
 @dataclass(frozen=True, slots=True)
-class FloatCalls:
-    """Calls of float32 or float64 for which ``holds``; prints ``name``."""
+class SomeCalls:
+    """Calls of ``dtypes`` for which ``holds``; prints ``name``."""
 
     name: str
+    dtypes: Callable[[OpCall], bool]
     holds: Callable[[OpCall], bool]
 
     def __call__(self, call: OpCall) -> bool:
-        return FLOATS(call) and self.holds(call)
+        return self.dtypes(call) and self.holds(call)
 
     def __str__(self) -> str:
-        return f"{self.name}, {FLOATS}"
+        return f"{self.name}, {self.dtypes}"

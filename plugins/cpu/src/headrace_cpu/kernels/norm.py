@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
 from headrace_cpu.kernels.arrays import array_of
-from headrace_cpu.kernels.match import FloatCalls
+from headrace_cpu.kernels.match import FLOATS, SomeCalls
 
 
 def _agree(call: OpCall) -> bool:
     return call.input(1).dtype == call.input(0).dtype
 
 
-one_dtype = FloatCalls("all inputs of one dtype", _agree)
+one_dtype = SomeCalls("all inputs of one dtype", FLOATS, _agree)
 
 
 class Normalization(Kernel):

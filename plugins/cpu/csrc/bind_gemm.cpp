@@ -1,0 +1,153 @@
+// Products with packed weights, and the convolutions that are such products.
+#include <array>
+#include <optional>
+
+#include "bind_common.h"
+#include "kernels/conv.h"
+#include "kernels/gemm.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+using Floats = Array<float>;
+using MaybeFloats = std::optional<Floats>;
+
+constexpr std::array<const char*, 7> kActivations = {"none", "clamp",        "leaky",     "sigmoid",
+                                                     "silu", "hard_sigmoid", "hard_swish"};
+
+Activation ActivationOf(const char* op, const std::string& name) {
+  for (std::size_t i = 0; i < kActivations.size(); ++i) {
+    if (name == kActivations[i]) return static_cast<Activation>(i);
+  }
+  throw py::value_error(std::string(op) + ": there is no activation '" + name + "'");
+}
+
+// The attributes of an epilogue as Python gives them.
+struct EpilogueArgs {
+  const MaybeFloats& bias;
+  const MaybeFloats& addend;
+  const std::string& activation;
+  float alpha;
+  float beta;
+  bool addend_last;
+};
+
+// The addend has the shape of y, whose last axis is `columns`.
+Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const Floats& y, Size columns) {
+  Epilogue epilogue;
+  if (args.bias) {
+    RequireShape(op, "bias", *args.bias, {columns});
+    epilogue.bias = ReadPointer(op, "bias", *args.bias);
+  }
+  if (args.addend) {
+    RequireShape(op, "addend", *args.addend, Shape(y));
+    epilogue.addend = ReadPointer(op, "addend", *args.addend);
+  }
+  epilogue.addend_stride = columns;
+  epilogue.addend_last = args.addend_last;
+  epilogue.activation = ActivationOf(op, args.activation);
+  epilogue.alpha = args.alpha;
+  epilogue.beta = args.beta;
+  return epilogue;
+}
+
+// A `Conv` is made once and shared by the copies of the launch.
+Launch BindConv(const Floats& x, const Floats& panels, const MaybeFloats& bias,
+                const MaybeFloats& addend, Floats& y, const Dims& kernel, const Dims& strides,
+                const Dims& dilations, const Dims& pads_begin, Size groups,
+                const std::string& activation, float alpha, float beta, bool addend_last) {
+  constexpr const char* kOp = "conv";
+  RequireSpatialRank(kOp, "x", x, 2);
+  const Dims in = Shape(x), out = Shape(y);
+  if (out.size() != in.size() || out[0] != in[0]) {
+    throw py::value_error("conv: y is " + Text(out) + " but x is " + Text(in));
+  }
+  ConvShape shape;
+  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
+  shape.window =
+      MakeWindow(kOp, spatial(in), spatial(out), {kernel, strides, dilations, pads_begin});
+  shape.n = in[0];
+  shape.channels = in.back();
+  shape.outputs = out.back();
+  shape.groups = groups;
+  if (groups < 1 || shape.channels % groups != 0 || shape.outputs % groups != 0) {
+    throw py::value_error("conv: groups is " + std::to_string(groups) +
+                          " but must divide the channels of x " + Text(in) + " and y " + Text(out));
+  }
+  RequireShape(kOp, "panels", panels,
+               {groups * PanelCount(shape.outputs / groups),
+                shape.window.KernelCount() * shape.channels / groups, kPanel});
+  const Epilogue epilogue =
+      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, shape.outputs);
+  if (y.size() == 0) return {};
+  const std::shared_ptr<Conv> conv =
+      MakeConv(shape, ReadPointer(kOp, "x", x), ReadPointer(kOp, "panels", panels),
+               WritePointer(kOp, "y", y), epilogue);
+  return {[conv] { conv->Run(); }, py::make_tuple(x, panels, bias, addend, y)};
+}
+
+Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias,
+                  const MaybeFloats& addend, Floats& y, const std::string& activation, float alpha,
+                  float beta, bool addend_last) {
+  constexpr const char* kOp = "matmul";
+  if (x.ndim() < 1 || y.ndim() != x.ndim()) {
+    throw py::value_error("matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
+  }
+  const Size depth = x.shape(x.ndim() - 1), columns = y.shape(y.ndim() - 1);
+  Dims made = Shape(x);
+  made.back() = columns;
+  RequireShape(kOp, "y", y, made);
+  RequireShape(kOp, "panels", panels, {PanelCount(columns), depth, kPanel});
+  const Epilogue epilogue =
+      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, columns);
+  if (y.size() == 0) return {};
+  const DenseRows source{ReadPointer(kOp, "x", x), depth};
+  const float* weights = ReadPointer(kOp, "panels", panels);
+  float* to = WritePointer(kOp, "y", y);
+  const Size rows = y.size() / columns;
+  return {[=] {
+            const cpu::Product product{
+                MakeRows(&source, rows, depth), weights, columns, to, columns, epilogue};
+            Multiply(&product, 1);
+          },
+          py::make_tuple(x, panels, bias, addend, y)};
+}
+
+Launch BindPack(const Floats& matrix, Floats& panels, Size groups, bool transposed) {
+  constexpr const char* kOp = "pack";
+  if (matrix.ndim() != 2 || groups < 1 || matrix.shape(transposed ? 0 : 1) % groups != 0) {
+    throw py::value_error("pack: matrix is " + Text(Shape(matrix)) + " for " +
+                          std::to_string(groups) + " groups of columns");
+  }
+  const Size depth = matrix.shape(transposed ? 1 : 0);
+  const Size columns = matrix.shape(transposed ? 0 : 1) / groups;
+  RequireShape(kOp, "panels", panels, {groups * PanelCount(columns), depth, kPanel});
+  if (panels.size() == 0) return {};
+  const float* from = ReadPointer(kOp, "matrix", matrix);
+  float* to = WritePointer(kOp, "panels", panels);
+  const Size stride = matrix.shape(1), step = transposed ? columns * depth : columns;
+  return {[=] {
+            for (Size g = 0; g < groups; ++g) {
+              Pack(from + g * step, depth, columns, stride, transposed,
+                   to + g * PanelCount(columns) * kPanel * depth);
+            }
+          },
+          py::make_tuple(matrix, panels)};
+}
+
+}  // namespace
+
+void RegisterGemm(py::module_& m) {
+  m.def("pack", &BindPack, py::arg("matrix").noconvert(), py::arg("panels").noconvert(),
+        py::arg("groups"), py::arg("transposed"));
+  m.def("conv", &BindConv, py::arg("x").noconvert(), py::arg("panels").noconvert(),
+        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
+        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
+        py::arg("groups"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
+        py::arg("addend_last"));
+  m.def("matmul", &BindMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
+        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
+        py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
+}
+
+}  // namespace headrace::cpu::bind

@@ -1,0 +1,161 @@
+"""Products with packed weights: each one native launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.ops.conv import conv_window
+from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.ops.conv import packed_window
+from headrace_cpu.ops.epilogue import ADDEND, BIAS
+from headrace_cpu.ops.pack import PANEL, matrix_of, panel_count
+
+FEW_CHANNELS = 4
+"""A group of fewer channels, or columns, is no product."""
+
+
+class PackKernel(Kernel):
+    """``cpu.pack``: as the op says. Needs no workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call, transposed = self._call, self._call.flag_attr("transposed")
+        depth, columns = matrix_of(call)
+        matrix = array_of(inputs[0], call.inputs[0])
+        matrix = matrix.reshape((columns, depth) if transposed else (depth, columns))
+        panels = array_of(outputs[0], call.outputs[0])
+        return _native.pack(matrix, panels, call.int_attr("groups"), transposed)
+
+
+class _ProductKernel(Kernel):
+    """What ``cpu.conv`` and ``cpu.matmul`` share. Neither needs a workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def _arrays(
+        self, inputs: Sequence[Buffer | None], outputs: Sequence[Buffer]
+    ) -> tuple[Array, Array, Array | None, Array | None, Array]:
+        call = self._call
+        bias = optional_array(inputs, call.inputs, BIAS)
+        return (
+            array_of(inputs[0], call.inputs[0]),
+            array_of(inputs[1], call.inputs[1]),
+            None if bias is None else bias.reshape(-1),
+            optional_array(inputs, call.inputs, ADDEND),
+            array_of(outputs[0], call.outputs[0]),
+        )
+
+    def _epilogue(self) -> tuple[str, float, float, bool]:
+        call = self._call
+        alpha, beta = call.float_attr("alpha"), call.float_attr("beta")
+        return call.str_attr("activation"), alpha, beta, call.flag_attr("addend_last")
+
+
+class ConvKernel(_ProductKernel):
+    """``cpu.conv``: as the op says; y may be the addend's memory."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        w = packed_window(self._call)
+        return _native.conv(
+            *self._arrays(inputs, outputs),
+            w.kernel,
+            w.strides,
+            w.dilations,
+            w.pads_begin,
+            self._call.int_attr("groups"),
+            *self._epilogue(),
+        )
+
+
+class MatmulKernel(_ProductKernel):
+    """``cpu.matmul``: as the op says; y may be the addend's memory."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        return _native.matmul(*self._arrays(inputs, outputs), *self._epilogue())
+
+
+def _is_product(call: OpCall) -> bool:
+    groups, weight = call.int_attr("groups"), call.input(1)
+    few = min(weight.shape[-1], weight.shape[0] // groups)
+    return groups == 1 or few >= FEW_CHANNELS
+
+
+conv_products = SomeCalls("groups of four channels or more", dtypes("float32"), _is_product)
+"""Convolutions, channels last, that are products."""
+
+
+class PackingConv(Kernel):
+    """``conv`` channels last whose weight is packed in each call, into the workspace.
+
+    x: float32[n, *spatial, c], weight: float32[m, *kernel, c / groups], bias: float32[m] or absent,
+    y: float32[n, *windows, m]. The passes of this backend leave no such op; a job that is built
+    without them is computed all the same.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        weight, groups = call.input(1), call.int_attr("groups")
+        panels = groups * panel_count(weight.shape[0] // groups)
+        self._panels = weight.with_shape((panels, math.prod(weight.shape[1:]), PANEL))
+
+    def workspace_bytes(self) -> int:
+        """The packed weight."""
+        return self._panels.nbytes
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the two native launches."""
+        from headrace_cpu import _native
+
+        call, w, groups = self._call, conv_window(self._call), self._call.int_attr("groups")
+        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        matrix = weight.reshape(weight.shape[0], self._panels.shape[1])
+        panels = array_of(workspace, TensorSpec(self._panels.shape, "float32"))
+        bias = optional_array(inputs, call.inputs, BIAS)
+        y = array_of(outputs[0], call.outputs[0])
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, groups)
+        return _native.Sequence(
+            [
+                _native.pack(matrix, panels, groups, True),
+                _native.conv(x, panels, bias, None, y, *geometry, "none", 0.0, 0.0, False),
+            ]
+        )

@@ -1,0 +1,83 @@
+"""cpu.conv: a convolution over images whose channels are last, and what follows it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from headrace.numpy_ops.function import given
+from headrace.op_call import OpCall
+from headrace.ops import Attr
+from headrace.ops.schema import fail
+from headrace.ops.window import Window, slide, window_of
+from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.ops.epilogue import Product, check_epilogue, finish
+from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+
+
+class PackedConv(Product):
+    """Convolution with packed weights.
+
+    x: float32[n, *spatial, c]; panels: the weight ``[m, *kernel, c / groups]``, packed transposed;
+    y: float32[n, *windows, m], where m is ``columns``.
+    """
+
+    name = "cpu.conv"
+    attrs: ClassVar[tuple[Attr, ...]] = (
+        *Product.attrs,
+        Attr("kernel", "ints"),
+        Attr("strides", "ints", ()),
+        Attr("dilations", "ints", ()),
+        Attr("pads", "ints", ()),
+        Attr("groups", "int", 1),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, groups, columns = call.input(0), call.int_attr("groups"), call.int_attr("columns")
+        window = packed_window(call)
+        if x.rank != len(window.kernel) + 2 or not 3 <= x.rank <= 5:
+            fail(call, f"x is {x}; it must be [n, *spatial, c] for kernel {window.kernel}")
+        if groups < 1 or x.shape[-1] % groups or columns % groups:
+            fail(call, f"groups={groups} must divide {columns} columns and the channels of x {x}")
+        depth = int(np.prod(window.kernel)) * x.shape[-1] // groups
+        panels = (groups * panel_count(columns // groups), depth, PANEL)
+        if call.input(1).shape != panels:
+            fail(call, f"panels are {call.input(1)}; they must be {list(panels)}")
+        made = (x.shape[0], *slide(call, window, x.shape[1:-1]), columns)
+        check_epilogue(call, made)
+        return (x.with_shape(made),)
+
+
+def packed_window(call: OpCall) -> Window:
+    """The window of a ``cpu.conv``."""
+    return window_of(call, call.ints_attr("kernel"))
+
+
+def conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    """Compute ``cpu.conv``: a product for each tap."""
+    x, window, groups, y = (
+        given(inputs, 0),
+        packed_window(call),
+        call.int_attr("groups"),
+        outputs[0],
+    )
+    pads = zip(window.pads_begin, window.pads_end, strict=True)
+    padded = np.pad(x, ((0, 0), *pads, (0, 0)))
+    weights = unpack(given(inputs, 1), call.int_attr("columns"), groups)
+    positions, per_group = y.shape[1:-1], x.shape[-1] // groups
+    sums = np.zeros((*y.shape[:-1], groups, y.shape[-1] // groups), np.float32)
+    for index, tap in enumerate(itertools.product(*map(range, window.kernel))):
+        places = tuple(
+            slice(k * dilation, k * dilation + (count - 1) * stride + 1, stride)
+            for k, dilation, count, stride in zip(
+                tap, window.dilations, positions, window.strides, strict=True
+            )
+        )
+        read = padded[(slice(None), *places)].reshape(*y.shape[:-1], groups, per_group)
+        weight = weights[:, index * per_group : (index + 1) * per_group]
+        sums += np.matmul(read[..., None, :], weight)[..., 0, :]
+    finish(call, sums.reshape(y.shape), inputs[2], inputs[3], y)

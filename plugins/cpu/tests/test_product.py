@@ -1,0 +1,208 @@
+"""Products with packed weights: numbers against plain sums, and never another for other threads."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace_cpu
+from headrace_cpu import _native
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was():
+    """Threads are for the process: leave it as it was."""
+    before = headrace_cpu.threads()
+    yield
+    headrace_cpu.set_threads(before)
+
+
+def packed(matrix, groups=1, *, transposed=False):
+    """A matrix in panels."""
+    depth, columns = matrix.shape[::-1] if transposed else matrix.shape
+    panels = np.full((groups * -(-(columns // groups) // 16), depth, 16), np.nan, np.float32)
+    _native.pack(matrix, panels, groups, transposed)()
+    return panels
+
+
+def slow_conv(x, weight, strides, dilations, pads, groups):
+    """x [n, *spatial, c], weight [m, *kernel, c / groups]; sums in float64."""
+    rank = x.ndim - 2
+    padding = zip(pads[:rank], pads[rank:], strict=True)
+    x = np.pad(x.astype(np.float64), ((0, 0), *padding, (0, 0)))
+    kernel, per_group = weight.shape[1:-1], weight.shape[-1]
+    out = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True)
+    ]
+    x = x.reshape(*x.shape[:-1], groups, per_group)
+    weight = weight.astype(np.float64).reshape(groups, -1, *kernel, per_group)
+    y = np.zeros((x.shape[0], *out, groups, weight.shape[1]))
+    for tap in itertools.product(*map(range, kernel)):
+        axes = zip(tap, dilations, out, strides, strict=True)
+        places = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes)
+        weights = weight[(slice(None), slice(None), *tap)]
+        y += np.einsum("...gc,gmc->...gm", x[(slice(None), *places)], weights)
+    return y.reshape(*y.shape[:-2], -1)
+
+
+ACTIVATIONS = {
+    "none": lambda x: x,
+    "clamp": lambda x: np.minimum(np.maximum(x, -0.5), 2.0),
+    "leaky": lambda x: np.where(x < 0, -0.5 * x, x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "hard_sigmoid": lambda x: np.clip(-0.5 * x + 2.0, 0, 1),
+    "hard_swish": lambda x: x * np.clip(-0.5 * x + 2.0, 0, 1),
+}
+"""With alpha = -0.5 and beta = 2."""
+
+
+@st.composite
+def geometries(draw):
+    """A convolution of any kind that fits: (x shape, weight shape, strides, dilations, pads, g)."""
+    rank = draw(st.integers(1, 3))
+    groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    channels = groups * draw(st.sampled_from([1, 2, 3, 7, 11, 12, 13, 20]))
+    columns = groups * draw(st.sampled_from([1, 5, 15, 16, 17, 40, 70, 97]))
+    numbers = [draw(st.integers(1, 4 if rank < 3 else 2)) for _ in range(rank)]
+    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
+    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
+    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
+    most = (70, 13, 6)[rank - 1]
+    spatial = []
+    for axis in range(rank):
+        reach = (numbers[axis] - 1) * dilations[axis] + 1 - pads[axis] - pads[rank + axis]
+        spatial.append(draw(st.integers(max(1, reach), max(1, reach) + most)))
+    x = (draw(st.integers(1, 2)), *spatial, channels)
+    return x, (columns, *numbers, channels // groups), strides, dilations, pads, groups
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    geometry=geometries(),
+    activation=st.sampled_from(sorted(ACTIVATIONS)),
+    with_bias=st.booleans(),
+    addend=st.sampled_from([None, "first", "last"]),
+)
+def test_a_convolution_of_any_geometry(geometry, activation, with_bias, addend):
+    """Every path through the kernel agrees with sums in float64, in place too, on any threads."""
+    shape, weight_shape, strides, dilations, pads, groups = geometry
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape, np.float32)
+    weight = rng.standard_normal(weight_shape, np.float32)
+    weight /= np.float32(math.sqrt(math.prod(weight_shape[1:])))
+    want = slow_conv(x, weight, strides, dilations, pads, groups)
+    bias = rng.standard_normal(weight_shape[0], np.float32) if with_bias else None
+    more = rng.standard_normal(want.shape, np.float32) if addend else None
+    if bias is not None:
+        want = want + bias
+    if addend == "first":
+        want = want + more
+    want = ACTIVATIONS[activation](want)
+    if addend == "last":
+        want = want + more
+
+    panels = packed(weight.reshape(weight_shape[0], -1), groups, transposed=True)
+    rank = len(strides)
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.full(want.shape, np.nan, np.float32) if more is None else more.copy()
+        place = None if more is None else y
+        _native.conv(
+            x, panels, bias, place, y, weight_shape[1:-1], strides, dilations, pads[:rank], groups,
+            activation, -0.5, 2.0, addend == "last",
+        )()  # fmt: skip
+        made.append(y)
+    np.testing.assert_allclose(made[0], want, rtol=2e-5, atol=2e-5)
+    np.testing.assert_array_equal(*made)
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_older_machines_agree(isa):
+    """Each instruction set computes this test's convolutions within rounding."""
+    import os
+    import subprocess
+    import sys
+
+    if _native.isa() == "baseline":
+        pytest.skip("this machine has the baseline alone")
+    name = f"{__file__}::test_a_convolution_of_any_geometry"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name]
+    done = subprocess.run(
+        command, env={**os.environ, "HEADRACE_CPU_ISA": isa}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 49, 75, 200])
+@pytest.mark.parametrize("columns", [1, 16, 17, 33, 64, 80, 97, 160])
+@pytest.mark.parametrize("depth", [0, 1, 3, 64, 147])
+def test_a_product_of_any_size(rows, columns, depth):
+    """Small integers, so that sums are exact in any order; nothing beside y is written."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-8, 9, (rows, depth)).astype(np.float32)
+    matrix = rng.integers(-8, 9, (depth, columns)).astype(np.float32)
+    around = np.full(rows * columns + 64, 7, np.float32)
+    y = around[32:-32].reshape(rows, columns)
+    _native.matmul(x, packed(matrix), None, None, y, "none", 0, 0, False)()
+    np.testing.assert_array_equal(y, x @ matrix)
+    assert (around[:32] == 7).all()
+    assert (around[-32:] == 7).all()
+
+
+def test_a_large_product_is_the_same_on_any_number_of_threads():
+    """Bit by bit: no sum is split, whatever the parts."""
+    rng = np.random.default_rng(0)
+    x, matrix = rng.standard_normal((301, 700), np.float32), rng.standard_normal((700, 530))
+    panels, made = packed(matrix.astype(np.float32)), []
+    for threads in (1, 2, 3, 7):
+        headrace_cpu.set_threads(threads)
+        y = np.empty((301, 530), np.float32)
+        _native.matmul(x, panels, None, None, y, "none", 0, 0, False)()
+        made.append(y)
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0], other)
+
+
+@pytest.mark.parametrize(("activation", "alpha"), [("clamp", 0.0), ("leaky", 0.1), ("silu", 0.0)])
+def test_what_is_not_a_number_stays_none(activation, alpha):
+    """As in numpy's maximum and minimum; infinities come out as they should."""
+    x = np.array([[np.nan], [np.inf], [-np.inf], [1.0]], np.float32)
+    one, y = packed(np.ones((1, 3), np.float32)), np.empty((4, 3), np.float32)
+    _native.matmul(x, one, None, None, y, activation, alpha, math.inf, False)()
+    assert np.isnan(y[0]).all()
+    assert (y[1] == np.inf).all()
+    assert (y[2] <= 0).all() or activation == "silu"
+
+
+def test_a_launch_says_what_does_not_fit():
+    """With the shapes that were given and those that were wanted."""
+    x, y = np.zeros((2, 5, 5, 3), np.float32), np.zeros((2, 5, 5, 8), np.float32)
+    panels = packed(np.zeros((27, 8), np.float32))
+
+    def conv(**changed):
+        given = {
+            "x": x, "panels": panels, "bias": None, "addend": None, "y": y, "kernel": (3, 3),
+            "strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "groups": 1,
+            "activation": "none", "alpha": 0.0, "beta": 0.0, "addend_last": False,
+        }  # fmt: skip
+        return _native.conv(**{**given, **changed})
+
+    conv()()
+    with pytest.raises(ValueError, match=r"panels is \[1, 27, 16\] but must be \[1, 12, 16\]"):
+        conv(kernel=(2, 2))
+    with pytest.raises(ValueError, match=r"bias is \[3\] but must be \[8\]"):
+        conv(bias=np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match="addend is"):
+        conv(addend=x)
+    with pytest.raises(ValueError, match="groups is 2"):
+        conv(groups=2)
+    with pytest.raises(ValueError, match="no activation 'swish'"):
+        conv(activation="swish")
+    with pytest.raises(TypeError):
+        conv(x=x.astype(np.float64))
