@@ -306,6 +306,28 @@ def test_headrace_passes_that_break_a_rule_are_named(what: str) -> None:
     assert graph.ops is ops
 
 
+def test_a_pass_may_build_the_graph_anew() -> None:
+    """With a builder that begins like it: constants that stay are the same, and new ones may come."""
+
+    def rebuild(graph: JobGraph) -> JobGraph:
+        builder = JobGraphBuilder(graph.name, graph.placement)
+        known = builder.begin_like(graph)
+        builder.reserve(op.call.name for op in graph.ops)
+        for op in graph.ops:
+            read = [None if name is None else known[name].name for name in op.inputs]
+            known.update(zip(op.outputs, builder.adopt(op, read), strict=True))
+        last = known[graph.outputs[0][1].name]
+        known[last.name], *_ = builder.op("add", [last, builder.constant(X)])
+        builder.end_like(graph, known)
+        return builder.finish()
+
+    with (
+        CompiledJob(job(), registry_of(rebuild)) as ours,
+        CompiledJob(job(), registry_of()) as plain,
+    ):
+        np.testing.assert_array_equal(ours.run({"x": X})["y"], plain.run({"x": X})["y"] + X)
+
+
 def test_a_session_survives_a_pass_that_raises() -> None:
     """The next call of the session runs, once the pass does not raise."""
     broken = [True]
