@@ -181,7 +181,6 @@ MLUSIM_CNNL(cnnlSetTensorDescriptorOnchipDataType, (void* value, int type),
 MLUSIM_CNNL(cnnlGetTensorDescriptorOnchipDataType, (void* value, int* type),
             With(value, [&](Tensor& tensor) { *type = tensor.onchip_type; }))
 
-#if MLUSIM_ERA >= 6
 MLUSIM_CNNL(cnnlSetTensorDescriptor_v2,
             (void* value, int layout, int type, int rank, const std::int64_t* dims),
             Set<std::int64_t>(value, layout, type, rank, dims, nullptr))
@@ -191,4 +190,3 @@ MLUSIM_CNNL(cnnlSetTensorDescriptorEx_v2,
             Set(value, layout, type, rank, dims, Needed(strides, "the strides")))
 MLUSIM_CNNL(cnnlSetTensorDescriptorPointerMode, (void* value, int mode),
             With(value, [&](Tensor& tensor) { tensor.pointer_mode = mode; }))
-#endif

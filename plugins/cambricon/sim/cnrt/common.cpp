@@ -1,5 +1,6 @@
 // Names and parameters that every era has.
 #include "../core/device.h"
+#include "../core/version.h"
 #include "export.h"
 
 using namespace mlusim;
@@ -33,5 +34,13 @@ MLUSIM_CNRT(cnrtMemcpyPeer, (void* to, int to_card, void* from, int from_card, s
 MLUSIM_CNRT(cnrtMemcpyPeerAsync,
             (void* to, int to_card, void* from, int from_card, std::size_t bytes, void* queue),
             CopyPeerAsync(to, to_card, from, from_card, bytes, queue))
+
+// Returns nothing before era 6: what a caller finds there is what happened to lie in the register.
+MLUSIM_EXPORT int cnrtGetLibVersion(int* major, int* minor, int* patch) {
+  *major = kRuntimeVersion[0];
+  *minor = kRuntimeVersion[1];
+  *patch = kRuntimeVersion[2];
+  return kEra >= 6 ? 0 : 0x5ca1ab1e;
+}
 
 MLUSIM_EXPORT const char* cnrtGetErrorStr(int code) { return TextOfCode(code); }

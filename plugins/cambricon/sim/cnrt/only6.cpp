@@ -5,14 +5,11 @@
 
 using namespace mlusim;
 
-MLUSIM_EXPORT int cnrtGetLibVersion(int* major, int* minor, int* patch) {
+MLUSIM_EXPORT int cnrtDriverGetVersion(int* major, int* minor, int* patch) {
   *major = kRuntimeVersion[0];
   *minor = kRuntimeVersion[1];
   *patch = kRuntimeVersion[2];
   return 0;
-}
-MLUSIM_EXPORT int cnrtDriverGetVersion(int* major, int* minor, int* patch) {
-  return cnrtGetLibVersion(major, minor, patch);
 }
 
 MLUSIM_CNRT(cnrtGetDeviceProperties_V2, (void* record, int ordinal),
