@@ -10,7 +10,6 @@ import pytest
 from onnx_models import INT64, info, model, node
 
 from headrace.errors import HeadraceError, InputError, SessionError, UnsupportedModelError
-from headrace.onnx import limits
 from headrace.tensor_spec import TensorSpec
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -76,16 +75,6 @@ def test_a_model_keeps_at_least_one_job(load_near: Any) -> None:
     """Zero jobs would be no model."""
     with pytest.raises(InputError, match="at least 1"):
         load_near(SUM, jobs=0)
-
-
-def test_a_shape_that_depends_on_too_large_a_value_is_refused(
-    load_near: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job is not made for every picture; the error names node, tensor, input and limit."""
-    monkeypatch.setattr(limits, "SPECIALISED_BYTES", 16)
-    loaded = load_near(model([node("NonZero", "x", "y")], outputs=[info("y", None, INT64)]))
-    with pytest.raises(UnsupportedModelError, match=r"node making 'y'.*inputs 'x', .* 16 bytes"):
-        loaded.run({"x": X})
 
 
 def test_a_model_runs_on_after_an_error(load_near: Any) -> None:

@@ -1,28 +1,75 @@
-"""``BoundedBuilder``: builds the job of a model within the limits of ``headrace.onnx.limits``."""
+"""``BoundedBuilder``: builds a job of a model, within limits, on what earlier stages found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.onnx import limits
+from headrace.onnx.measure import (
+    VALUE_OF,
+    Compute,
+    Measure,
+    MeasureNeeded,
+    made_name,
+    read_name,
+)
 from headrace.ops import Tensor
 from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+
+
+class Found(NamedTuple):
+    """What an earlier stage has computed, and what the host made of it."""
+
+    reads: tuple[Tensor, ...]
+    made: tuple[Tensor, ...]
 
 
 class BoundedBuilder(JobGraphBuilder):
     """Refuses tensors, and sums of folded constants, that no useful model has.
 
-    A file of a hundred bytes can ask for tensors of any size; the bound is checked on their
-    specs, and nothing of that size has been allocated when it fails.
+    A file of a hundred bytes can ask for tensors of any size; the bounds of
+    ``headrace.onnx.limits`` are checked on their specs, and nothing of that size has been allocated
+    when it fails.
     """
 
     def __init__(self, name: str, placement: Placement, ops: OpSource = CORE_OPS) -> None:
         super().__init__(name, placement, ops=ops)
         self._folded = 0
+        self._given: dict[str, Tensor] = {}
+        self._measures = 0
+
+    def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
+        """Add what an earlier stage found; with a value, it is a part of the job."""
+        self._given[name] = self.input(name, spec) if value is None else self.constant(value, name)
+
+    def value(self, tensor: Tensor) -> Array | None:
+        """As ``JobGraphBuilder.value``; or as an earlier stage computed it."""
+        known = super().value(tensor)
+        if known is None and VALUE_OF + tensor.name in self._given:
+            known = super().value(self._given[VALUE_OF + tensor.name])
+        return known
+
+    def measured(
+        self, tensors: Sequence[Tensor], compute: Compute, outputs: int, why: str
+    ) -> Found:
+        """What was found of ``tensors`` by the stage that ended here.
+
+        Raises:
+            MeasureNeeded: this stage ends here.
+        """
+        reads = tuple(read_name(self._measures, index) for index in range(len(tensors)))
+        makes = tuple(made_name(self._measures, index) for index in range(outputs))
+        self._measures += 1
+        if not all(name in self._given for name in makes):
+            raise MeasureNeeded(tensors, Measure(reads, compute, makes, why))
+        given = self._given
+        return Found(tuple(given[name] for name in reads), tuple(given[name] for name in makes))
 
     def op(
         self,

@@ -62,15 +62,20 @@ class Importer:
         """Import the model.
 
         Args:
-            specs: of every input that is fed.
+            specs: of every input that is fed, and of what earlier stages found.
             known: values of those whose value becomes a part of the job. Kept: do not write.
 
         Raises:
             ValueNeeded: shapes depend on a value that is not known.
+            MeasureNeeded: they depend on what is found when this stage has run.
             InvalidModelError, UnsupportedModelError, ResourceLimitError: it cannot be imported.
         """
         scope = Scope(self._file.name, self._file.opsets)
+        own = {value.name for value in self._file.graph.input}
         for name, spec in specs.items():
+            if name not in own:
+                self.builder.give(name, spec, known.get(name))
+                continue
             given = self.builder.constant(known[name]) if name in known else None
             scope.bind(name, given or self.builder.input(name, spec))
         for name, value in self._file.weights.items():
@@ -257,6 +262,9 @@ class Importer:
         """Run the node's converter."""
         node = self._node_of(site, opset)
         made = _blamed(node, lambda: CONVERTERS[node.op_type](node))
+        for name, tensor in zip(site.node.input, site.inputs, strict=True):
+            if tensor in node.computed:
+                site.scope.bind(name, node.computed[tensor])
         return (made,) if isinstance(made, Tensor) else made
 
     def _node_of(self, site: Site, opset: int) -> Node:

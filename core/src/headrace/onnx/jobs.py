@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from headrace.errors import SessionError
-from headrace.frontend.ready_job import ReadyJob
-from headrace.onnx.make_job import JobMaker
+from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.runtime.bus import new_lock
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -31,18 +30,17 @@ class LeasedJob:
     Attributes:
         job: the job.
         fixed: inputs of the model that are part of the job and are not fed to it.
+        then: what is done with its results before the next stage of the model; None for the last.
         forms: name, dtype and shape of all that is fed.
     """
 
     def __init__(
         self,
-        job: ReadyJob,
+        made: MadeJob,
         specs: Mapping[str, TensorSpec],
-        fixed: tuple[str, ...],
         cache: JobCache,
     ) -> None:
-        self.job = job
-        self.fixed = fixed
+        self.job, self.fixed, self.then = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.users = 0
         self.dropped = False
@@ -78,7 +76,7 @@ class JobCache:
         """The job for what is fed, compiled if need be; use it in a ``with`` statement.
 
         Args:
-            specs: of every input that is fed.
+            specs: of every input that is fed, and of what earlier stages of the model found.
             arrays: their values, as far as they are known.
 
         Raises:
@@ -88,7 +86,7 @@ class JobCache:
         with self._lock:
             leased = self._find(specs, arrays)
             leased.users += 1
-            self._last = leased
+            self._last = leased if leased.then is None else None
         return leased
 
     def lease_last(self, feeds: object) -> LeasedJob | None:
@@ -137,11 +135,11 @@ class JobCache:
         return self._jobs[key]
 
     def _make(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> JobKey:
-        job, fixed = self._maker.make(specs, arrays, self._fixed, self._make_room)
+        made = self._maker.make(specs, arrays, self._fixed, self._make_room)
         # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
-        self._fixed += tuple(name for name in fixed if name not in self._fixed)
+        self._fixed += tuple(name for name in made.fixed if name not in self._fixed)
         key = job_key(specs, arrays, self._fixed)
-        self._jobs[key] = LeasedJob(job, specs, fixed, self)
+        self._jobs[key] = LeasedJob(made, specs, self)
         return key
 
     def _make_room(self) -> None:

@@ -27,8 +27,12 @@ DEPTH = 64
 ITERATIONS = 10_000
 """How often the body of one loop runs, as it is written out."""
 
-SPECIALISED_BYTES = 16 << 20
-"""One model input whose value becomes part of a job because shapes depend on it."""
+SPECIALISED_BYTES = 1 << 16
+"""Model inputs whose values become part of a job because a shape depends on them; where it takes
+more, the model runs in stages."""
+
+STAGES = 64
+"""Jobs that a model runs one after another, where shapes depend on what is computed."""
 
 IR_VERSIONS = (3, 14)
 """Versions of the file format, first and last."""

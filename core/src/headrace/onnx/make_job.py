@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
@@ -12,12 +12,21 @@ from headrace.frontend.collector import collector_rests
 from headrace.frontend.ready_job import ReadyJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
+from headrace.onnx.measure import Measure
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled
+
+
+class MadeJob(NamedTuple):
+    """A job that is ready to run, the inputs that are part of it, and what ends its stage."""
+
+    job: ReadyJob
+    fixed: tuple[str, ...]
+    then: Measure | None = None
 
 
 class JobMaker:
@@ -49,11 +58,11 @@ class JobMaker:
         arrays: Mapping[str, Array],
         fixed: tuple[str, ...],
         make_room: Callable[[], None],
-    ) -> tuple[ReadyJob, tuple[str, ...]]:
-        """A job that is ready to run, and the inputs that became part of it.
+    ) -> MadeJob:
+        """A job that is ready to run.
 
         Args:
-            specs: of every input that is fed.
+            specs: of every input that is fed, and of what earlier stages found.
             arrays: their values, as far as they are known.
             fixed: inputs known to decide shapes.
             make_room: called before devices are asked for memory.
@@ -72,7 +81,7 @@ class JobMaker:
         except PlanError as error:
             self._kept.drop(specs, arrays, error)
             return self._compile(specs, arrays, fixed, make_room)
-        return job, found.fixed
+        return MadeJob(job, found.fixed)
 
     def _compile(
         self,
@@ -80,7 +89,7 @@ class JobMaker:
         arrays: Mapping[str, Array],
         fixed: tuple[str, ...],
         make_room: Callable[[], None],
-    ) -> tuple[ReadyJob, tuple[str, ...]]:
+    ) -> MadeJob:
         # Not needed for plans that were kept, and neither is onnx.
         from headrace.frontend.compiled_job import CompiledJob
         from headrace.onnx.specialise import specialise
@@ -90,7 +99,8 @@ class JobMaker:
         make_room()
 
         def keep(compiled: Compiled) -> None:
-            if kept is not None:
+            # What is found between stages is computed by code, of which no plan can be kept.
+            if kept is not None and made.then is None and not made.continues:
                 values = {name: arrays[name] for name in made.fixed}
                 kept.keep(specs, made, values, compiled, registry)
 
@@ -102,4 +112,4 @@ class JobMaker:
             keep,
             concurrency=self._concurrency,
         )
-        return job, made.fixed
+        return MadeJob(job, made.fixed, made.then)

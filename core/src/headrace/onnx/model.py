@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.errors import InputError
+from headrace.errors import InputError, UnsupportedModelError
 from headrace.frontend.closing import Closing
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
@@ -25,6 +25,7 @@ from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
+from headrace.onnx.measure import Measure
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
 from headrace.onnx.source import read_bytes
 from headrace.onnx.text import quote
@@ -48,7 +49,9 @@ class Model(Closing):
     """A loaded model on a device; made by ``load``. A context manager.
 
     It may be used from several threads at once. The first run with new shapes compiles a job for
-    them; the last ``jobs`` of these are kept.
+    them; the last ``jobs`` of these are kept. Where shapes depend on what is computed (which boxes
+    are left, how many numbers are not zero), a run is one of several jobs, one after another, with
+    the host between them.
 
     Attributes:
         name: of the file, for messages.
@@ -103,7 +106,7 @@ class Model(Closing):
                 return again.job.run(feeds)
             finally:
                 self._jobs.give_back(again)
-        leased, fed = self._lease(feeds)
+        leased, fed = self._last_stage(feeds)
         with leased:
             return leased.job.run(fed)
 
@@ -112,7 +115,7 @@ class Model(Closing):
 
         Blocks while as many runs with these shapes are under way as ``concurrency_width`` says.
         Where runs are on the caller's thread, which is so on ``cpu`` with a width of 1, it is over
-        on return.
+        on return. Of a model that runs in stages, all but the last are over.
 
         Args:
             feeds: as for ``run``.
@@ -121,19 +124,24 @@ class Model(Closing):
             InputError, ModelError, SessionError: as ``run``. That it stopped is raised by
                 ``Future.result``.
         """
-        leased, fed = self._lease(feeds)
+        leased, fed = self._last_stage(feeds)
         with leased:
             call = leased.job.submit(fed)
         names = [info.name for info in self.outputs]
         return Future(call, lambda made: {name: made[name] for name in names})
 
-    def _lease(self, feeds: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
-        """The job for what is fed, and what is fed to it."""
+    def _last_stage(self, feeds: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
+        """The job that gives the results, and what is fed to it; stages before it are run."""
         infos = check_names(feeds, self.inputs, self.name)
         arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
-        specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
-        leased = self._jobs.lease(specs, arrays)
-        return leased, {name: arrays[name] for name in arrays if name not in leased.fixed}
+        while True:
+            specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
+            leased = self._jobs.lease(specs, arrays)
+            fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
+            if leased.then is None:
+                return leased, fed
+            with leased:
+                arrays |= leased.then(leased.job.run(fed))
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.
@@ -144,7 +152,7 @@ class Model(Closing):
         Raises:
             InputError, ModelError, SessionError: as ``run``.
         """
-        with self._jobs.lease(*self._specs(feeds)) as leased:
+        with self._lease_only(feeds) as leased:
             return leased.job.plan
 
     def passes_for(self, feeds: Mapping[str, TensorSpec | Array]) -> tuple[PassRun, ...]:
@@ -156,7 +164,7 @@ class Model(Closing):
         Raises:
             InputError, ModelError, SessionError: as ``run``.
         """
-        with self._jobs.lease(*self._specs(feeds)) as leased:
+        with self._lease_only(feeds) as leased:
             return leased.job.passes
 
     def save_plan(
@@ -286,7 +294,30 @@ class Model(Closing):
         from headrace.onnx.specialise import specialise
 
         file = self._file.parsed()
-        return specialise(file, self._placement, specs, arrays, ops=self._registry)
+        made = specialise(file, self._placement, specs, arrays, ops=self._registry)
+        self._check_is_one(made.then)
+        return made
+
+    def _lease_only(self, feeds: Mapping[str, TensorSpec | Array]) -> LeasedJob:
+        """The job for what is fed, of a model that is one.
+
+        Raises:
+            UnsupportedModelError: it runs in stages.
+        """
+        leased = self._jobs.lease(*self._specs(feeds))
+        try:
+            self._check_is_one(leased.then)
+        except UnsupportedModelError:
+            self._jobs.give_back(leased)
+            raise
+        return leased
+
+    def _check_is_one(self, then: Measure | None) -> None:
+        if then is not None:
+            raise UnsupportedModelError(
+                f"{then.why}: what is computed there decides shapes, so the model runs in stages, "
+                "and only the first can be built before it has run; `run` and `submit` do that"
+            )
 
     def _specs(
         self, feeds: Mapping[str, TensorSpec | Array]

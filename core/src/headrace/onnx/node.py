@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.onnx.builder import BoundedBuilder
+from headrace.onnx.measure import Compute
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -34,11 +35,12 @@ class Node:
         inputs: None for an input left out.
         output_count: how many outputs are used, counted up to the last that is.
         declared_count: how many outputs the node has, used or not.
+        computed: for tensors that an earlier stage of the model has computed, what holds them now.
     """
 
     def __init__(
         self,
-        builder: JobGraphBuilder,
+        builder: BoundedBuilder,
         op_type: str,
         opset: int,
         inputs: Sequence[Tensor | None],
@@ -53,6 +55,7 @@ class Node:
         self.output_count = output_count
         self.declared_count = declared_count
         self.location = location
+        self.computed: dict[Tensor, Tensor] = {}
         self._builder = builder
         self._attrs = attrs
 
@@ -108,6 +111,31 @@ class Node:
         if self.optional(index) is None:
             return None
         return tuple(int(item) for item in self.value(index).reshape(-1))
+
+    def measured(
+        self, indices: Sequence[int], compute: Compute, outputs: int = 1
+    ) -> tuple[Tensor, ...]:
+        """What ``compute`` makes of the values of required inputs; its shapes depend on them.
+
+        Where the values are not known at import a stage of the model ends here, and what follows
+        reads these inputs as that stage has computed them.
+
+        Args:
+            indices: of the inputs.
+            compute: makes ``outputs`` arrays of their values, on the host.
+            outputs: how many.
+
+        Raises:
+            MeasureNeeded: they have not been computed yet; the importer handles it.
+            InvalidModelError: an input is absent.
+        """
+        tensors = [self.input(index) for index in indices]
+        known = [self._builder.value(tensor) for tensor in tensors]
+        if all(value is not None for value in known):
+            return tuple(map(self.constant, compute(*known)))
+        found = self._builder.measured(tensors, compute, outputs, str(self))
+        self.computed.update(zip(tensors, found.reads, strict=True))
+        return found.made
 
     def known(self, tensor: Tensor) -> Array | None:
         """The value of ``tensor`` when it is known at import, without asking for it."""

@@ -1,20 +1,23 @@
 """Specialisation: a job for these shapes, and for those input values that decide shapes.
 
-Every shape of a job is known when it is built. Where a model computes a shape from the value of an
-input (``Reshape`` to a shape that is fed, say), that value becomes a part of the job: the model is
-imported again with the input as a constant, and the job serves for this value only.
+Every shape of a job is known when it is built. Where a model computes a shape from the value of a
+small input (``Reshape`` to a shape that is fed, say), that value becomes a part of the job: the
+model is imported again with the input as a constant, and the job serves for this value only. Where
+it takes more to know the shape, the job is that of the first stage; see ``headrace.onnx.measure``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.errors import UnsupportedModelError
+from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
+from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.importer import Importer
+from headrace.onnx.measure import VALUE_OF, Measure, MeasureNeeded, is_found, nothing_more
 from headrace.onnx.node import ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.text import quote, quote_all
@@ -25,10 +28,19 @@ from headrace.tensor_spec import Array, TensorSpec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpecialisedJob:
-    """A job and the inputs whose values are part of it; these are not fed."""
+    """A job.
+
+    Attributes:
+        graph: the job.
+        fixed: inputs whose values are part of it; these are not fed.
+        continues: it is fed what an earlier stage found.
+        then: what is done with what it computes, before the next stage; None for the last one.
+    """
 
     graph: JobGraph
     fixed: tuple[str, ...]
+    continues: bool = False
+    then: Measure | None = None
 
 
 def specialise(
@@ -44,8 +56,8 @@ def specialise(
     Args:
         file: the model.
         placement: where it runs.
-        specs: of every input that is fed.
-        arrays: values of the inputs, as far as they are known. They are copied where they become
+        specs: of every input that is fed, and of what earlier stages found.
+        arrays: values of these, as far as they are known. They are copied where they become
             part of the job.
         fixed: inputs known to decide shapes.
         ops: knows the ops of plugins.
@@ -55,15 +67,48 @@ def specialise(
         ModelError, ResourceLimitError: as the importer.
     """
     known = {name: arrays[name].copy() for name in fixed if name in arrays}
+    known |= {name: arrays[name] for name in specs if name.startswith(VALUE_OF)}
+    continues = any(map(is_found, specs))
     while True:
         importer = Importer(file, placement, ops)
         try:
-            return SpecialisedJob(importer.run(specs, known), tuple(known))
+            return SpecialisedJob(importer.run(specs, known), tuple(known), continues)
+        except MeasureNeeded as need:
+            _check_stage(specs, need.measure)
+            return _first_stage(importer.builder, need.tensors, tuple(known), need.measure)
         except ValueNeeded as need:
             sources = sources_of(importer.builder.finish(), need.tensor)
             new = [name for name in sources if name not in known]
-            _check_can_fix(new, need, specs, arrays)
+            _check_sources(new, need)
+            if sum(specs[name].nbytes for name in new) > limits.SPECIALISED_BYTES:
+                measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
+                _check_stage(specs, measure)
+                return _first_stage(importer.builder, [need.tensor], tuple(known), measure)
+            _check_values(new, need, arrays)
             known |= {name: arrays[name].copy() for name in new}
+
+
+def _first_stage(
+    builder: BoundedBuilder, tensors: Sequence[Tensor], fixed: tuple[str, ...], measure: Measure
+) -> SpecialisedJob:
+    """The job that computes what is measured, out of what was built until then."""
+    for name, tensor in zip(measure.reads, tensors, strict=True):
+        builder.output(name, tensor)
+    return SpecialisedJob(builder.finish(), fixed, then=measure)
+
+
+def _check_stage(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
+    before = sum(map(is_found, specs))
+    if before >= limits.STAGES:
+        raise ResourceLimitError(
+            f"{measure.why}: is where stage {before + 1} of the model ends; {limits.STAGES} are run"
+        )
+    taken = [name for name in (*measure.reads, *measure.makes) if name in specs]
+    if taken:
+        raise InvalidModelError(
+            f"{measure.why}: an input is called {quote(taken[0])}, as what is found between stages "
+            "of a model is; give it another name"
+        )
 
 
 def sources_of(graph: JobGraph, tensor: Tensor) -> tuple[str, ...]:
@@ -80,27 +125,18 @@ def sources_of(graph: JobGraph, tensor: Tensor) -> tuple[str, ...]:
     return tuple(entry.name for entry in graph.inputs if entry.name in seen)
 
 
-def _check_can_fix(
-    new: list[str],
-    need: ValueNeeded,
-    specs: Mapping[str, TensorSpec],
-    arrays: Mapping[str, Array],
-) -> None:
-    needed = f"tensor {quote(need.tensor.name)}"
+def _check_sources(new: list[str], need: ValueNeeded) -> None:
     if not new:
         raise UnsupportedModelError(
-            f"{need}: {needed} decides a shape and cannot be computed while compiling: "
-            "it, or what it is computed from, is random or larger than is folded"
+            f"{need}: tensor {quote(need.tensor.name)} decides a shape and cannot be computed "
+            "while compiling: it, or what it is computed from, is random or larger than is folded"
         ) from need
+
+
+def _check_values(new: list[str], need: ValueNeeded, arrays: Mapping[str, Array]) -> None:
     unknown = [name for name in new if name not in arrays]
     if unknown:
         raise UnsupportedModelError(
-            f"{need}: {needed} decides a shape and depends on the values of inputs "
-            f"{quote_all(unknown)}; give arrays for them, not only specs"
-        ) from need
-    large = [name for name in new if specs[name].nbytes > limits.SPECIALISED_BYTES]
-    if large:
-        raise UnsupportedModelError(
-            f"{need}: {needed} decides a shape and depends on the values of inputs "
-            f"{quote_all(large)}, which are over {limits.SPECIALISED_BYTES} bytes"
+            f"{need}: tensor {quote(need.tensor.name)} decides a shape and depends on the values "
+            f"of inputs {quote_all(unknown)}; give arrays for them, not only specs"
         ) from need

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -13,22 +14,34 @@ from headrace.tensor_spec import Array
 
 def _non_max_suppression(node: Node) -> Tensor:
     """The boxes of each class that no better one overlaps, as [batch, class, box] each."""
-    # How many there are depends on the values, so it is computed here and not on a device.
-    boxes, scores = node.value(0).astype(np.float32), node.value(1)
-    if boxes.ndim != 3 or boxes.shape[2] != 4 or scores.shape[::2] != boxes.shape[:2]:
+    boxes, scores = node.input(0).spec.shape, node.input(1).spec.shape
+    if len(boxes) != 3 or boxes[2] != 4 or scores[::2] != boxes[:2]:
         node.invalid(
-            f"boxes are [batch, boxes, 4] and scores [batch, classes, boxes]; they have shapes "
-            f"{boxes.shape} and {scores.shape}"
+            "boxes are [batch, boxes, 4] and scores [batch, classes, boxes]; they have shapes "
+            f"{boxes} and {scores}"
         )
     most, overlap, least = (_option(node, index) for index in (2, 3, 4))
-    corners = _corners(boxes, bool(node.attr("center_point_box", 0)))
+    choose = partial(
+        _chosen,
+        most=int(most or 0),
+        overlap=overlap or 0.0,
+        least=least,
+        is_centred=bool(node.attr("center_point_box", 0)),
+    )
+    return node.measured((0, 1), choose)[0]
+
+
+def _chosen(
+    boxes: Array, scores: Array, most: int, overlap: float, least: float | None, is_centred: bool
+) -> tuple[Array]:
+    corners = _corners(boxes.astype(np.float32), is_centred)
     chosen = [
         (batch, kind, box)
         for batch in range(scores.shape[0])
         for kind in range(scores.shape[1])
-        for box in _best(corners[batch], scores[batch, kind], int(most or 0), overlap or 0, least)
+        for box in _best(corners[batch], scores[batch, kind], most, overlap, least)
     ]
-    return node.constant(np.array(chosen, np.int64).reshape(-1, 3))
+    return (np.array(chosen, np.int64).reshape(-1, 3),)
 
 
 def _option(node: Node, index: int) -> float | None:

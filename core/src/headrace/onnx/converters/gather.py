@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
+from headrace.tensor_spec import Array
 
 
 def _gather(node: Node) -> Tensor:
@@ -62,12 +64,13 @@ def _reverse_sequence(node: Node) -> Tensor:
 
 
 def _compress(node: Node) -> Tensor:
-    x, chosen = node.input(0), np.flatnonzero(node.value(1))
+    x = node.input(0)
+    (chosen,) = node.measured((1,), lambda is_kept: (np.flatnonzero(is_kept),))
     if node.has_attr("axis"):
         axis = normal_axis(node, node.attr("axis"), x.spec.rank)
     else:
         x, axis = node.one("reshape", [x], shape=(-1,) if x.spec.elements else (0,)), 0
-    return node.one("gather", [x, node.constant(chosen.astype(np.int64))], axis=axis)
+    return node.one("gather", [x, chosen], axis=axis)
 
 
 def _top_k(node: Node) -> tuple[Tensor, ...]:
@@ -81,25 +84,28 @@ def _top_k(node: Node) -> tuple[Tensor, ...]:
 
 
 def _nonzero(node: Node) -> Tensor:
-    # How many there are depends on the values, so it is computed here and not on a device.
-    return node.constant(np.argwhere(node.value(0)).T.astype(np.int64))
+    return node.measured((0,), lambda value: (np.argwhere(value).T.astype(np.int64),))[0]
 
 
 def _unique(node: Node) -> tuple[Tensor, ...]:
-    # As for NonZero, the shape depends on the values.
-    value = node.value(0)
-    axis = normal_axis(node, node.attr("axis"), value.ndim) if node.has_attr("axis") else None
+    rank = node.input(0).spec.rank
+    axis = normal_axis(node, node.attr("axis"), rank) if node.has_attr("axis") else None
+    find = partial(_uniques, axis=axis, is_sorted=bool(node.attr("sorted", 1)))
+    return node.measured((0,), find, outputs=4)[: node.output_count]
+
+
+def _uniques(value: Array, axis: int | None, is_sorted: bool) -> tuple[Array, ...]:
+    """The different elements, where each is first, which each element is, and how many are."""
     unique, first, inverse, counts = np.unique(
         value, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
-    if not node.attr("sorted", 1):
+    if not is_sorted:
         order = np.argsort(first, kind="stable")
         rank = np.argsort(order, kind="stable")
         unique = np.take(unique, order, axis=axis or 0)
         first, counts, inverse = first[order], counts[order], rank[inverse]
     indices = (part.reshape(-1).astype(np.int64) for part in (first, inverse, counts))
-    results = (unique, *indices)
-    return tuple(node.constant(result) for result in results[: node.output_count])
+    return unique, *indices
 
 
 CONVERTERS: Mapping[str, Converter] = {

@@ -1,0 +1,81 @@
+"""``Measure``: what ends one stage of a model and begins the next.
+
+Every shape of a job is known when it is built. Where a shape depends on numbers that a device has
+computed (which boxes are left, how many elements are not zero), the model runs in stages, each a
+job: the first computes the numbers, the host looks at them, and the next is built for the shape
+that it found, or for the value. What the host found is fed to it as further inputs; so jobs of a
+stage are found again by their shapes, as those of any model are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.errors import HeadraceError
+from headrace.ops import Tensor
+from headrace.tensor_spec import Array
+
+Compute = Callable[..., Sequence[Array]]
+"""Arrays of numbers that were computed -> arrays whose shape depends on them. On the host."""
+
+VALUE_OF = "value of "
+"""Begins the name of an input that is the value of a tensor: it becomes a part of the job."""
+
+
+def read_name(measure: int, index: int) -> str:
+    """The name of what a measure reads, counted from the beginning of the model."""
+    return f"measure_{measure}/read_{index}"
+
+
+def made_name(measure: int, index: int) -> str:
+    """The name of what it makes."""
+    return f"measure_{measure}/made_{index}"
+
+
+def is_found(name: str) -> bool:
+    """True for one name of each measure: what it reads first."""
+    return name.startswith(VALUE_OF) or name.endswith("/read_0")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is done between two stages.
+
+    Attributes:
+        reads: the outputs of the first stage that ``compute`` takes, in order. They are fed to the
+            next stage as well, under these names: it need not compute them again.
+        compute: done by the host.
+        makes: names of what ``compute`` returns, as inputs of the next stage.
+        why: file, node and reason, for messages.
+    """
+
+    reads: tuple[str, ...]
+    compute: Compute
+    makes: tuple[str, ...]
+    why: str
+
+    def __call__(self, computed: Mapping[str, Array]) -> dict[str, Array]:
+        """What is fed to the next stage besides the inputs of the model."""
+        read = [computed[name] for name in self.reads]
+        return {
+            **dict(zip(self.reads, read, strict=True)),
+            **dict(zip(self.makes, self.compute(*read), strict=True)),
+        }
+
+
+class MeasureNeeded(HeadraceError):
+    """The model's shapes depend on what ``tensors`` are found to be when they have been computed.
+
+    Never reaches a user: it ends a stage of the model.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor], measure: Measure) -> None:
+        super().__init__(measure.why)
+        self.tensors = tuple(tensors)
+        self.measure = measure
+
+
+def nothing_more(value: Array) -> Sequence[Array]:
+    """The measure of a tensor whose value is needed itself: it is read, and nothing is made."""
+    return ()

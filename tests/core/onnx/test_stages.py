@@ -1,0 +1,205 @@
+"""Models whose shapes depend on what is computed: jobs one after another, the host between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_models import BOOL, INT64, info, model, node
+
+from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
+from headrace.onnx import limits
+from headrace.tensor_spec import Array, TensorSpec
+
+X = np.array([[1, -2, 3], [-4, 5, 6]], np.float32)
+
+POSITIVE = model(
+    [
+        node("Add", "x x", "t"),
+        node("Relu", "t", "p"),
+        node("NonZero", "p", "where"),
+        node("Transpose", "where", "at"),
+        node("GatherND", "p at", "y"),
+    ]
+)
+"""Twice the positive numbers."""
+
+
+def ops_of(loaded: Any) -> list[set[str]]:
+    """The ops of each job that the model keeps, in the order in which they were made."""
+    jobs = loaded._jobs._jobs.values()
+    return [{task.call.op for task in job.job.plan.tasks if task.call} for job in jobs]
+
+
+def test_what_follows_a_count_is_built_for_the_count(load_near: Any) -> None:
+    """Other numbers run the same jobs; as many others as there are counts run others."""
+    loaded = load_near(POSITIVE)
+    for x, jobs in ((X, 2), (-X, 3), (X + 0.5, 3), (-X - 0.5, 3), (0 * X, 4)):
+        assert loaded.run({"x": x})["y"].tolist() == (2 * x[x > 0]).tolist()
+        assert len(loaded._jobs) == jobs
+
+
+def test_what_a_stage_has_computed_is_not_computed_again(load_near: Any) -> None:
+    """The second job reads what was looked at, and holds no op of the first."""
+    loaded = load_near(POSITIVE)
+    loaded.run({"x": X})
+    first, second = ops_of(loaded)
+    assert {"add", "relu"} <= first
+    assert not {"add", "relu"} & second
+
+
+def test_boxes_are_chosen_of_what_was_computed(load_near: Any) -> None:
+    """A detector: boxes and scores are computed, chosen on the host, and gathered on the device."""
+    source = model(
+        [
+            node("Add", "b shift", "boxes"),
+            node("Sigmoid", "s", "scores"),
+            node("NonMaxSuppression", "boxes scores most overlap least", "chosen"),
+            node("Gather", "chosen two", "index", axis=1),
+            node("Squeeze", "boxes first", "flat"),
+            node("Gather", "flat index", "y", axis=0),
+        ],
+        [info("b", [1, "n", 4]), info("s", [1, 1, "n"])],
+        weights={
+            "shift": np.full(4, 10, np.float32),
+            "most": np.array(9),
+            "overlap": np.array(0.5, np.float32),
+            "least": np.array(0.5, np.float32),
+            "two": np.array(2),
+            "first": np.array([0]),
+        },
+    )
+    boxes = np.array([[[0, 0, 2, 2], [0, 0, 2, 1.9], [4, 4, 5, 5]]], np.float32)
+    loaded = load_near(source)
+    for scores, wanted in (((1, 2, 1), (1, 2)), ((2, 1, -1), (0,)), ((-1, -1, -1), ())):
+        made = loaded.run({"b": boxes, "s": np.array([[scores]], np.float32)})["y"]
+        assert made.tolist() == (boxes[0, list(wanted)] + 10).tolist()
+
+
+def test_a_value_computed_of_much_becomes_a_part_of_the_next_job(load_near: Any) -> None:
+    """How often a number is repeated is the sum of a picture, which itself is fed as ever."""
+    many = np.zeros((200, 200), np.float32)
+    source = model(
+        [
+            node("ReduceSum", "x", "total", keepdims=0),
+            node("Cast", "total", "count", to=INT64),
+            node("Reshape", "count one", "shape"),
+            node("Expand", "corner shape", "y"),
+            node("ReduceMax", "x", "corner", keepdims=0),
+        ],
+        [info("x", [200, 200])],
+        weights={"one": np.array([1])},
+    )
+    assert many.nbytes > limits.SPECIALISED_BYTES
+    loaded = load_near(source)
+    for count in (3, 2, 3):
+        many[0, 0] = count
+        assert loaded.run({"x": many})["y"].tolist() == [count] * count
+    assert len(loaded._jobs) == 3  # one that sums, and one for each sum
+
+
+def halving(threshold: float) -> Any:
+    """Halves a picture while its largest element is above a threshold."""
+    body = helper.make_graph(
+        [
+            node("Mul", "s half", "s_out"),
+            node("ReduceMax", "s_out", "most", keepdims=0),
+            node("Greater", "most threshold", "go_out"),
+        ],
+        "body",
+        [info("i", [], INT64), info("go", [], BOOL), info("s", [200, 200])],
+        [info("go_out", [], BOOL), info("s_out", [200, 200])],
+    )
+    return model(
+        [node("Loop", "- - x", "y", body=body)],
+        [info("x", [200, 200])],
+        [info("y", [200, 200])],
+        {"half": np.array(0.5, np.float32), "threshold": np.array(threshold, np.float32)},
+    )
+
+
+def test_a_loop_may_go_on_as_long_as_what_it_computes_says(load_near: Any) -> None:
+    """Each run of the body is a stage."""
+    loaded = load_near(halving(1))
+    for most, runs in ((6, 3), (1, 1), (40, 6)):
+        x = np.full((200, 200), most, np.float32)
+        np.testing.assert_array_equal(loaded.run({"x": x})["y"], x / 2**runs)
+
+
+def test_stages_without_end_are_refused(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit and the node are named, and the model runs on."""
+    monkeypatch.setattr(limits, "STAGES", 4)
+    loaded = load_near(halving(1))
+    with pytest.raises(ResourceLimitError, match=r"making 'y'.* stage 5 .*4 are run"):
+        loaded.run({"x": np.full((200, 200), 1000, np.float32)})
+    x = np.full((200, 200), 6, np.float32)
+    np.testing.assert_array_equal(loaded.run({"x": x})["y"], x / 8)
+
+
+def test_a_submitted_run_gives_what_a_run_gives(load_near: Any) -> None:
+    """The last stage is under way when the call returns."""
+    futures = [load_near(POSITIVE).submit({"x": x}) for x in (X, -X)]
+    assert [future.result()["y"].tolist() for future in futures] == [[2, 6, 10, 12], [4, 8]]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda loaded, x: loaded.plan_for({"x": x}),
+        lambda loaded, x: loaded.passes_for({"x": x}),
+        lambda loaded, x: loaded.explain({"x": x}),
+        lambda loaded, x: loaded.plan_page({"x": x}),
+        lambda loaded, x: loaded.stages_for({"x": x}),
+        lambda loaded, x: loaded.trace({"x": x}),
+        lambda loaded, x: loaded.save_plan(Path("never"), {"x": x}),
+    ],
+    ids=["plan", "passes", "explain", "page", "stages", "trace", "save"],
+)
+def test_there_is_no_one_plan_of_several_stages(load_near: Any, ask: Any) -> None:
+    """Who asks for it is told where the first stage ends; the model is as good as before."""
+    loaded = load_near(POSITIVE)
+    with pytest.raises(UnsupportedModelError, match=r"making 'where'.* runs in stages"):
+        ask(loaded, X)
+    assert loaded.run({"x": X})["y"].tolist() == [2, 6, 10, 12]
+
+
+def test_a_part_that_is_known_ends_no_stage(load_near: Any) -> None:
+    """What is computed of weights alone is looked at while the model is imported."""
+    source = model(
+        [node("NonZero", "w", "at"), node("Transpose", "at", "t"), node("GatherND", "x t", "y")],
+        weights={"w": np.array([[0, 1, 0], [1, 0, 1]])},
+    )
+    loaded = load_near(source)
+    assert loaded.plan_for({"x": TensorSpec((2, 3), "float32")}).tasks
+    assert loaded.run({"x": X})["y"].tolist() == [-2, -4, 6]
+
+
+def test_uniques_and_choices_are_measured_too(load_near: Any) -> None:
+    """Two measures, one of what the other made: three jobs."""
+    source = model(
+        [
+            node("Abs", "x", "a"),
+            node("Unique", "a", "u - - n"),
+            node("Greater", "n one", "often"),
+            node("Compress", "u often", "y"),
+        ],
+        weights={"one": np.array(1)},
+    )
+    loaded = load_near(source)
+    x: Array = np.array([[1, -1, 3], [3, -5, 1]], np.float32)
+    assert loaded.run({"x": x})["y"].tolist() == [1, 3]
+    assert len(loaded._jobs) == 3
+
+
+def test_a_name_that_stages_use_is_refused(load_near: Any) -> None:
+    """An input of that name would be taken for what an earlier stage found."""
+    named = model(
+        [node("Add", "x measure_0/read_0", "t"), node("NonZero", "t", "y")],
+        [info("x"), info("measure_0/read_0")],
+        [info("y", None, INT64)],
+    )
+    with pytest.raises(InvalidModelError, match="input is called 'measure_0/read_0'"):
+        load_near(named).run({"x": X, "measure_0/read_0": X})
