@@ -307,7 +307,7 @@ def test_headrace_passes_that_break_a_rule_are_named(what: str) -> None:
 
 
 def test_a_pass_may_build_the_graph_anew() -> None:
-    """With a builder that begins like it: constants that stay are the same, and new ones may come."""
+    """With a builder that begins like it: constants that stay are the same; new ones may come."""
 
     def rebuild(graph: JobGraph) -> JobGraph:
         builder = JobGraphBuilder(graph.name, graph.placement)

@@ -158,3 +158,34 @@ def test_a_running_product_multiplies_what_went_before(reverse: int, exclusive: 
     wanted = np.cumprod(np.append(1, wanted[:-1]) if exclusive else wanted)
     made = folded("CumProd", x, np.array(0), opset=26, reverse=reverse, exclusive=exclusive)
     assert made.tolist() == (wanted[::-1] if reverse else wanted).tolist()
+
+
+# --- regions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mode", "fold"), [("avg", np.mean), ("max", np.max)])
+def test_a_region_that_is_sampled_at_elements_folds_these(mode: str, fold: Any) -> None:
+    """With a sample in the middle of each element, a bin is the mean, or largest, of its own."""
+    x = np.abs(noise(2, 3, 6, 8))
+    regions = np.array([[2.0, 1, 6, 5], [0, 2, 8, 6]])
+    made = folded(
+        "RoiAlign", x, regions, np.array([1, 0]), opset=16, mode=mode,
+        output_height=2, output_width=2, sampling_ratio=2,
+    )  # fmt: skip
+    first = x[1, :, 1:5, 2:6].reshape(3, 2, 2, 2, 2)
+    np.testing.assert_allclose(made[0], fold(first, axis=(2, 4)), atol=1e-12)
+    assert made.shape == (2, 3, 2, 2)
+
+
+def test_regions_outside_of_the_image_are_nothing() -> None:
+    """What is more than an element away from it counts as 0; what is less, as its edge."""
+    x = np.full((1, 1, 4, 4), 7.0)
+    regions = np.array([[-9.0, -9, -7, -7], [-0.9, -0.9, 0.1, 0.1]])
+    made = folded("RoiAlign", x, regions, np.array([0, 0]), opset=16, sampling_ratio=1)
+    assert made.reshape(-1).tolist() == [0, 7]
+
+
+def test_a_number_of_samples_that_differs_by_region_is_refused() -> None:
+    """The attribute is named, and what runs."""
+    with pytest.raises(UnsupportedModelError, match=r"sampling_ratio 0 .*from 1 on"):
+        folded("RoiAlign", noise(1, 1, 4, 4), noise(1, 4), np.array([0]), opset=16)

@@ -19,6 +19,11 @@ def scalar(node: Node, value: float, like: Tensor) -> Tensor:
     return node.constant(np.array(value, like.spec.dtype.numpy))
 
 
+def with_number(node: Node, op: str, x: Tensor, number: float) -> Tensor:
+    """``op`` of ``x`` and a number."""
+    return node.one(op, [x, scalar(node, number, x)])
+
+
 def at_least_float32(dtype: DType) -> DType:
     """Float32 for half floats, whose sums and squares soon leave their range; else ``dtype``."""
     return float32 if dtype in (float16, bfloat16) else dtype

@@ -16,6 +16,6 @@ from headrace.ops.families import FAMILIES, merged
 __all__ = ["CONVERTERS"]
 
 CONVERTERS: Mapping[str, Converter] = merged(
-    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "detection")
+    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "regions", "detection")
 )
 """The converter of every ONNX op that headrace imports, by ONNX name (default domain)."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headrace.onnx.converters.window import numbers
-from headrace.onnx.formula import scalar
+from headrace.onnx.formula import with_number
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -51,10 +51,12 @@ class _Sampler:
         node, size = self._node, self._sizes[axis]
         last = grid.spec.rank - 1
         unit = node.one("slice", [grid], starts=(column,), ends=(column + 1,), axes=(last,))
-        unit = self._op("add", unit, 1)
+        unit = with_number(self._node, "add", unit, 1)
         if self._aligned:
-            return self._op("multiply", unit, (size - 1) / 2)
-        return self._op("subtract", self._op("multiply", unit, size / 2), 0.5)
+            return with_number(self._node, "multiply", unit, (size - 1) / 2)
+        return with_number(
+            self._node, "subtract", with_number(self._node, "multiply", unit, size / 2), 0.5
+        )
 
     def taps(self, place: Tensor, axis: int, count: int) -> list[tuple[Tensor, Tensor | None]]:
         """For each element that is read along an axis: its index, and what it weighs."""
@@ -69,7 +71,7 @@ class _Sampler:
         first = 0 if count == 2 else -1
         made = []
         for offset, weight in enumerate(weights, first):
-            index = self._op("add", floor, offset) if offset else floor
+            index = with_number(self._node, "add", floor, offset) if offset else floor
             if count == 4 and self._padding != "zeros":
                 index = self._padded(index, size)
             made.append(self._held(index, size, weight))
@@ -95,7 +97,9 @@ class _Sampler:
         self, index: Tensor, size: int, weight: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """An index inside of the image; one that was not weighs nothing."""
-        inside = self._op("minimum", self._op("maximum", index, 0), size - 1)
+        inside = with_number(
+            self._node, "minimum", with_number(self._node, "maximum", index, 0), size - 1
+        )
         if self._padding != "zeros":
             return inside, weight
         is_inside = self._node.one("equal", [inside, index])
@@ -107,45 +111,50 @@ class _Sampler:
         if self._padding == "reflection":
             low, span = (0.0, size - 1.0) if self._aligned else (-0.5, float(size))
             place = self._reflected(place, low, span)
-        return self._op("minimum", self._op("maximum", place, 0), size - 1)
+        return with_number(
+            self._node, "minimum", with_number(self._node, "maximum", place, 0), size - 1
+        )
 
     def _reflected(self, place: Tensor, low: float, span: float) -> Tensor:
         if span == 0:
-            return self._op("multiply", place, 0)
+            return with_number(self._node, "multiply", place, 0)
         node = self._node
-        away = node.one("abs", [self._op("subtract", place, low)])
-        turns = node.one("floor", [self._op("divide", away, 2 * span)])
-        along = node.one("subtract", [away, self._op("multiply", turns, 2 * span)])
-        back = node.one("negative", [self._op("subtract", along, 2 * span)])
-        return self._op("add", node.one("minimum", [along, back]), low)
+        away = node.one("abs", [with_number(self._node, "subtract", place, low)])
+        turns = node.one("floor", [with_number(self._node, "divide", away, 2 * span)])
+        along = node.one("subtract", [away, with_number(self._node, "multiply", turns, 2 * span)])
+        back = node.one("negative", [with_number(self._node, "subtract", along, 2 * span)])
+        return with_number(self._node, "add", node.one("minimum", [along, back]), low)
 
     def _linear(self, rest: Tensor) -> list[Tensor]:
-        return [self._node.one("negative", [self._op("subtract", rest, 1)]), rest]
+        return [self._node.one("negative", [with_number(self._node, "subtract", rest, 1)]), rest]
 
     def _cubic(self, rest: Tensor) -> list[Tensor]:
         """Of the elements at -1, 0, 1, 2 from the floor: the kernel of Keys at their distance."""
         other = self._linear(rest)[0]
         return [
-            self._outer(self._op("add", rest, 1)),
+            self._outer(with_number(self._node, "add", rest, 1)),
             self._inner(rest),
             self._inner(other),
-            self._outer(self._op("add", other, 1)),
+            self._outer(with_number(self._node, "add", other, 1)),
         ]
 
     def _inner(self, t: Tensor) -> Tensor:
         """((a + 2) t - (a + 3)) t^2 + 1, at distances up to 1."""
-        slope = self._op("subtract", self._op("multiply", t, _CUBIC + 2), _CUBIC + 3)
+        slope = with_number(
+            self._node, "subtract", with_number(self._node, "multiply", t, _CUBIC + 2), _CUBIC + 3
+        )
         square = self._node.one("multiply", [t, t])
-        return self._op("add", self._node.one("multiply", [slope, square]), 1)
+        return with_number(self._node, "add", self._node.one("multiply", [slope, square]), 1)
 
     def _outer(self, t: Tensor) -> Tensor:
         """((a t - 5 a) t + 8 a) t - 4 a, at distances from 1 to 2."""
-        sum_ = self._op("subtract", self._op("multiply", t, _CUBIC), 5 * _CUBIC)
-        sum_ = self._op("add", self._node.one("multiply", [sum_, t]), 8 * _CUBIC)
-        return self._op("subtract", self._node.one("multiply", [sum_, t]), 4 * _CUBIC)
-
-    def _op(self, op: str, x: Tensor, number: float) -> Tensor:
-        return self._node.one(op, [x, scalar(self._node, number, x)])
+        sum_ = with_number(
+            self._node, "subtract", with_number(self._node, "multiply", t, _CUBIC), 5 * _CUBIC
+        )
+        sum_ = with_number(self._node, "add", self._node.one("multiply", [sum_, t]), 8 * _CUBIC)
+        return with_number(
+            self._node, "subtract", self._node.one("multiply", [sum_, t]), 4 * _CUBIC
+        )
 
 
 def _col2im(node: Node) -> Tensor:
