@@ -36,7 +36,7 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     """Two distributions offer the tag."""
     IMPORT_FAILED = "import-failed"
-    """The plugin's module raised while it was imported."""
+    """The plugin's module raised while it was imported, or a variable that it reads is wrong."""
     INVALID = "invalid"
     """The plugin breaks its contract."""
     NO_HARDWARE = "no-hardware"
@@ -93,6 +93,26 @@ class ResourceLimitError(DeviceError):
 
 
 # --- what the user wrote ---------------------------------------------------------------------
+
+
+class SettingError(HeadraceError, ValueError):
+    """A variable of the environment has a value that it cannot have. Plugins may raise it as well.
+
+    Attributes:
+        variable: its name.
+
+    Example:
+        >>> print(SettingError("HEADRACE_VERIFY", "maybe", "0 or 1"))
+        HEADRACE_VERIFY is 'maybe'; it must be 0 or 1
+    """
+
+    def __init__(self, variable: str, value: str, allowed: str) -> None:
+        super().__init__(variable, value, allowed)
+        self.variable = variable
+
+    def __str__(self) -> str:
+        variable, value, allowed = self.args
+        return f"{variable} is {value!r}; it must be {allowed}"
 
 
 class PlacementError(HeadraceError, ValueError):

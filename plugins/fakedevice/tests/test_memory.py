@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headrace.device import HostAllocator
-from headrace.errors import DeviceError, OutOfMemoryError
+from headrace.errors import OutOfMemoryError, SettingError
 from headrace_fakedevice import MemoryFault
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.device import BYTES_VARIABLE, FakeDevice
@@ -192,5 +192,5 @@ def test_a_leak_is_found_when_the_device_is_closed(
 def test_memory_size_must_be_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bad value of the variable is an error that names it."""
     monkeypatch.setenv(BYTES_VARIABLE, "4G")
-    with pytest.raises(DeviceError, match=f"{BYTES_VARIABLE} must be a number of bytes.*'4G'"):
+    with pytest.raises(SettingError, match=f"{BYTES_VARIABLE} is '4G'; it must be a number"):
         FakeDevice(9)

@@ -9,7 +9,7 @@ import pytest
 
 import headrace as flow
 from headrace.device import HostAllocator
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.placement import Placement
@@ -86,7 +86,7 @@ def test_copies_of_pageable_memory_may_be_refused(
     with pytest.raises(MemoryFault, match=r"which are pageable.*create_pinned"):
         stream().copy_d2h(pageable.view(0, 16), there)
     monkeypatch.setenv(PAGEABLE_VARIABLE, "maybe")
-    with pytest.raises(DeviceError, match="'count' or 'refuse'; it is 'maybe'"):
+    with pytest.raises(SettingError, match="is 'maybe'; it must be count or refuse"):
         stream()
 
 

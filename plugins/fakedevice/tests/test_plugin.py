@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import numpy as np
 import pytest
+from small_jobs import JOBS, executor
 
 from headrace import ops
 from headrace.device import HostBuffer, MemoryKind
-from headrace.errors import DeviceError
+from headrace.errors import DeviceUnavailableError, SettingError
 from headrace.numpy_ops import FUNCTIONS
+from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 from headrace_fakedevice import MemoryFault, plugin, statistics
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.context import FakeContext
-from headrace_fakedevice.device import COUNT_VARIABLE, device_count
+from headrace_fakedevice.device import BYTES_VARIABLE, COUNT_VARIABLE, device_count
 from headrace_fakedevice.kernels import PREFERS_VARIABLE, FakeKernel, fake_kernels
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
+from headrace_fakedevice.pinned import PAGEABLE_VARIABLE
 
 ADD = ops.make_call(
     ops.get_op("add"), "sum", [TensorSpec((4,), "float32"), TensorSpec((4,), "float32")], {}
@@ -71,13 +75,13 @@ def test_the_number_of_devices_is_set_by_a_variable(
     assert device_count() == count
 
 
-@pytest.mark.parametrize("text", ["", "-1", "129", "many", "1.0", "²", " 1"])
+@pytest.mark.parametrize("text", ["-1", "129", "many", "1.0", "²", " 1"])
 def test_a_bad_number_of_devices_names_the_variable(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Nothing is guessed from a value that is no count."""
     monkeypatch.setenv(COUNT_VARIABLE, text)
-    with pytest.raises(DeviceError, match=COUNT_VARIABLE):
+    with pytest.raises(SettingError, match=COUNT_VARIABLE):
         device_count()
 
 
@@ -169,6 +173,31 @@ def test_a_format_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) 
     """With the variable and what it may be."""
     monkeypatch.setenv(PREFERS_VARIABLE, "NHWC")
     with pytest.raises(
-        DeviceError, match=f"{PREFERS_VARIABLE} must be channels_first or .*; it is 'NHWC'"
+        SettingError, match=f"{PREFERS_VARIABLE} is 'NHWC'; it must be channels_first or channels_"
     ):
         list(fake_kernels("fakedevice"))
+
+
+@pytest.mark.parametrize("variable", [PREFERS_VARIABLE, COUNT_VARIABLE])
+def test_a_wrong_setting_is_not_said_of_the_plugin(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Nobody is told to look for hardware, or for another version: the variable is wrong."""
+    monkeypatch.setenv(variable, "many")
+    with pytest.raises(DeviceUnavailableError) as caught:
+        BackendRegistry.from_modules({plugin.TAG: plugin}).backend(plugin.TAG)
+    told = str(caught.value)
+    assert f"did not load: {variable} is 'many'; it must be " in told
+    assert told.endswith(f". Try: unset {variable}")
+
+
+@pytest.mark.parametrize(
+    "variable", [PREFERS_VARIABLE, COUNT_VARIABLE, BYTES_VARIABLE, PAGEABLE_VARIABLE]
+)
+def test_a_setting_of_nothing_is_none(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """As with the variables of core."""
+    monkeypatch.setenv(variable, "")
+    registry = BackendRegistry.from_modules({plugin.TAG: plugin})
+    assert registry.device_count(plugin.TAG) == 4
+    with closing(executor("chain", registry=registry)) as ready:
+        JOBS["chain"].check(1, ready.run(JOBS["chain"].feeds(1)))

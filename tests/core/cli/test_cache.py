@@ -100,4 +100,4 @@ def test_a_size_that_is_no_number_is_refused(
     monkeypatch.setenv("HEADRACE_PLAN_CACHE", "1 GB")
     done = headrace("cache")
     assert done.exit_code == 2
-    assert "HEADRACE_PLAN_CACHE is '1 GB'; write 0 for no cache" in done.stderr
+    assert "HEADRACE_PLAN_CACHE is '1 GB'; it must be 0 for no cache" in done.stderr

@@ -100,7 +100,7 @@ def test_a_future_can_be_asked_before_its_call_is_over(gate: Gate, gated: flow.S
     assert not future.done()
     assert repr(future) == "<Future: under way>"
     for ask in (future.result, future.exception):
-        with pytest.raises(TimeoutError, match="not over after 0 seconds; it goes on"):
+        with pytest.raises(TimeoutError, match=r"not over after 0\.0 seconds; it goes on"):
             ask(0)
     gate.open.set()
     assert future.result(20).tolist() == [1, 0, 3]
@@ -169,6 +169,18 @@ def test_sessions_are_independent() -> None:
         futures = [(n, job.submit(X + n)) for n in range(6) for job in jobs]
         for n, future in futures:
             assert future.result().tolist() == np.maximum(X + n, 0).tolist()
+
+
+@pytest.mark.parametrize("wrong", ["x", "1", True, float("nan"), [1]])
+def test_a_time_to_wait_is_a_number_of_seconds(session: flow.Session, wrong: Any) -> None:
+    """Anything else is refused with what it was; the call goes on."""
+    future = clamping(on(session, "far", 3)).submit(X)
+    for wait in (future.result, future.exception):
+        with pytest.raises(InputError, match=r"timeout_seconds is .*; it must be a number of sec"):
+            wait(wrong)
+    assert future.result(float("inf")).tolist() == [1, 0, 3]
+    assert future.exception(np.float32(1e30)) is None
+    assert future.result(-1).tolist() == [1, 0, 3]
 
 
 @pytest.mark.parametrize("width", [0, -1, True, 1.5, "2", None])

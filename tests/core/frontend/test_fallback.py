@@ -14,6 +14,7 @@ from headrace.errors import (
     DeviceUnavailableError,
     FallbackWarning,
     JobError,
+    SettingError,
     UnsupportedError,
 )
 from headrace.plan import TaskKind
@@ -143,7 +144,7 @@ def test_a_policy_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with session("add", policy="always") as made, pytest.raises(JobError, match=wrong):
         made.run("job", [X])
     monkeypatch.setenv("HEADRACE_FALLBACK", "maybe")
-    with session("add") as made, pytest.raises(JobError, match="HEADRACE_FALLBACK is 'maybe'"):
+    with session("add") as made, pytest.raises(SettingError, match="HEADRACE_FALLBACK is 'maybe'"):
         made.run("job", [X])
 
 

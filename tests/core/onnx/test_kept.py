@@ -15,7 +15,7 @@ import pytest
 from onnx_models import INT64, info, model, node
 from toy_backends import far, host, near
 
-from headrace.errors import FallbackWarning, InputError, ModelError, ResourceLimitError
+from headrace.errors import FallbackWarning, ModelError, ResourceLimitError, SettingError
 from headrace.numpy_ops import FUNCTIONS, NumpyKernel
 from headrace.onnx import Model, load
 from headrace.registry.registry import BackendRegistry
@@ -262,7 +262,7 @@ def test_the_cache_can_be_switched_off(
 def test_a_size_that_is_no_number_is_refused(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what may be written there."""
     monkeypatch.setenv("HEADRACE_PLAN_CACHE", "1 GB")
-    with pytest.raises(InputError, match="HEADRACE_PLAN_CACHE is '1 GB'; write 0 for no cache"):
+    with pytest.raises(SettingError, match="HEADRACE_PLAN_CACHE is '1 GB'; it must be 0 for no"):
         kept.load(SUM)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarKernel, far, near
 
-from headrace.errors import ResourceLimitError, RunError, SessionError
+from headrace.errors import ResourceLimitError, RunError, SessionError, SettingError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.numpy_ops import NumpyFunction, NumpyKernel
@@ -175,7 +175,7 @@ def test_a_plan_over_the_memory_limit_is_refused_before_anything_is_allocated(
 def test_a_memory_limit_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value that cannot be read is reported with what to write instead."""
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4GB")
-    with pytest.raises(ResourceLimitError, match="'4GB'; write a number of bytes"):
+    with pytest.raises(SettingError, match="'4GB'; it must be a number of bytes"):
         stated_memory_limit()
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "4000")
     assert stated_memory_limit() == 4000

@@ -18,9 +18,10 @@ from headrace.errors import (
     InvalidModelError,
     PlacementError,
     Reason,
+    SettingError,
 )
 
-BAD_INPUT = (InputError, InvalidModelError, PlacementError)
+BAD_INPUT = (InputError, InvalidModelError, PlacementError, SettingError)
 """Errors in what the user typed or handed over; as wrong options, they end with code 2."""
 
 INTERRUPTED = 128 + 2

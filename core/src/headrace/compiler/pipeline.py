@@ -9,7 +9,6 @@ the same plan, byte for byte.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +38,7 @@ from headrace.compiler.verify import Verifier
 from headrace.graph import JobGraph, Variable
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
+from headrace.settings import flag
 from headrace.tensor_spec import Array
 
 Pass = Callable[[JobGraph, BackendRegistry], JobGraph]
@@ -285,5 +285,9 @@ def _watched(registry: BackendRegistry, verify: bool | None, watch: Watch) -> Wa
 
 
 def verifies(asked: bool | None = None) -> bool:
-    """Whether graphs are checked on the way: as ``asked``, or as ``HEADRACE_VERIFY`` says."""
-    return os.environ.get("HEADRACE_VERIFY") == "1" if asked is None else asked
+    """Whether graphs are checked on the way: as ``asked``, or as ``HEADRACE_VERIFY`` says.
+
+    Raises:
+        SettingError: the variable is neither 0 nor 1.
+    """
+    return flag("HEADRACE_VERIFY", False) if asked is None else asked

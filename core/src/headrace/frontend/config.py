@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
+from headrace.errors import JobError
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.scope import LogicalView, PlacementScope, ViewScope
@@ -69,7 +70,8 @@ class FunctionConfig:
         """What may be done to save memory.
 
         Raises:
-            JobError: a variable of the environment is neither 0 nor 1.
+            JobError: an option is neither True, False nor None.
+            SettingError: a variable of the environment is neither 0 nor 1.
         """
         return memory_options_of(self.enable_inplace, self.enable_reuse_mem)
 
@@ -83,11 +85,29 @@ class FunctionConfig:
         return concurrency_of(self.concurrency_width, self.compute_streams)
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
-        """Place the job's ops where no ``with scope.placement(...)`` says otherwise."""
+        """Place the job's ops where no ``with scope.placement(...)`` says otherwise.
+
+        Raises:
+            JobError: ``scope`` is no placement scope.
+        """
+        if not isinstance(scope, PlacementScope):
+            raise JobError(
+                f"default_placement_scope was given {scope!r}; give it a scope, for example "
+                "headrace.scope.placement('cpu', '0:0')"
+            )
         self.placement = scope.placement
 
     def default_logical_view(self, scope: ViewScope) -> None:
-        """Take the view of the job's tensors where no ``with scope.mirrored_view()`` does."""
+        """Take the view of the job's tensors where no ``with scope.mirrored_view()`` does.
+
+        Raises:
+            JobError: ``scope`` is no view.
+        """
+        if not isinstance(scope, ViewScope):
+            raise JobError(
+                f"default_logical_view was given {scope!r}; give it headrace.scope.mirrored_view() "
+                "or headrace.scope.consistent_view()"
+            )
         self.logical_view = scope.view
 
     def __getattr__(self, name: str) -> NoReturn:

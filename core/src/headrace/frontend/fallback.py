@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from headrace.compiler.decision import Fallback
-from headrace.errors import JobError
+from headrace.errors import JobError, SettingError
 
 VARIABLE = "HEADRACE_FALLBACK"
 
@@ -15,15 +15,17 @@ def fallback_of(given: str | None) -> Fallback:
 
     Raises:
         JobError: it is none.
+        SettingError: the variable is none.
 
     Example:
         >>> str(fallback_of("warn"))
         'warn'
     """
-    source = "fallback" if given is not None else VARIABLE
     text = given if given is not None else os.environ.get(VARIABLE) or Fallback.ERROR
     try:
         return Fallback(text)
     except ValueError:
-        known = ", ".join(Fallback)
-        raise JobError(f"{source} is {text!r}; it must be one of {known}") from None
+        known = f"one of {', '.join(Fallback)}"
+        if given is None:
+            raise SettingError(VARIABLE, text, known) from None
+        raise JobError(f"fallback is {text!r}; it must be {known}") from None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+import numpy as np
+
+from headrace.errors import InputError
 from headrace.runtime.bus import Call
 from headrace.tensor_spec import Array
 
@@ -24,20 +28,25 @@ class Future(Generic[T_co]):
     def result(self, timeout_seconds: float | None = None) -> T_co:
         """Wait until the call is over; returns what calling the job returns.
 
+        Args:
+            timeout_seconds: how long to wait, 0 or less for not at all; None: as long as it takes.
+
         Raises:
+            InputError: that is no number of seconds.
             RunError: the run stopped; raised each time.
             SessionError: the session was closed before the call came to its end.
             TimeoutError: it was not over in time; it goes on, and may be waited for again.
         """
-        return self._made(self._call.wait(timeout_seconds))
+        return self._made(self._call.wait(_seconds(timeout_seconds)))
 
     def exception(self, timeout_seconds: float | None = None) -> BaseException | None:
         """Wait until the call is over; returns what ``result`` raises, or None.
 
         Raises:
+            InputError: ``timeout_seconds`` is no number of seconds.
             TimeoutError: it was not over in time.
         """
-        self._call.join(timeout_seconds)
+        self._call.join(_seconds(timeout_seconds))
         return self._call.error
 
     def done(self) -> bool:
@@ -48,3 +57,15 @@ class Future(Generic[T_co]):
         error = self._call.error
         failed = "" if error is None else f", failed with {type(error).__name__}"
         return f"<Future: {'over' if self.done() else 'under way'}{failed}>"
+
+
+def _seconds(given: object) -> float | None:
+    if given is None:
+        return None
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(given, numbers) and not isinstance(given, bool) and not math.isnan(given):
+        return float(given)
+    raise InputError(
+        f"timeout_seconds is {given!r}; it must be a number of seconds, or None to wait as long as "
+        "it takes"
+    )

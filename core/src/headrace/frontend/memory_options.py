@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError
+from headrace.settings import flag
 
 INPLACE_VARIABLE = "HEADRACE_ENABLE_INPLACE"
 REUSE_VARIABLE = "HEADRACE_ENABLE_REUSE_MEM"
@@ -15,19 +14,22 @@ def memory_options_of(inplace: bool | None = None, reuse: bool | None = None) ->
     """The options as given; for None, what the environment says, else that it may.
 
     Raises:
-        JobError: a variable is neither 0 nor 1.
+        JobError: an option is neither True, False nor None.
+        SettingError: a variable is neither 0 nor 1.
 
     Example:
         >>> memory_options_of(inplace=False, reuse=True)
         MemoryOptions(inplace=False, reuse=True)
     """
-    return MemoryOptions(_flag(inplace, INPLACE_VARIABLE), _flag(reuse, REUSE_VARIABLE))
+    return MemoryOptions(
+        _chosen("enable_inplace", inplace, INPLACE_VARIABLE),
+        _chosen("enable_reuse_mem", reuse, REUSE_VARIABLE),
+    )
 
 
-def _flag(given: bool | None, variable: str) -> bool:
-    if given is not None:
+def _chosen(option: str, given: object, variable: str) -> bool:
+    if given is None:
+        return flag(variable, True)
+    if isinstance(given, bool):
         return given
-    text = os.environ.get(variable) or "1"
-    if text not in ("0", "1"):
-        raise JobError(f"{variable} is {text!r}; it must be 0 or 1")
-    return text == "1"
+    raise JobError(f"{option} is {given!r}; it must be True, False or None")

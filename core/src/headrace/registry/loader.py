@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from headrace.errors import SettingError
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.hooks import PluginHooks, import_plugin
@@ -173,6 +174,10 @@ def _load(
             raise
         except Refusal as refusal:
             return Loaded(refused(record, _with_hint(refusal, record)))
+        except SettingError as error:  # the user's doing, not the plugin's
+            hint = f"unset {error.variable}"
+            failure = Refusal(State.IMPORT_FAILED, phase, str(error), hint)
+            return Loaded(refused(record, failure), error=error)
         except BaseException as error:
             if interrupts.pressed:
                 raise

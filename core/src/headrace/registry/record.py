@@ -20,7 +20,7 @@ class State(StrEnum):
     DUPLICATE = "duplicate"
     """Another distribution offers the same tag."""
     IMPORT_FAILED = "import-failed"
-    """Its module raised while it was imported."""
+    """Its module raised while it was imported, or a variable that it reads has no value of its."""
     INVALID = "invalid"
     """It breaks the contract of ``headrace.hookspecs``."""
     NO_HARDWARE = "no-hardware"

@@ -79,7 +79,9 @@ class Call(Exchange):
         Raises:
             TimeoutError: it was not over in time; it goes on.
         """
-        timeout = -1 if timeout_seconds is None else max(timeout_seconds, 0)
+        timeout = -1.0
+        if timeout_seconds is not None:
+            timeout = min(max(timeout_seconds, 0), threading.TIMEOUT_MAX)
         if not self._running.acquire(timeout=timeout):
             raise TimeoutError(f"the call was not over after {timeout_seconds} seconds; it goes on")
         self._running.release()  # whoever waits behind this thread comes next

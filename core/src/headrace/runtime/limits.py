@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from headrace.errors import ResourceLimitError, UnsupportedError
 from headrace.plan import Plan, RegisterDesc, TaskDesc, TaskKind
+from headrace.settings import nbytes
 
 SHOWN = 3
 """How many registers a message names."""
@@ -24,16 +25,9 @@ def stated_memory_limit() -> int | None:
     of the host's; None when it is not set.
 
     Raises:
-        ResourceLimitError: the variable is not a number of bytes.
+        SettingError: the variable is not a number of bytes.
     """
-    given = os.environ.get("HEADRACE_MEMORY_LIMIT", "")
-    if not given:
-        return None
-    if not given.isdecimal():
-        raise ResourceLimitError(
-            f"HEADRACE_MEMORY_LIMIT is {given!r}; write a number of bytes, for example 4000000000"
-        )
-    return int(given)
+    return nbytes("HEADRACE_MEMORY_LIMIT")
 
 
 def check_limit(plan: Plan, used_bytes: UsedBytes, limit: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from headrace.device import Device
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace_fakedevice.memory import Block, MemoryFault
 from headrace_fakedevice.statistics import counters
 
@@ -25,13 +25,11 @@ def device_count() -> int:
     """How many fake devices there are: ``HEADRACE_FAKEDEVICE_COUNT``, by default 4.
 
     Raises:
-        DeviceError: the variable is no number from 0 to 128.
+        SettingError: the variable is no number from 0 to 128.
     """
-    text = os.environ.get(COUNT_VARIABLE, str(DEFAULT_COUNT))
+    text = os.environ.get(COUNT_VARIABLE) or str(DEFAULT_COUNT)
     if not (text.isascii() and text.isdecimal() and int(text) <= MAX_COUNT):
-        raise DeviceError(
-            f"{COUNT_VARIABLE} must be a number from 0 to {MAX_COUNT}; it is {text!r}"
-        )
+        raise SettingError(COUNT_VARIABLE, text, f"a number from 0 to {MAX_COUNT}")
     return int(text)
 
 
@@ -39,11 +37,11 @@ def memory_bytes() -> int:
     """How much memory each device has: ``HEADRACE_FAKEDEVICE_BYTES``, by default 4 GiB.
 
     Raises:
-        DeviceError: the variable is no number.
+        SettingError: the variable is no number.
     """
-    text = os.environ.get(BYTES_VARIABLE, str(DEFAULT_BYTES))
+    text = os.environ.get(BYTES_VARIABLE) or str(DEFAULT_BYTES)
     if not (text.isascii() and text.isdecimal()):
-        raise DeviceError(f"{BYTES_VARIABLE} must be a number of bytes; it is {text!r}")
+        raise SettingError(BYTES_VARIABLE, text, "a number of bytes")
     return int(text)
 
 

@@ -17,7 +17,7 @@ from headrace.device import (
     KernelEntry,
     Launch,
 )
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_fakedevice.context import FakeContext
@@ -31,14 +31,14 @@ def fake_kernels(tag: str) -> Iterator[KernelEntry]:
     """Kernels for both formats of images; for one that is preferred, others that go before them.
 
     Raises:
-        DeviceError: ``HEADRACE_FAKEDEVICE_PREFERS`` names no format.
+        SettingError: ``HEADRACE_FAKEDEVICE_PREFERS`` names no format.
     """
     yield from kernel_entries(tag, FakeKernel, FORMATS)
     preferred = os.environ.get(PREFERS_VARIABLE)
     if not preferred:
         return
     if preferred not in FORMATS:
-        raise DeviceError(f"{PREFERS_VARIABLE} must be {' or '.join(FORMATS)}; it is {preferred!r}")
+        raise SettingError(PREFERS_VARIABLE, preferred, " or ".join(FORMATS))
     for entry in kernel_entries(tag, FakeKernel, (preferred,)):
         yield replace(entry, priority=entry.priority + 1)
 

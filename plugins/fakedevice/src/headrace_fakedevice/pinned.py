@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from headrace.device import Allocator, Buffer, Device, HostAllocator, HostBuffer
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace_fakedevice.allocator import check_allocation
 from headrace_fakedevice.device import FakeDevice
 from headrace_fakedevice.memory import ALIGNMENT_BYTES, FREED, FRESH, MemoryFault
@@ -83,9 +83,9 @@ def refuses_pageable() -> bool:
     them; ``refuse`` shows who makes them.
 
     Raises:
-        DeviceError: the variable is neither.
+        SettingError: the variable is neither.
     """
-    text = os.environ.get(PAGEABLE_VARIABLE, "count")
+    text = os.environ.get(PAGEABLE_VARIABLE) or "count"
     if text not in ("count", "refuse"):
-        raise DeviceError(f"{PAGEABLE_VARIABLE} must be 'count' or 'refuse'; it is {text!r}")
+        raise SettingError(PAGEABLE_VARIABLE, text, "count or refuse")
     return text == "refuse"

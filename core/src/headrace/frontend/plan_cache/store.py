@@ -20,10 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import InputError, PlanError
+from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
 from headrace.plan.saved import SavedPlan
+from headrace.settings import nbytes
 from headrace.tensor_spec import Array
 
 DEFAULT_BYTES = 1 << 30
@@ -40,7 +41,7 @@ def plan_store() -> PlanStore | None:
     """The store of this user; None when ``HEADRACE_PLAN_CACHE`` is 0, or the user has no home.
 
     Raises:
-        InputError: the variable is not a number of bytes.
+        SettingError: the variable is not a number of bytes.
     """
     limit = limit_bytes()
     folder = plan_folder() if limit else None
@@ -51,12 +52,10 @@ def limit_bytes() -> int:
     """What ``HEADRACE_PLAN_CACHE`` says that plans may take; 0 for none at all.
 
     Raises:
-        InputError: the variable is not a number of bytes.
+        SettingError: the variable is not a number of bytes.
     """
-    given = os.environ.get(PLAN_CACHE, "")
-    if given and not given.isdecimal():
-        raise InputError(f"{PLAN_CACHE} is {given!r}; write 0 for no cache, or its size in bytes")
-    return int(given) if given else DEFAULT_BYTES
+    given = nbytes(PLAN_CACHE, "0 for no cache, or its size in bytes")
+    return DEFAULT_BYTES if given is None else given
 
 
 def plan_folder() -> Path | None:
