@@ -31,7 +31,7 @@ Fault Outcome(const char* name, Body&& body) {
   CallScope scope(name);
   try {
     CheckCallAllowed();
-    const Fault injected = NextInjected(name);
+    const Fault injected = NextInjected(Stage::kCall, name);
     if (injected != Fault::kNone) return injected;
     std::forward<Body>(body)();
   } catch (const Misuse& misuse) {

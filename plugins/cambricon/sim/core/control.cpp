@@ -94,6 +94,12 @@ MLUSIM_EXPORT size_t mlusim_check_leaks(void) {
 MLUSIM_EXPORT int mlusim_pause(void* queue) { return SetPaused(queue, true); }
 MLUSIM_EXPORT int mlusim_resume(void* queue) { return SetPaused(queue, false); }
 
+MLUSIM_EXPORT int mlusim_drain(void) {
+  Lock lock = Guard();
+  for (const std::shared_ptr<Queue>& queue : AllQueues()) queue->Drain(lock);
+  return 0;
+}
+
 MLUSIM_EXPORT int mlusim_fail(const char* call, uint64_t nth, const char* fault) {
   static const std::map<std::string, Fault> faults{{"memory", Fault::kNoMemory},
                                                    {"host-memory", Fault::kNoHostMemory},
@@ -102,6 +108,12 @@ MLUSIM_EXPORT int mlusim_fail(const char* call, uint64_t nth, const char* fault)
                                                    {"queue", Fault::kQueueFailed}};
   const auto found = faults.find(fault);
   if (found == faults.end() || nth == 0) return -1;
-  Inject(call, nth, found->second);
+  Inject(Stage::kCall, call, nth, found->second);
+  return 0;
+}
+
+MLUSIM_EXPORT int mlusim_fail_task(const char* call, uint64_t nth) {
+  if (nth == 0) return -1;
+  Inject(Stage::kTask, call, nth, Fault::kQueueFailed);
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace mlusim {
 namespace {
@@ -13,7 +14,7 @@ struct Planned {
 
 struct Plans {
   std::mutex mutex;
-  std::map<std::string, Planned> by_call;
+  std::map<std::pair<Stage, std::string>, Planned> planned;
 };
 
 Plans& ThePlans() {
@@ -23,20 +24,20 @@ Plans& ThePlans() {
 
 }  // namespace
 
-void Inject(const std::string& call, std::uint64_t nth, Fault fault) {
+void Inject(Stage stage, const std::string& call, std::uint64_t nth, Fault fault) {
   Plans& plans = ThePlans();
   const std::lock_guard<std::mutex> lock(plans.mutex);
-  plans.by_call[call] = {nth, fault};
+  plans.planned[{stage, call}] = {nth, fault};
 }
 
-Fault NextInjected(const char* call) {
+Fault NextInjected(Stage stage, const char* call) {
   Plans& plans = ThePlans();
   const std::lock_guard<std::mutex> lock(plans.mutex);
-  if (plans.by_call.empty()) return Fault::kNone;
-  const auto found = plans.by_call.find(call);
-  if (found == plans.by_call.end() || --found->second.left > 0) return Fault::kNone;
+  if (plans.planned.empty()) return Fault::kNone;
+  const auto found = plans.planned.find({stage, call});
+  if (found == plans.planned.end() || --found->second.left > 0) return Fault::kNone;
   const Fault fault = found->second.fault;
-  plans.by_call.erase(found);
+  plans.planned.erase(found);
   return fault;
 }
 

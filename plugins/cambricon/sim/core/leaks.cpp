@@ -36,7 +36,7 @@ std::vector<std::string> Leaks() {
 void ReportLeaks() {
   if (getpid() != kProcess) return;
   Lock lock = Guard();
-  for (const auto& queue : AllQueues()) queue->Wait(lock);
+  for (const auto& queue : AllQueues()) queue->Drain(lock);
   for (const std::string& leak : Leaks()) Report("exit", "leak", leak);
 }
 

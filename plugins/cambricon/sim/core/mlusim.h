@@ -36,10 +36,17 @@ size_t mlusim_check_leaks(void);
 int mlusim_pause(void* queue);
 int mlusim_resume(void* queue);
 
+/* Waits until every queue has run what it has, without anybody having synchronised: what is then
+ * done by luck is still misuse. Ends all pauses. Returns 0. */
+int mlusim_drain(void);
+
 /* The nth call (1: the next) of a vendor function fails once with a status that a card could give,
  * without doing anything. `fault` is one of "memory", "host-memory", "device", "system", "queue".
  * Returns 0, or -1 for an unknown fault. */
 int mlusim_fail(const char* call, uint64_t nth, const char* fault);
+/* The nth task that this vendor function enqueues from now on fails when it runs. Returns 0, or -1.
+ */
+int mlusim_fail_task(const char* call, uint64_t nth);
 
 #ifdef __cplusplus
 }

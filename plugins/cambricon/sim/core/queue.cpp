@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "device.h"
+#include "inject.h"
 #include "settings.h"
 
 namespace mlusim {
@@ -83,6 +84,9 @@ void Queue::Enqueue(Task task) {
     use.span.block->accesses.Add(
         {use.span.offset, use.span.offset + use.span.bytes, use.writes, stamp, task.call});
   }
+  if (const Fault injected = NextInjected(Stage::kTask, task.call); injected != Fault::kNone) {
+    task.run = [injected] { throw Failure(injected, "as was asked for"); };
+  }
   last_place = stamp.place;
   clock.Cover(stamp);
   if (task.place) {
@@ -98,11 +102,15 @@ void Queue::Enqueue(Task task) {
   TheState().changed.notify_all();
 }
 
-void Queue::Wait(Lock& lock) {
+void Queue::Drain(Lock& lock) {
   const std::uint64_t target = last_place;
-  const Clock known = clock;
   Pause(false);
   TheState().changed.wait(lock, [&] { return done_place >= target; });
+}
+
+void Queue::Wait(Lock& lock) {
+  const Clock known = clock;
+  Drain(lock);
   HostClock().Join(known);
 }
 

@@ -69,7 +69,9 @@ class Queue : public Object, public std::enable_shared_from_this<Queue> {
   // appends.
   void Enqueue(Task task);
   bool Idle() const { return done_place == last_place; }
-  // Waits until everything enqueued so far has run; the host then knows it. Ends a pause.
+  // Waits until everything enqueued so far has run. Ends a pause.
+  void Drain(Lock& lock);
+  // The same; the host then knows it.
   void Wait(Lock& lock);
   // The error of a task, told once.
   void ThrowError();
