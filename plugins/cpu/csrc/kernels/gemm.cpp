@@ -7,9 +7,11 @@
 namespace headrace::cpu {
 namespace {
 
-// Rows whose left matrix stays in the second cache while the panels go by. All heights of tiles
-// divide it.
+// Rows of a block: all heights of tiles divide it.
 constexpr Size kBlockRows = 72;
+
+// Floats of the left matrix that stay in the second cache while the panels go by.
+constexpr Size kBlockFloats = 1 << 17;
 
 // Multiplications and additions that are worth a part of their own.
 constexpr Size kPartWork = Size{1} << 20;
@@ -39,8 +41,15 @@ void Multiply(const Product* products, Size count) {
   const Size rows = products[0].rows.count;
   const Size panels = PanelCount(products[0].columns);
   const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.Depth(), 1);
-  const Size row_parts = (rows + kBlockRows - 1) / kBlockRows;
-  const Size wanted = std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
+  const Size wanted =
+      Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
+  // As few blocks of rows as fit: each reads all panels. A run of a row is a pixel of an image,
+  // which the rows around it read as well.
+  const Size length = std::max<Size>(products[0].rows.length, 1);
+  const Size block = std::max<Size>(kBlockFloats / length / kBlockRows, 1) * kBlockRows;
+  const Size most_row_parts = (rows + kBlockRows - 1) / kBlockRows;
+  const Size row_parts =
+      std::clamp<Size>((wanted + count - 1) / count, (rows + block - 1) / block, most_row_parts);
   const Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts),
                                             1, (panels + kMostPanels - 1) / kMostPanels);
   const Size parts = count * row_parts * panel_parts;

@@ -24,6 +24,9 @@ struct Tile {
   const float* bias;
   const float* addend;
   int columns;
+  bool goes_on;        // with the sums in y, instead of the bias
+  const float* ahead;  // what the next tiles will read and is far away yet
+  Size ahead_step;     // how much of it, in floats, to fetch with every four of the depth
 };
 
 template <int kRows, int kPanels>
@@ -102,16 +105,21 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
     const int columns = tile.columns - p * kPanel;
     const V start = tile.bias == nullptr ? Broadcast(0) : LoadSome(tile.bias + p * kPanel, columns);
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) sum[i][p] = start;
+    for (int i = 0; i < kRows; ++i) {
+      sum[i][p] = tile.goes_on ? LoadSome(tile.y + i * tile.y_stride + p * kPanel, columns) : start;
+    }
   }
   const float* panel = tile.panel;
+  const float* ahead = tile.ahead;
   const float* const* starts = tile.starts;
   for (Size s = 0; s < tile.segments; ++s, starts += kMostRows) {
     const float* row[kRows];
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) row[i] = starts[i];
     Size k = 0;
-    for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel) {
+    for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel, ahead += tile.ahead_step) {
+      __builtin_prefetch(ahead, 0, 2);
+      __builtin_prefetch(ahead + kPanel, 0, 2);
       Step<kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
       Step<kRows, kPanels>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
       Step<kRows, kPanels>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
@@ -159,21 +167,98 @@ HEADRACE_INLINE void RunTileOf(int rows, const Tile& tile, const Epilogue& epilo
   }
 }
 
-// Tiles of equal height, or one row less: a last one of a single row would leave most of the
-// machine idle.
+// Floats of panels that stay in the second cache, beside those that come next, while rows go by. A
+// product of more depth is done in pieces, whose sums go on where the last piece left them.
+constexpr Size kPieceFloats = 1 << 17;
+
+// A piece of the depth: some segments, or a part of the only one.
+struct Piece {
+  Size segment;
+  Size segments;
+  Size offset;  // in each segment
+  Size length;
+
+  Size Depth() const { return segments * length; }
+};
+
+struct Pieces {
+  const Rows& rows;
+  Size count;
+
+  // Whole segments where there are several.
+  static Size Count(const Rows& rows, int panels, const Epilogue& epilogue) {
+    if (epilogue.addend != nullptr && epilogue.addend_last) return 1;  // it may be where sums would
+    const Size wanted = (rows.Depth() * panels * kPanel + kPieceFloats - 1) / kPieceFloats;
+    const Size most = rows.segments > 1 ? rows.segments : rows.length;
+    return wanted < most ? (wanted > 1 ? wanted : 1) : (most > 1 ? most : 1);
+  }
+
+  Piece operator[](Size i) const {
+    if (rows.segments > 1) {
+      const Size first = rows.segments * i / count;
+      return {first, rows.segments * (i + 1) / count - first, 0, rows.length};
+    }
+    const Size first = rows.length * i / count;
+    return {0, 1, first, rows.length * (i + 1) / count - first};
+  }
+};
+
+// The epilogue of one piece: what is added comes first, since its memory may be that of the sums.
+Epilogue EpilogueOf(const Epilogue& whole, Size piece, Size pieces) {
+  if (pieces == 1) return whole;
+  Epilogue epilogue = whole;
+  if (piece > 0) epilogue.addend = nullptr;
+  if (piece < pieces - 1) epilogue.activation = Activation::kNone;
+  return epilogue;
+}
+
+// Some panels and all rows of a block. Tiles are of equal height, or one row less: a last one of a
+// single row would leave most of the machine idle.
 template <int kPanels>
-void RunPanels(const Product& product, Size row_begin, Size row_end, Tile tile,
+void RunPanels(const Product& product, Size row_begin, Size row_end, Size column,
                const float** starts) {
-  const Size count = row_end - row_begin;
+  const Rows& rows = product.rows;
+  const Size count = row_end - row_begin, depth = rows.Depth();
   const Size tiles = (count + MostRows(kPanels) - 1) / MostRows(kPanels);
-  for (Size t = 0; t < tiles; ++t) {
-    const Size first = row_begin + count * t / tiles;
-    const int rows = static_cast<int>(row_begin + count * (t + 1) / tiles - first);
-    product.rows.fill(product.rows.source, first, rows, starts);
-    Tile here = tile;
-    here.y += first * product.y_stride;
-    if (here.addend != nullptr) here.addend += first * product.epilogue.addend_stride;
-    RunTileOf<MostRows(kPanels), kPanels>(rows, here, product.epilogue);
+  const Pieces pieces{rows, Pieces::Count(rows, kPanels, product.epilogue)};
+  const Size columns = product.columns - column;
+  Tile tile;
+  tile.panel_stride = depth * kPanel;
+  tile.y_stride = product.y_stride;
+  tile.columns = static_cast<int>(columns < kPanels * kPanel ? columns : kPanels * kPanel);
+  tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + column;
+  const float* panel = product.panels + column * depth;
+  for (Size i = 0; i < pieces.count; ++i) {
+    const Piece piece = pieces[i];
+    const Epilogue epilogue = EpilogueOf(product.epilogue, i, pieces.count);
+    tile.starts = starts + piece.segment * kMostRows;
+    tile.segments = piece.segments;
+    tile.length = piece.length;
+    tile.panel = panel;
+    tile.goes_on = i > 0;
+    panel += piece.Depth() * kPanel;
+
+    // The next piece is fetched while this one is multiplied, a part of it with each tile.
+    const bool last = i + 1 == pieces.count;
+    const float* next = last ? panel + (kPanels - 1) * tile.panel_stride : panel;
+    const Size next_run = (last ? pieces[0] : pieces[i + 1]).Depth() * kPanel;
+    const Size fours = piece.segments * (piece.length / 4) * tiles;
+    const Size step = fours == 0 ? 0 : (kPanels * next_run + fours - 1) / fours;
+    tile.ahead_step = step < 2 * kPanel ? step : 2 * kPanel;
+
+    for (Size t = 0; t < tiles; ++t) {
+      const Size first = row_begin + count * t / tiles;
+      const int height = static_cast<int>(row_begin + count * (t + 1) / tiles - first);
+      rows.fill(rows.source, first, height, starts);
+      for (int r = 0; piece.offset > 0 && r < height; ++r) starts[r] += piece.offset;
+      const Size ahead = t * (fours / tiles) * tile.ahead_step;
+      tile.ahead = next;
+      if (next_run > 0) tile.ahead += ahead / next_run * tile.panel_stride + ahead % next_run;
+      tile.y = product.y + first * product.y_stride + column;
+      tile.addend = epilogue.addend;
+      if (tile.addend != nullptr) tile.addend += first * epilogue.addend_stride + column;
+      RunTileOf<MostRows(kPanels), kPanels>(height, tile, epilogue);
+    }
   }
 }
 
@@ -186,38 +271,24 @@ int NextPanels(Size left) {
 
 void Block(const Product& product, Size row_begin, Size row_end, Size panel_begin, Size panel_end,
            const float** starts) {
-  const Epilogue& epilogue = product.epilogue;
-  const Size depth = product.rows.Depth();
   // A few rows read every panel once: four at a time hide the latency, at the speed of the memory.
   const bool thin = row_end - row_begin <= MostRows(kMostPanels);
   for (Size p = panel_begin; p < panel_end;) {
     const int panels =
         thin ? static_cast<int>(panel_end - p < 4 ? panel_end - p : 4) : NextPanels(panel_end - p);
     const Size column = p * kPanel;
-    const Size columns = product.columns - column;
-    Tile tile;
-    tile.starts = starts;
-    tile.segments = product.rows.segments;
-    tile.length = product.rows.length;
-    tile.panel = product.panels + p * depth * kPanel;
-    tile.panel_stride = depth * kPanel;
-    tile.y = product.y + column;
-    tile.y_stride = product.y_stride;
-    tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
-    tile.addend = epilogue.addend == nullptr ? nullptr : epilogue.addend + column;
-    tile.columns = static_cast<int>(columns < panels * kPanel ? columns : panels * kPanel);
     switch (panels) {
       case 1:
-        RunPanels<1>(product, row_begin, row_end, tile, starts);
+        RunPanels<1>(product, row_begin, row_end, column, starts);
         break;
       case 2:
-        RunPanels<2>(product, row_begin, row_end, tile, starts);
+        RunPanels<2>(product, row_begin, row_end, column, starts);
         break;
       case 3:
-        RunPanels<3>(product, row_begin, row_end, tile, starts);
+        RunPanels<3>(product, row_begin, row_end, column, starts);
         break;
       default:
-        RunPanels<4>(product, row_begin, row_end, tile, starts);
+        RunPanels<4>(product, row_begin, row_end, column, starts);
     }
     p += panels;
   }

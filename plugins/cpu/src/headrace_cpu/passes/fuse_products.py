@@ -99,7 +99,9 @@ class _Finder:
 
     def _addend(self, product: JobOp, user: JobOp) -> _Step | None:
         """Another tensor of the same shape: before the activation, or after it."""
-        if user.call.op != "add" or product.inputs[ADDEND] is not None:
+        if user.call.op not in ("add", "add_n") or product.inputs[ADDEND] is not None:
+            return None
+        if len(user.inputs) != 2:
             return None
         other = _other(user, product.outputs[0])
         if other is None or set(user.call.inputs) != {product.call.outputs[0]}:
