@@ -1,11 +1,12 @@
 """Time and memory of compiling one data-parallel job, as its devices grow in number.
 
-    python bench/compile_ranks.py [--ranks 8,64,512] [--layers 4] [--derived]
+    python bench/compile_ranks.py [--ranks 8,64,512] [--layers 4] [--width 64] [--derived]
 
 The job is a training step of a perceptron: forwards, backwards by hand, and an update of each
 weight, the batch split over all devices and the weights on each. Devices are simulated: eight on
 every machine, which need not be there, as nothing is run. The plan is, though, in virtual time, by
 the actors that would run it: every task takes a second, so its length is the longest path.
+Weights are squares of ``--width``; of large ones, exchanges take more steps, and move less by each.
 
 ``--derived`` leaves out what the plugin offers for exchanges among the devices of one machine, so
 that all of them are made of copies and sums, at every size. Every figure is the median of fresh
@@ -31,10 +32,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-TAG, PER_MACHINE, WIDTH = "fakedevice", 8, 64
+TAG, PER_MACHINE = "fakedevice", 8
 
 
-def job(ranks: int, layers: int):
+def job(ranks: int, layers: int, width: int):
     """The graph of the training step over ``ranks`` devices."""
     from headrace.graph import JobGraphBuilder, SbpHint, Variable
     from headrace.initializer import initializer
@@ -45,7 +46,8 @@ def job(ranks: int, layers: int):
     each = min(ranks, PER_MACHINE)
     place = Placement.parse(TAG, [f"{m}:0-{each - 1}" for m in range(ranks // each)])
     builder = JobGraphBuilder("step", place)
-    batch, square = TensorSpec((4 * ranks, WIDTH), "float32"), TensorSpec((WIDTH, WIDTH), "float32")
+    batch = TensorSpec((4 * ranks, width), "float32")
+    square = TensorSpec((width, width), "float32")
     x, target = builder.input("x", batch), builder.input("target", batch)
     whole, rule = NdSbp.parse("B"), initializer("constant", value=0.1)
     weights = [
@@ -71,7 +73,7 @@ def job(ranks: int, layers: int):
     return builder.finish()
 
 
-def worker(ranks: int, layers: int, derived: bool) -> None:
+def worker(ranks: int, layers: int, width: int, derived: bool) -> None:
     """What runs in the fresh process: prints what compiling took, and the length of a run."""
     os.environ["HEADRACE_FAKEDEVICE_COUNT"] = str(PER_MACHINE)
     from headrace.compiler.pipeline import compile_job
@@ -84,8 +86,8 @@ def worker(ranks: int, layers: int, derived: bool) -> None:
     if derived:
         del hooks["headrace_collectives"]
     registry = BackendRegistry.from_modules({TAG: SimpleNamespace(**hooks)})
-    compile_job(job(1, 1), registry)  # imports and first uses are not what is measured
-    graph = job(ranks, layers)
+    compile_job(job(1, 1, width), registry)  # imports and first uses are not what is measured
+    graph = job(ranks, layers, width)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with collector_rests():
         begin = time.process_time()
@@ -100,7 +102,7 @@ def worker(ranks: int, layers: int, derived: bool) -> None:
 def measure(ranks: int, options: argparse.Namespace) -> dict[str, float]:
     """Figures of one fresh process."""
     command = [sys.executable, __file__, "--worker", str(ranks), "--layers", str(options.layers)]
-    command += ["--derived"] * options.derived
+    command += ["--width", str(options.width)] + ["--derived"] * options.derived
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
@@ -111,12 +113,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", default="8,64,512")
     parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--derived", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        worker(options.worker, options.layers, options.derived)
+        worker(options.worker, options.layers, options.width, options.derived)
         return
     sizes = [int(size) for size in options.ranks.split(",")]
     runs: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}

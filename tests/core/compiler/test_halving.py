@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from headrace.compiler.sharding.boxing import box
-from headrace.compiler.sharding.halving import Group
+from headrace.compiler.sharding.halving import LEAST_BYTES, Group
 from headrace.compiler.sharding.layout import balanced
 from headrace.compiler.sharding.sharded import ShardedTensor, Site
-from headrace.compiler.sharding.topology import Link
+from headrace.compiler.sharding.topology import Link, Source
 from headrace.device import Collective, CollectiveEntry
 from headrace.graph import JobGraphBuilder
 from headrace.op_call import OpCall
@@ -25,8 +25,9 @@ JOIN = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 class Peers:
     """Devices that all reach each other, and offer nothing themselves."""
 
-    def link(self, source: Placement | None, destination: Placement) -> Link:
-        if source is not None and source.devices[0][0] != destination.devices[0][0]:
+    def link(self, source: Source, destination: Placement) -> Link:
+        machine = source if isinstance(source, int) else source.devices[0][0]
+        if machine != destination.devices[0][0]:
             return Link.NETWORK
         return Link.MEMORY if source == destination else Link.PEER
 
@@ -41,10 +42,14 @@ class Offering(Peers):
         return CollectiveEntry(tag, call.op, lambda made: Collective())
 
 
-def group(count: int) -> Group:
+HALVED = (0, LEAST_BYTES)
+"""The least that is halved: all, and nothing as small as what these tests compute."""
+
+
+def group(count: int, least_bytes: int) -> Group:
     place = Placement.parse("toy", f"0:0-{count - 1}")
     site = Site(JobGraphBuilder("job", place.device(0)), Peers())
-    return Group([place.device(index) for index in range(count)], site)
+    return Group([place.device(index) for index in range(count)], site, least_bytes)
 
 
 def value(work: Group, tensor: Tensor) -> Array:
@@ -63,11 +68,12 @@ def drawn(count: int, shape: tuple[int, ...]) -> list[Array]:
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("reduction", list(JOIN))
 @pytest.mark.parametrize("shape", [(), (1,), (3, 2), (40,), (5, 9)], ids=str)
+@pytest.mark.parametrize("least", HALVED)
 def test_an_all_reduce_gives_each_the_same(
-    count: int, reduction: str, shape: tuple[int, ...]
+    count: int, reduction: str, shape: tuple[int, ...], least: int
 ) -> None:
     """Bit for bit, and what numpy reduces; also of fewer elements than there are devices."""
-    terms, work = drawn(count, shape), group(count)
+    terms, work = drawn(count, shape), group(count, least)
     builder = work.site.builder
     made = work.all_reduce([builder.constant(term) for term in terms], reduction)
     got = [value(work, tensor) for tensor in made]
@@ -78,10 +84,13 @@ def test_an_all_reduce_gives_each_the_same(
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce(count: int, axis: int) -> None:
+@pytest.mark.parametrize("least", HALVED)
+def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce(
+    count: int, axis: int, least: int
+) -> None:
     """Each gets its balanced slice, of uneven size, and then all have all of it."""
     shape = (43, 47)
-    terms, work = drawn(count, shape), group(count)
+    terms, work = drawn(count, shape), group(count, least)
     builder, whole = work.site.builder, tuple((0, dim) for dim in shape)
     slices = [balanced(shape[axis], count, index) for index in range(count)]
     boxes = [(*whole[:axis], cut, *whole[axis + 1 :]) for cut in slices]
@@ -94,12 +103,12 @@ def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce(count: int, axis: 
         np.testing.assert_allclose(value(work, gathered), want, rtol=1e-5, atol=1e-5)
 
 
-def boxed(have: str, want: str, count: int) -> tuple[int, int]:
-    """Ops and bytes for 1,024 floats that lie as ``have`` on ``count`` devices, laid anew."""
+def boxed(have: str, want: str, count: int, size: int) -> tuple[int, int]:
+    """Ops and bytes for ``size`` floats that lie as ``have`` on ``count`` devices, laid anew."""
     place = Placement.parse("toy", f"0:0-{count - 1}")
-    builder, spec = JobGraphBuilder("job", place.device(0)), TensorSpec((1024,), "float32")
+    builder, spec = JobGraphBuilder("job", place.device(0)), TensorSpec((size,), "float32")
     sbp = NdSbp.parse(have)
-    held = spec.with_shape((1024 // count,)) if have == "S(0)" else spec
+    held = spec.with_shape((size // count,)) if have == "S(0)" else spec
     parts = tuple(builder.input(f"x{index}", held) for index in range(count))
     source = ShardedTensor(spec, sbp, place, parts)
     made = box(source, NdSbp.parse(want), place, builder, Peers())
@@ -109,12 +118,16 @@ def boxed(have: str, want: str, count: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("have", "want", "moves"), [("P", "B", 2), ("P", "S(0)", 1), ("S(0)", "B", 1)]
 )
-def test_work_grows_with_the_devices(have: str, want: str, moves: int) -> None:
+@pytest.mark.parametrize(("size", "each"), [(1 << 10, 2), (1 << 24, 20)], ids=["small", "large"])
+def test_work_grows_with_the_devices(
+    have: str, want: str, moves: int, size: int, each: int
+) -> None:
     """So many ops for each device and no more; of bytes hardly more than must be received."""
     for count in (4, 8, 16, 32, 64, 128):
-        ops, nbytes = boxed(have, want, count)
-        assert ops <= 20 * count
-        assert moves * (count - 1) * 4096 <= nbytes <= moves * (count + count / 8 + 1) * 4096
+        ops, nbytes = boxed(have, want, count, size)
+        least = moves * (count - 1) * 4 * size
+        assert ops <= each * count
+        assert least <= nbytes <= least + moves * (count / 8 + 2) * 4 * size
 
 
 def test_what_goes_far_is_the_least() -> None:
@@ -177,3 +190,13 @@ def test_a_hierarchy_is_done_axis_by_axis(have: str, want: str, rule: str) -> No
     )
     source = ShardedTensor(spec, source.sbp, place, parts)
     assert box(source, NdSbp.parse(want), place, builder, Peers()).rule == rule
+
+
+def test_a_tensor_crosses_the_network_once_for_each_machine() -> None:
+    """Its devices read it from their host then, over the link that the topology has for that."""
+    machines = ["0:0", "1:0-3", "2:0-1"]
+    place, spec = Placement.parse("toy", machines), TensorSpec((16,), "float32")
+    builder = JobGraphBuilder("job", place.device(0))
+    source = ShardedTensor(spec, NdSbp.parse("B"), place.device(0), (builder.input("x", spec),))
+    received = box(source, NdSbp.parse("B"), place, builder, Peers()).received
+    assert received == {Link.NETWORK: 2 * 64, Link.PEER: 4 * 64, Link.MEMORY: 64}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
-from headrace.compiler.pipeline import compile_job
+from headrace.compiler.pipeline import Rewritten, compile_job, compile_jobs
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.explain import explain_graph
@@ -48,6 +51,26 @@ def test_a_tensor_crosses_from_host_to_host(registry: BackendRegistry) -> None:
         (h2d, 0, 0), (d2h, 0, 0), (network, 0, 3), (h2d, 3, 3),
         (d2h, 3, 3), (network, 3, 0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("tag", ["near", "far"])
+def test_machines_pass_on_what_many_read(registry: BackendRegistry, tag: str) -> None:
+    """Each receives it once, from one that has it, and no machine sends it to more than four."""
+    builder = JobGraphBuilder("many", Placement.parse(tag, "0:0"))
+    (made,) = builder.op("relu", [builder.input("x", SPEC)])
+    for machine in range(1, 40):
+        with builder.placed(Placement.parse(tag, f"{machine}:0")):
+            builder.op("relu", [made], name=f"op{machine}")
+    builder.output("y", made)
+    graph = replace(builder.finish(), outputs=(), updates=())
+    plan = compile_jobs([Rewritten(graph, (), (), ())], registry, verify=True).plan
+    crossings = [(a, b) for kind, a, b in copies(plan) if kind is TaskKind.COPY_NETWORK]
+    assert sorted(receiver for _, receiver in crossings) == list(range(1, 40))
+    assert set(Counter(sender for sender, _ in crossings).values()) <= {1, 2, 3, 4}
+    has_it = {0}
+    for sender, receiver in crossings:
+        assert sender in has_it
+        has_it.add(receiver)
 
 
 def test_what_lies_in_host_memory_crosses_by_one_copy(registry: BackendRegistry) -> None:

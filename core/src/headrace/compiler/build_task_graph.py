@@ -4,8 +4,9 @@ Each job that can be called has push jobs, each of which takes one input from th
 jobs, each of which gives one output to the caller; they share their interface tensors with it.
 Wherever a tensor is needed in another memory zone than it lies in, copies are put between: device
 to host, host to device, from one device to another where they have a way, and over the network from
-the host of one machine to that of another. Each tensor crosses once for each zone that needs it.
-What several jobs share is in ``program.py``.
+the host of one machine to that of another. Each tensor crosses once for each zone that needs it;
+machines that have it pass it on, so that no machine sends it to all others. What several
+jobs share is in ``program.py``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from headrace.tensor_spec import TensorSpec
 PUSH_STREAM = Stream(HOST_TAG, 0, 4094)
 PULL_STREAM = Stream(HOST_TAG, 0, 4095)
 NETWORK_STREAM_INDEX = 4093  # on the host of the machine that receives
+READERS_OF_A_HOST = 4
+"""How many machines read a tensor from one host. Fewer make the way of the last copy longer, and
+more keep one network link busy while the others have nothing to do."""
 
 
 def build_task_graph(
@@ -79,6 +83,7 @@ class _Builder:
         self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
         self._homes: dict[str, PhysicalTensor] = {}  # logical tensor -> where it is made
         self._copies: dict[tuple[str, MemoryCase], PhysicalTensor] = {}
+        self._hosts: dict[str, list[MemoryCase]] = {}  # which have it for machines still to come
         self._variables = {part.tensor.name: part for part in graph.variables}
         self._updated = {name for name, _ in graph.updates}
 
@@ -227,7 +232,7 @@ class _Builder:
         """The last copy on the way to ``memory``: from where, how, and on which stream."""
         here = home.memory
         if here.machine != memory.machine and memory.is_host:
-            source = self._in_memory(logical, MemoryCase.host(here.machine), job)
+            source = self._in_memory(logical, self._host_that_sends(logical, here, memory), job)
             stream = Stream(HOST_TAG, 0, NETWORK_STREAM_INDEX, memory.machine)
             return source, TaskKind.COPY_NETWORK, stream
         device = here if memory.is_host else memory
@@ -240,6 +245,13 @@ class _Builder:
             source = self._in_memory(logical, MemoryCase.host(memory.machine), job)
             kind, index = TaskKind.COPY_H2D, streams.h2d()
         return source, kind, Stream(device.tag, device.device_index, index, device.machine)
+
+    def _host_that_sends(self, logical: str, home: MemoryCase, to: MemoryCase) -> MemoryCase:
+        """Whose copy ``to`` reads: those that have it form a tree, its root where it was made."""
+        hosts = self._hosts.setdefault(logical, [MemoryCase.host(home.machine)])
+        sender = hosts[(len(hosts) - 1) // READERS_OF_A_HOST]
+        hosts.append(to)
+        return sender
 
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
         found = self._copies.get((logical, memory))

@@ -11,7 +11,7 @@ of one stream of a job whose calls overlap: its acts are done in turn, whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.compiler.memory.arena import Arenas
 from headrace.compiler.memory.lifetimes import Lifetime, lifetimes
@@ -177,7 +177,9 @@ class _Chunks:
 
     def __init__(self) -> None:
         self._sizes: dict[MemoryCase, int] = {}
-        self._places: dict[str, tuple[MemoryCase, Place]] = {}  # which have no chunk yet
+        # Memory, offset, stride, slots: each layer moves all of them, and objects would cost more
+        # than all the rest of it.
+        self._places: dict[str, tuple[MemoryCase, int, int, int]] = {}
 
     def add(
         self, storages: Sequence[Storage], offsets: Sequence[int], nbytes: int, slots: int = 1
@@ -188,7 +190,7 @@ class _Chunks:
         for storage, offset in zip(storages, offsets, strict=True):
             stride = aligned(storage.root.spec.nbytes)
             for name, inside in storage.offsets.items():
-                self._places[name] = (memory, Place(-1, base + offset + inside, stride, slots))
+                self._places[name] = (memory, base + offset + inside, stride, slots)
         self._sizes[memory] = base + aligned(nbytes)
 
     def add_slots(self, storage: Storage, slots: int) -> None:
@@ -199,9 +201,8 @@ class _Chunks:
         """Put chunks behind what is there, all of them in the same place."""
         begin = dict(self._sizes)
         for layer in layers:
-            for name, (memory, place_) in layer._places.items():
-                moved = replace(place_, offset=begin.get(memory, 0) + place_.offset)
-                self._places[name] = (memory, moved)
+            for name, (memory, offset, stride, slots) in layer._places.items():
+                self._places[name] = (memory, begin.get(memory, 0) + offset, stride, slots)
             for memory, nbytes in layer._sizes.items():
                 end = begin.get(memory, 0) + nbytes
                 self._sizes[memory] = max(end, self._sizes.get(memory, 0))
@@ -211,7 +212,10 @@ class _Chunks:
         number = {memory: position for position, memory in enumerate(sorted(self._sizes))}
         return (
             tuple(ChunkDesc(memory, self._sizes[memory]) for memory in number),
-            {name: replace(p, chunk=number[memory]) for name, (memory, p) in self._places.items()},
+            {
+                name: Place(number[memory], *where)
+                for name, (memory, *where) in self._places.items()
+            },
         )
 
 

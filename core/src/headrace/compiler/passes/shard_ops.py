@@ -16,7 +16,7 @@ from headrace.compiler.sharding.signature import (
     check_axes,
     choose_signature,
 )
-from headrace.compiler.sharding.topology import COST, Topology
+from headrace.compiler.sharding.topology import CALLER, COST, Topology
 from headrace.device import COLLECTIVES
 from headrace.errors import SbpError
 from headrace.graph import Auto, JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
@@ -69,7 +69,7 @@ class _Sharding:
         self._laid: dict[tuple[str, Placement], ShardedTensor] = {}  # what is fed, as hinted
         self._boxed: dict[tuple[str, NdSbp, Placement], _Delivery] = {}
         self._log: list[_Delivery] = []
-        self._arrived: set[tuple[str, Placement]] = set()
+        self._arrived: set[tuple[str, Placement | int]] = set()
         # Users may name an op or an input as we would name a part of another op.
         self._taken = {op.call.name for op in graph.ops}
         self._taken |= {name.rpartition("/")[0] for name in (*self._inputs, *graph.constants)}
@@ -220,11 +220,11 @@ class _Sharding:
             return Arrival(source.sbp, COST[self._topology.link(first, other)])
         if name in self._inputs:
             return Arrival(
-                _as_batch(source.spec, placement), COST[self._topology.link(None, first)]
+                _as_batch(source.spec, placement), COST[self._topology.link(CALLER, first)]
             )
         if name in self._graph.constants:
             whole = NdSbp.broadcast(len(placement.hierarchy))
-            return Arrival(whole, COST[self._topology.link(None, first)])
+            return Arrival(whole, COST[self._topology.link(CALLER, first)])
         there = source.placement.device(0)
         away = next(d for d in (first, other) if d != there)
         return Arrival(None, COST[self._topology.link(there, away)])

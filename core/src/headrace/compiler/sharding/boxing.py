@@ -45,7 +45,7 @@ def box(
     placement: Placement,
     builder: JobGraphBuilder,
     topology: Topology,
-    arrived: set[tuple[str, Placement]] | None = None,
+    arrived: set[tuple[str, Placement | int]] | None = None,
 ) -> Boxed:
     """Lay ``source`` as ``sbp`` over ``placement``, with ops added to ``builder``.
 

@@ -3,12 +3,13 @@
 Each member of one half of a group meets one of the other half (one of them two, if the group is
 odd). To reduce, each gives the other that part of its term which the other half is to reduce; to
 gather, what its half has gathered. Neighbours meet first when they reduce, and last when they
-gather: so what goes far is the least. After a few such steps what is left is small, and the rest of
-each group works through one member: a tree of sums, whose root all read.
+gather: so what goes far is the least. After a few such steps, or where what is left is so small
+that another one would take longer to start than it saves, the rest of each group works through one
+member: a tree of sums, whose root all read.
 
 So n devices need work in proportion to n, where a ring, or each talking to each, would need n². An
-all-reduce moves 2 (n - 1) tensors, the fewest there are; on 512 devices it takes 1.25 times as long
-as the best one could.
+all-reduce moves 2 (n - 1) tensors, the fewest there are; of a large one, on 512 devices, it takes
+1.25 times as long as the best one could.
 
 All members get the same bits: each element is reduced in one order, and by one member or by two
 that add the same two terms.
@@ -27,14 +28,22 @@ from headrace.placement import Placement
 DEPTH = 4
 """How often a group halves itself. Each step more costs work for every device, and makes what goes
 through a single member half as large."""
+LEAST_BYTES = 1 << 20
+"""What is smaller is not halved. A step is ten ops and copies for each device, one after another,
+which take ten microseconds each to start and to meet; a network of 100 Gbit a second brings this in
+as long as all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Devices that do a collective, and where its ops go. A result may lie on a neighbour."""
+    """Devices that do a collective, and where its ops go. A result may lie on a neighbour.
+
+    What is smaller than ``least_bytes`` is not halved.
+    """
 
     devices: Sequence[Placement]
     site: Site
+    least_bytes: int = LEAST_BYTES
 
     def all_reduce(self, terms: Sequence[Tensor], reduction: str) -> list[Tensor]:
         """Each member holds a term; each gets their reduction."""
@@ -72,7 +81,12 @@ class Group:
         if len(members) == 2:
             return self._both(members, terms, reduction)
         axis = max(range(len(box)), key=lambda a: box[a][1] - box[a][0], default=None)
-        if not depth or axis is None or box[axis][1] - box[axis][0] < 2:
+        if (
+            not depth
+            or axis is None
+            or box[axis][1] - box[axis][0] < 2
+            or terms[members[0]].spec.nbytes < self.least_bytes
+        ):
             root = self.reduce(members, terms, reduction)
             self.read(root, members[0], members[1:])
             return dict.fromkeys(members, root)
@@ -93,7 +107,7 @@ class Group:
         if len(members) == 1:
             self.read(parts[slices[0]], slices[0], members)
             return {members[0]: parts[slices[0]]}
-        if not depth:
+        if not depth or sum(parts[index].spec.nbytes for index in slices) < self.least_bytes:
             for index in slices:
                 self.read(parts[index], index, members[:1])
             chosen = [parts[index] for index in slices]
@@ -189,7 +203,8 @@ class _Scatter:
     ) -> dict[int, Tensor]:
         """Of ``slices``, as many as there are members, the reduction of each, by slice."""
         group, box = self.group, self._span(slices)
-        if len(members) == 1 or not depth:
+        small = terms[members[0]].spec.nbytes < group.least_bytes
+        if len(members) == 1 or not depth or small:
             root = group.reduce(members, terms, self.reduction)
             made = {}
             for index in slices:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headrace.compiler.sharding.layout import Box, Piece, lay_out
-from headrace.compiler.sharding.topology import Link, Topology
+from headrace.compiler.sharding.topology import CALLER, Link, Source, Topology
 from headrace.graph import JobGraphBuilder
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -51,36 +51,43 @@ class Site:
     Attributes:
         builder: the job that its ops are added to.
         topology: what it asks about devices.
-        arrived: what came to which device for this job already: it is copied there once.
+        arrived: what came to which device for this job already, and to which machine over the
+            network: it is copied there once.
         received: bytes that devices receive, by the link they come over. What is known while the
             job is built is there before it runs, and not counted.
     """
 
     builder: JobGraphBuilder
     topology: Topology
-    arrived: set[tuple[str, Placement]] = field(default_factory=set)
+    arrived: set[tuple[str, Placement | int]] = field(default_factory=set)
     received: Counter[Link] = field(default_factory=Counter)
 
-    def receive(self, tensor: Tensor, source: Placement | None, device: Placement) -> None:
-        """Count that ``device`` reads ``tensor``, which lies on ``source``; None is the host."""
+    def receive(self, tensor: Tensor, source: Source, device: Placement) -> None:
+        """Count that ``device`` reads ``tensor``, which lies on ``source``."""
         if self.builder.value(tensor) is not None:
             return
         link = self.topology.link(source, device)
-        if link is Link.MEMORY or (tensor.name, device) not in self.arrived:
-            self.received[link] += tensor.spec.nbytes
-            self.arrived.add((tensor.name, device))
+        if link is not Link.MEMORY and (tensor.name, device) in self.arrived:
+            return
+        if link is Link.NETWORK:
+            machine = device.devices[0][0]
+            if (tensor.name, machine) in self.arrived:  # its host has it
+                link = self.topology.link(machine, device)
+            self.arrived.add((tensor.name, machine))
+        self.received[link] += tensor.spec.nbytes
+        self.arrived.add((tensor.name, device))
 
     def receive_part(
         self, source: ShardedTensor, index: int, tensor: Tensor, device: Placement
     ) -> None:
         """Count that ``device`` reads ``tensor``, which is part ``index`` or is cut from it."""
         as_it_came = source.is_fed and tensor == source.parts[index]
-        self.receive(tensor, None if as_it_came else source.device(index), device)
+        self.receive(tensor, CALLER if as_it_came else source.device(index), device)
 
     def receive_whole(self, fed: Tensor, device: Placement) -> None:
         """Count that what is fed comes to ``device``, to be cut there."""
-        if self.topology.link(None, device) is not Link.MEMORY:
-            self.receive(fed, None, device)
+        if self.topology.link(CALLER, device) is not Link.MEMORY:
+            self.receive(fed, CALLER, device)
 
     def cut(self, tensor: Tensor, have: Box, wanted: Box, device: Placement) -> Tensor:
         """The box ``wanted`` of a tensor that is the box ``have``, on the device it lies on."""

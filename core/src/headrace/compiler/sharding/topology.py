@@ -36,11 +36,19 @@ COST: Mapping[Link, float] = MappingProxyType(
 """What bringing one byte over a link costs, in copies of it."""
 
 
+Source = Placement | int
+"""Where something lies: on a device, which is a placement, or in the host's memory of a machine,
+which is its number."""
+
+CALLER = 0
+"""The machine that the caller feeds and reads."""
+
+
 class Topology(Protocol):
     """What sharding asks about devices."""
 
-    def link(self, source: Placement | None, destination: Placement) -> Link:
-        """The link from one device to another, each a placement; None is machine 0's memory."""
+    def link(self, source: Source, destination: Placement) -> Link:
+        """The link over which a device, which is a placement, reads what lies at ``source``."""
 
     def collective(self, tag: str, call: OpCall) -> CollectiveEntry | None:
         """What the devices of ``tag`` offer for a collective; None when it is left to core."""
@@ -52,19 +60,20 @@ class RegisteredDevices:
     def __init__(self, registry: BackendRegistry) -> None:
         self._registry = registry
 
-    def link(self, source: Placement | None, destination: Placement) -> Link:
+    def link(self, source: Source, destination: Placement) -> Link:
         """As ``Topology.link``."""
-        if destination.devices[0][0] != (0 if source is None else source.devices[0][0]):
+        machine = source if isinstance(source, int) else source.devices[0][0]
+        if destination.devices[0][0] != machine:
             return Link.NETWORK
-        on_host = [p is None or self._works_on_host(p) for p in (source, destination)]
-        if source == destination or all(on_host):
+        if isinstance(source, int) or self._works_on_host(source):
+            return Link.MEMORY if self._works_on_host(destination) else Link.BUS
+        if source == destination:
             return Link.MEMORY
-        if any(on_host):
+        if self._works_on_host(destination):
             return Link.BUS
-        assert source is not None
-        same_kind = source.tag == destination.tag
         claims = self._registry.backend(source.tag).device.capabilities
-        return Link.PEER if same_kind and PEER_COPIES in claims else Link.HOST
+        is_peer = source.tag == destination.tag and PEER_COPIES in claims
+        return Link.PEER if is_peer else Link.HOST
 
     def _works_on_host(self, placement: Placement) -> bool:
         return self._registry.backend(placement.tag).works_in_host_memory
