@@ -142,7 +142,10 @@ def test_the_page_is_that_of_the_plan_with_its_spans(
     assert told.pop("timeline") is None
     timeline = shown.pop("timeline")
     assert shown == told
-    assert [number for number, _, _ in timeline["calls"]] == [1, 2]
+    assert [(name, number) for name, _, _, number in timeline["calls"]] == [
+        ("call 1", 1),
+        ("call 2", 2),
+    ]
     assert sum(len(lane["task"]) for lane in timeline["lanes"]) == len(trace.spans)
 
 

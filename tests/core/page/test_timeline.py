@@ -30,9 +30,11 @@ def test_every_span_is_there(job: str) -> None:
     plan = plan_of(job)
     spans = simulated(plan, 3, 1)
     start = min(span.begin_ns for span in spans)
+    timeline = data_of(plan, spans)["timeline"]
+    numbers = [number for _, _, _, number in timeline["calls"]]
     shown = [
-        TaskSpan(task, call, begin + start, begin + start + ns)
-        for lane in data_of(plan, spans)["timeline"]["lanes"]
+        TaskSpan(task, numbers[call], begin + start, begin + start + ns)
+        for lane in timeline["lanes"]
         for task, call, begin, ns in zip(
             lane["task"], lane["call"], lane["begin"], lane["ns"], strict=True
         )
@@ -48,8 +50,14 @@ def test_calls_have_their_length_and_their_median(job: str) -> None:
     spans = simulated(plan, 4, 1)
     timeline = data_of(plan, spans)["timeline"]
     lengths = []
-    for number, begin, end in timeline["calls"]:
-        mine = [span for span in spans if span.number == number]
+    for name, begin, end, number in timeline["calls"]:
+        jobs = {plan.jobs[job].name: job for job in plan.calls().values()}
+        called = jobs.get(name.removesuffix(f" {number}"), 0)
+        mine = [
+            span
+            for span in spans
+            if (plan.jobs[plan.tasks[span.task].job].serves, span.number) == (called, number)
+        ]
         lengths.append(max(s.end_ns for s in mine) - min(s.begin_ns for s in mine))
         assert end - begin == lengths[-1]
     assert timeline["call_ns"] == [

@@ -127,7 +127,7 @@ def test_waits_copies_and_arrows_are_there() -> None:
     (longest,) = [e for e in waits if e["dur"] == 0.111]
     assert longest["args"] == {
         "task": "foreign_output y",
-        "call": 1,
+        "call": "call 1",
         "of": "copy_d2h third/y@cpu:0",
     }
 

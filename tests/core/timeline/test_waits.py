@@ -119,7 +119,7 @@ def test_tasks_and_waits_of_a_lane_never_overlap(job: str, seed: int) -> None:
         pieces: list[tuple[int, int]] = [(s.begin_ns, s.end_ns) for s in mine]
         pieces += [(w.begin_ns, w.end_ns) for w in idle if w.lane == lane]
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(sorted(pieces)))
-    under_way = sum(call.end_ns - call.begin_ns for call in call_spans(spans))
+    under_way = sum(call.end_ns - call.begin_ns for call in call_spans(plan, spans))
     for time in by_lane(plan, spans, idle):
         parts = (time.busy_ns, time.inputs_ns, time.ready_ns, time.over_ns)
         assert min(parts) >= 0

@@ -10,16 +10,24 @@ from headrace import plan as plans
 from headrace.compiler.link import agreed_variables
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Rewritten, compile_jobs, rewrite_job, verifies
-from headrace.errors import HeadraceError, JobError, OutOfMemoryError, ResourceLimitError
+from headrace.errors import (
+    HeadraceError,
+    JobError,
+    OutOfMemoryError,
+    ResourceLimitError,
+    SessionError,
+)
 from headrace.frontend.collector import collector_rests
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import Delivery
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.gate import Gate
+from headrace.frontend.plan_page import op_notes
 from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.signature import JobSignature, Tree
 from headrace.frontend.trace_job import trace_job
 from headrace.graph import JobGraph
+from headrace.page import OpNote
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array
 
@@ -63,6 +71,7 @@ class JobSet:
         jobs: by name, in the order in which they were added.
         ready: the plan on its devices; None before the first compilation.
         failed: why jobs could not be compiled with the others; each is tried again when called.
+        is_traced: the plan is recorded, and no other may take its place.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -71,6 +80,7 @@ class JobSet:
         self.jobs: dict[str, SessionJob] = {}
         self.ready: ReadyJob | None = None
         self.failed: dict[str, Exception] = {}
+        self.is_traced = False
         self._held: dict[str, Array] = {}  # values of variables that no plan holds at the moment
 
     @collector_rests()
@@ -90,6 +100,13 @@ class JobSet:
         left_out = self.failed.keys() - {name}
         if self.ready is not None and len(before) + len(left_out) == len(self.jobs):
             return self.ready
+        if self.is_traced and self.ready is not None:
+            if name is None:
+                return self.ready
+            raise SessionError(
+                f"job {name!r} is not in the plan that is being traced; add jobs before the block "
+                "of Session.trace begins, or call this one when it is over"
+            )
         together = self._rewrite(registry, name)
         if not together:
             raise JobError(f"this session has no job that can be compiled{self.failures()}")
@@ -101,6 +118,18 @@ class JobSet:
                 raise
             self.failed |= {j.signature.name: error for j in together if j not in needed}
             return self._exchange(needed, registry)
+
+    def notes(self, registry: BackendRegistry) -> dict[str, OpNote]:
+        """How ops of the plan run and why, by the name of their task."""
+        ready = [job for job in self.jobs.values() if job.position is not None]
+        scoped = len(ready) > 1  # as the compiler names them
+        return {
+            name: note
+            for job in ready
+            for name, note in op_notes(
+                _rewritten(job).decisions, registry, f"{job.signature.name}/" * scoped
+            ).items()
+        }
 
     def failures(self) -> str:
         """Which jobs could not be compiled and why, to be put behind a message; may be empty."""

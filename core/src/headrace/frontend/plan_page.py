@@ -65,13 +65,15 @@ class PassNotes:
         return tuple(self._notes)
 
 
-def op_notes(decisions: Iterable[Decision], registry: BackendRegistry) -> dict[str, OpNote]:
-    """What was decided for each op of the plan, by the name of its task."""
+def op_notes(
+    decisions: Iterable[Decision], registry: BackendRegistry, scope: str = ""
+) -> dict[str, OpNote]:
+    """What was decided for each op of a job, by the name of its task, which begins with scope."""
     notes: dict[str, OpNote] = {}
     for decision in decisions:
         for name, (op, entry) in zip(decision.ops, decision.kernels, strict=True):
             part_of = "" if name == decision.call.name else str(decision.call)
             kernel = kernel_text(op, entry, decision.placed, registry)
             why = "" if decision.how is How.KERNEL else decision.why
-            notes[name] = OpNote(str(decision.how), kernel, why, part_of)
+            notes[scope + name] = OpNote(str(decision.how), kernel, why, part_of)
     return notes

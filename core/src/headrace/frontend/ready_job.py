@@ -124,6 +124,22 @@ class ReadyJob(Closing):
         """
         return self._executor.run({}, self.variables[name].save_job)[name]
 
+    @property
+    def is_closed(self) -> bool:
+        """True when it cannot run any more."""
+        return self._executor.is_closed
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
+
+        For whoever keeps calls off meanwhile.
+
+        Raises:
+            SessionError: the job was closed.
+            PlanError, PluginError: a launch cannot be bound; all is then as it was.
+        """
+        self._executor.record(recorder)
+
     def drain(self) -> None:
         """Wait until no call is under way; for whoever begins no other meanwhile."""
         self._executor.drain()

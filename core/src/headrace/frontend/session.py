@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from enum import Enum
 from functools import partial
 from types import TracebackType
@@ -26,11 +26,13 @@ from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.save_plan import save_plan
 from headrace.frontend.signature import JobSignature, rebuild
 from headrace.frontend.stages import Stage, stages_of
+from headrace.frontend.trace import Trace
 from headrace.frontend.tracing import check_not_tracing
 from headrace.graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.exit import close_at_exit
+from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
 
 
@@ -223,6 +225,44 @@ class Session:
             JobError, DeviceError, UnsupportedError, SessionError: as ``run`` before it runs.
         """
         return stages_of(*self._traced(name))
+
+    @contextmanager
+    def trace(self) -> Iterator[Trace]:
+        """Record when each task of the session's jobs is worked on, within the block.
+
+        Compiles the jobs if need be. At both ends of the block calls under way are waited for, and
+        others wait. Each task is launched by itself and waited for, so that its time is its own; a
+        call takes longer than one that is not traced. A first call is best made before.
+
+        Returns:
+            What was recorded; it may be read in the block, and saved and shown behind it.
+
+        Raises:
+            JobError: the session has no job, or none that can be compiled; or one is being traced
+                in the other sense, by its function.
+            SessionError: the session is closed or is recorded already; or a job is called in the
+                block that was added there.
+
+        Example:
+            ``with session.trace() as trace: job(x)`` and then ``trace.save_page(Path("t.html"))``
+        """
+        check_not_tracing("Session.trace was called")
+        with self._gate.changing():
+            ready = self._compiled()
+            if self._set.is_traced:
+                raise SessionError("this session is traced already; leave the other block first")
+            recorder, notes = Recorder(), self._set.notes(self._registry or default_registry())
+            with self._gate.alone():
+                ready.record(recorder)
+            self._set.is_traced = True
+        try:
+            yield Trace(ready.plan, recorder, notes)
+        finally:
+            with self._gate.changing():
+                self._set.is_traced = False
+                with self._gate.alone():
+                    if not ready.is_closed:
+                        ready.record(None)
 
     def save_plan(self, name: str, path: str | os.PathLike[str]) -> None:
         """Compile a job into a file that ``headrace.load_plan`` makes ready in another process.

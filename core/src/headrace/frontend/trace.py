@@ -22,27 +22,32 @@ from headrace.timeline import KindTime, TaskSpan, by_kind, chrome_events
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Recorded calls of a job.
+    """Recorded calls of a job, or of the jobs of a session.
 
     Attributes:
         plan: what ran.
-        spans: of every task, in the order in which they ended.
+        recorder: has been told of it, or still is.
         notes: how ops run and why, by the name of their task; for the page.
         stages: what compiling did on the way, in order; for the page.
     """
 
     plan: Plan
-    spans: tuple[TaskSpan, ...]
+    recorder: Recorder
     notes: Mapping[str, OpNote] = field(default_factory=dict)
     stages: tuple[StageNote, ...] = ()
 
     @property
+    def spans(self) -> tuple[TaskSpan, ...]:
+        """Of every task that was recorded so far, in the order in which they ended."""
+        return self.recorder.spans()
+
+    @property
     def seconds(self) -> float:
         """From the first launch to the end of the last work."""
-        if not self.spans:
+        spans = self.spans
+        if not spans:
             return 0.0
-        begin = min(span.begin_ns for span in self.spans)
-        return (max(span.end_ns for span in self.spans) - begin) / 1e9
+        return (max(span.end_ns for span in spans) - min(span.begin_ns for span in spans)) / 1e9
 
     def times(self) -> tuple[KindTime, ...]:
         """Where the time went, the most first."""
@@ -116,4 +121,4 @@ def record_job(
             job.run(feeds)
             after_each()
         notes = op_notes(job.decisions, registry)
-        return Trace(job.plan, recorder.spans(), notes, passes.notes())
+        return Trace(job.plan, recorder, notes, passes.notes())

@@ -19,7 +19,7 @@ from headrace.plan import COPIES, OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.timeline import TaskSpan
 
-FORMAT = 1
+FORMAT = 2
 """Of the data; raised when its meaning changes."""
 
 

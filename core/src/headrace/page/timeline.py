@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.plan import Plan
 from headrace.timeline import (
+    CallSpan,
     Lane,
     Life,
     TaskSpan,
@@ -20,6 +21,7 @@ from headrace.timeline import (
     by_lane,
     by_task,
     call_spans,
+    called,
     held,
     lanes,
     lives,
@@ -34,13 +36,14 @@ LONGEST = 12
 def timeline(plan: Plan, spans: Sequence[TaskSpan]) -> dict[str, Any]:
     """What the view draws; ``spans`` are some."""
     begin = min(span.begin_ns for span in spans)
-    calls, alive, tasks = call_spans(spans), lives(plan, spans), by_task(spans)
+    calls, alive, tasks = call_spans(plan, spans), lives(plan, spans), by_task(spans)
+    place = _Places(plan, calls)
     lengths = [call.end_ns - call.begin_ns for call in calls]
     return {
         "end": max(span.end_ns for span in spans) - begin,
-        "calls": [[c.number, c.begin_ns - begin, c.end_ns - begin] for c in calls],
+        "calls": [[c.name, c.begin_ns - begin, c.end_ns - begin, c.number] for c in calls],
         "call_ns": [median_low(lengths), min(lengths), max(lengths)],
-        "lanes": _lanes(plan, spans, begin),
+        "lanes": _lanes(plan, spans, begin, place),
         "sources": [[source.task for source in needs] for needs in sources(plan)],
         "kinds": [
             [kind.what, kind.device, kind.count / len(calls), kind.seconds / len(calls), kind.share]
@@ -58,11 +61,33 @@ def timeline(plan: Plan, spans: Sequence[TaskSpan]) -> dict[str, Any]:
             for time in tasks
         },
         "longest": [time.task for time in tasks[:LONGEST]],
-        "held": _held(plan, alive, begin),
+        "held": _held(plan, alive, begin, place),
     }
 
 
-def _lanes(plan: Plan, spans: Sequence[TaskSpan], begin: int) -> list[dict[str, Any]]:
+class _Places:
+    """Where calls stand in the list of them, which is what the page knows them by."""
+
+    def __init__(self, plan: Plan, calls: Sequence[CallSpan]) -> None:
+        self._places = {(call.job, call.number): place for place, call in enumerate(calls)}
+        self._job_of = called(plan)
+        self._maker = {
+            register: position
+            for position, task in enumerate(plan.tasks)
+            for register in (*task.outputs, task.workspace)
+            if register is not None
+        }
+
+    def of_task(self, task: int, number: int) -> int:
+        return self._places[self._job_of[task], number]
+
+    def of_life(self, life: Life) -> int:
+        return self.of_task(self._maker[life.register], life.number)
+
+
+def _lanes(
+    plan: Plan, spans: Sequence[TaskSpan], begin: int, place: _Places
+) -> list[dict[str, Any]]:
     """Each lane: what it did in all, and in columns its spans and its waits."""
     idle = waits(plan, spans)
     of_lane: dict[Lane, list[Wait]] = {}
@@ -79,14 +104,14 @@ def _lanes(plan: Plan, spans: Sequence[TaskSpan], begin: int) -> list[dict[str, 
                 "stream": time.lane.stream,
                 "share": [ns / under_way for ns in spent],
                 "task": [span.task for span in mine],
-                "call": [span.number for span in mine],
+                "call": [place.of_task(span.task, span.number) for span in mine],
                 "begin": [span.begin_ns - begin for span in mine],
                 "ns": [span.ns for span in mine],
                 "waits": {
                     "for_inputs": [int(wait.kind is WaitKind.INPUTS) for wait in stood],
                     "task": [wait.task for wait in stood],
                     "source": [-1 if wait.source is None else wait.source for wait in stood],
-                    "call": [wait.number for wait in stood],
+                    "call": [place.of_task(wait.task, wait.number) for wait in stood],
                     "begin": [wait.begin_ns - begin for wait in stood],
                     "ns": [wait.ns for wait in stood],
                 },
@@ -95,7 +120,7 @@ def _lanes(plan: Plan, spans: Sequence[TaskSpan], begin: int) -> list[dict[str, 
     return answers
 
 
-def _held(plan: Plan, alive: Sequence[Life], begin: int) -> list[dict[str, Any]]:
+def _held(plan: Plan, alive: Sequence[Life], begin: int, place: _Places) -> list[dict[str, Any]]:
     """Each chunk that something lived in: its most, its curve (flat), and the lives in columns."""
     answers = []
     for chunk, curve in held(plan, alive).items():
@@ -106,7 +131,7 @@ def _held(plan: Plan, alive: Sequence[Life], begin: int) -> list[dict[str, Any]]
                 "most": max(nbytes for _, nbytes in curve),
                 "curve": [value for time, nbytes in curve for value in (time - begin, nbytes)],
                 "register": [life.register for life in mine],
-                "call": [life.number for life in mine],
+                "call": [place.of_life(life) for life in mine],
                 "begin": [life.begin_ns - begin for life in mine],
                 "ns": [life.end_ns - life.begin_ns for life in mine],
             }

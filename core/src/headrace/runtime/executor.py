@@ -12,6 +12,7 @@ came. No call that failed itself is tried twice.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +24,7 @@ from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
-from headrace.runtime.bind import bind_actor
+from headrace.runtime.bind import LaunchAct, bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
@@ -80,6 +81,7 @@ class Executor:
         """
         limit = stated_memory_limit() if memory_limit is None else memory_limit
         self._plan = plan
+        self._registry = registry
         self._log = log
         self._network = Network.of(plan)
         self._outputs = {
@@ -98,18 +100,8 @@ class Executor:
                 and not self._network.overlaps
                 and all(c.host_synchronous for c in self._resources.contexts.values())
             )
-            exchange_of = self._exchange_now if inline else self._call
-            self._launches = [
-                bind_actor(
-                    plan, actor, self._resources, registry, partial(exchange_of, job), recorder
-                )
-                for actor, job in zip(plan.actors, self._network.jobs, strict=True)
-            ]
-            self._inline: InlineEngine | None = None
-            if inline:
-                orders = acting_orders(self._network)
-                describe = partial(inline_error, plan, self._network)
-                self._inline = InlineEngine(orders, self._launches, describe)
+            self._orders = acting_orders(self._network) if inline else None
+            self._bind(recorder)
         except BaseException:
             self._resources.close()
             raise
@@ -117,6 +109,47 @@ class Executor:
         self._exchange = _NOTHING  # or that of the inline call that runs, which holds the lock
         self._engine: ThreadedEngine | None = None
         close_at_exit(self)
+
+    def _bind(self, recorder: Recorder | None) -> None:
+        """Bind all launches, with what tells a recorder or without."""
+        exchange_of = self._call if self._orders is None else self._exchange_now
+        launches = [
+            bind_actor(
+                self._plan,
+                actor,
+                self._resources,
+                self._registry,
+                partial(exchange_of, job),
+                recorder,
+            )
+            for actor, job in zip(self._plan.actors, self._network.jobs, strict=True)
+        ]
+        inline = None
+        if self._orders is not None:
+            describe = partial(inline_error, self._plan, self._network)
+            inline = InlineEngine(self._orders, launches, describe)
+        self._launches: list[LaunchAct] = launches
+        self._inline: InlineEngine | None = inline
+        self._recorder = recorder
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
+
+        For whoever keeps calls off meanwhile. All launches are bound anew, so that those which
+        nobody records look at no clock.
+
+        Raises:
+            SessionError: the executor is closed.
+            PlanError, PluginError: a launch cannot be bound; all is then as it was.
+        """
+        with self._lock:
+            self._check_open()
+            self._bind(recorder)
+
+    @property
+    def is_closed(self) -> bool:
+        """True when it cannot run any more."""
+        return self._closed
 
     @property
     def runs_inline(self) -> bool:
@@ -267,6 +300,8 @@ class Executor:
         try:
             self._stop()
             self._resources.settle()
+            if self._recorder is not None:
+                self._recorder.restart(math.lcm(*(r.slots for r in self._plan.registers)))
             self._calls = CallTable(self._network.sources, self._repeatable)
             self._engine = self._new_engine()
             while lost:

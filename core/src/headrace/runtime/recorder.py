@@ -20,6 +20,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._spans: list[TaskSpan] = []
+        self._base = 0  # of the numbers of acts
 
     def spans(self) -> tuple[TaskSpan, ...]:
         """All spans since the last ``clear``, in the order in which the tasks ended."""
@@ -28,6 +29,15 @@ class Recorder:
     def clear(self) -> None:
         """Forget them."""
         self._spans.clear()
+
+    def restart(self, phases: int) -> None:
+        """Acts are numbered from 0 again, after an error: count on from those that there are.
+
+        Args:
+            phases: acts use the slots of their registers in turns of so many; as they do then.
+        """
+        most = max((span.number for span in self._spans), default=-1)
+        self._base = -(-(most + 1) // phases) * phases
 
     def timed(
         self, task: int, step: int, act: Callable[[int], None], context: DeviceContext
@@ -50,6 +60,6 @@ class Recorder:
                     wait()
             except Exception as error:
                 raise LaunchError(step) from error
-            add(TaskSpan(task, number, begin, time.perf_counter_ns()))
+            add(TaskSpan(task, self._base + number, begin, time.perf_counter_ns()))
 
         return run

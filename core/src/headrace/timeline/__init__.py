@@ -7,7 +7,7 @@ of it for viewers of timelines; the page of a plan draws it. Everything here is 
 nanoseconds of ``time.perf_counter_ns``, positions are those of the plan.
 """
 
-from headrace.timeline.calls import CallSpan, call_spans
+from headrace.timeline.calls import CallSpan, call_spans, called
 from headrace.timeline.chrome import chrome_events
 from headrace.timeline.lanes import Lane, lane_of, lanes, what
 from headrace.timeline.occupancy import Life, held, lives
@@ -31,6 +31,7 @@ __all__ = [
     "by_lane",
     "by_task",
     "call_spans",
+    "called",
     "chrome_events",
     "held",
     "lane_of",

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any
 
 from headrace.plan import Plan, TaskDesc
-from headrace.timeline.calls import call_spans
+from headrace.timeline.calls import call_spans, called
 from headrace.timeline.lanes import CALLER, lane_of, lanes, what
 from headrace.timeline.occupancy import held, lives
 from headrace.timeline.sources import sources
@@ -42,6 +42,10 @@ class _Writer:
     def __init__(self, plan: Plan, spans: Sequence[TaskSpan]) -> None:
         self._plan = plan
         self._spans = sorted(spans, key=lambda span: (span.begin_ns, span.end_ns, span.task))
+        self._names_of_calls = {
+            (call.job, call.number): call.name for call in call_spans(plan, spans)
+        }
+        self._job_of = called(plan)
         self._begin = min((span.begin_ns for span in spans), default=0)
         found = tuple(lanes(plan, spans))
         processes = list(dict.fromkeys((CALLER, *(lane.device for lane in found))))
@@ -70,13 +74,13 @@ class _Writer:
             yield {"name": "thread_sort_index", "ph": "M", **place, "args": order}
 
     def _calls(self) -> Iterator[Event]:
-        for call in call_spans(self._spans):
+        for call in call_spans(self._plan, self._spans):
             for phase, time in (("b", call.begin_ns), ("e", call.end_ns)):
                 yield {
-                    "name": f"call {call.number}",
+                    "name": call.name,
                     "cat": "call",
                     "ph": phase,
-                    "id": call.number,
+                    "id": call.name,
                     "ts": self._microseconds(time),
                     "pid": self._pid[CALLER],
                 }
@@ -92,7 +96,7 @@ class _Writer:
                 "ts": self._microseconds(span.begin_ns),
                 "dur": span.ns / 1e3,
                 **self._places[lane_of(self._plan, task)],
-                "args": {**args[span.task], "call": span.number},
+                "args": {**args[span.task], "call": self._call(span.task, span.number)},
             }
 
     def _args(self, task: TaskDesc) -> dict[str, Any]:
@@ -116,7 +120,11 @@ class _Writer:
                 "ts": self._microseconds(wait.begin_ns),
                 "dur": wait.ns / 1e3,
                 **self._places[wait.lane],
-                "args": {"task": tasks[wait.task].name, "call": wait.number, **of},
+                "args": {
+                    "task": tasks[wait.task].name,
+                    "call": self._call(wait.task, wait.number),
+                    **of,
+                },
             }
 
     def _arrows(self) -> Iterator[Event]:
@@ -151,6 +159,9 @@ class _Writer:
             both: Event = {"name": f"chunk {chunk}, {memory}", "ph": "C", "pid": pid}
             for time, nbytes in curve:
                 yield {**both, "ts": self._microseconds(time), "args": {"bytes": nbytes}}
+
+    def _call(self, task: int, number: int) -> str:
+        return self._names_of_calls[self._job_of[task], number]
 
     def _microseconds(self, time_ns: int) -> float:
         return (time_ns - self._begin) / 1e3

@@ -97,7 +97,7 @@ def by_task(spans: Sequence[TaskSpan]) -> tuple[TaskTime, ...]:
 
 def by_lane(plan: Plan, spans: Sequence[TaskSpan], idle: Sequence[Wait]) -> tuple[LaneTime, ...]:
     """Each lane, in the order of ``lanes``; ``idle`` are the waits of the same spans."""
-    under_way = sum(call.end_ns - call.begin_ns for call in call_spans(spans))
+    under_way = sum(call.end_ns - call.begin_ns for call in call_spans(plan, spans))
     found = lanes(plan, spans)
     waited = {(lane, kind): 0 for lane in found for kind in WaitKind}
     for wait in idle:

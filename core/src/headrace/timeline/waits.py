@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.plan import Plan
-from headrace.timeline.calls import call_spans
+from headrace.timeline.calls import call_spans, called
 from headrace.timeline.lanes import Lane, lanes
 from headrace.timeline.sources import Source, sources
 from headrace.timeline.span import TaskSpan
@@ -55,13 +55,14 @@ class Wait:
 def waits(plan: Plan, spans: Sequence[TaskSpan]) -> tuple[Wait, ...]:
     """All waits, lane by lane; what is idle before, after and between calls waits for nobody."""
     ends = {(span.task, span.number): span.end_ns for span in spans}
-    began = {call.number: call.begin_ns for call in call_spans(spans)}
+    began = {(call.job, call.number): call.begin_ns for call in call_spans(plan, spans)}
+    job_of = called(plan)
     needs = sources(plan)
     found: list[Wait] = []
     for lane, mine in lanes(plan, spans).items():
         free = 0
         for span in mine:
-            idle = max(free, began[span.number])
+            idle = max(free, began[job_of[span.task], span.number])
             found += _between(lane, span, idle, *_last_input(needs[span.task], span.number, ends))
             free = max(free, span.end_ns)
     return tuple(found)

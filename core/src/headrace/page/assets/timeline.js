@@ -2,10 +2,11 @@
 // that were in use. This file: what is where, what is under the pointer, what is in sight.
 const timed = plan.timeline; // null for a plan that nobody ran
 const TIME_AXIS = 52;
-const CALL_ROW = 28; // from here on, calls by their number
+const CALL_ROW = 28; // from here on, calls by their name
 const STRIPS_APART = 26;
+const callName = (place) => timed.calls[place][0]; // "call 3", or the job's name in its place
 const timeline = {
-  call: timed ? timed.calls[0][0] : 0, // the one whose arrows are drawn
+  call: 0, // place of the one whose arrows are drawn
   over: null, // what is under the pointer
   only: -1, // a kind of task; all others are dimmed
   table: innerWidth >= 900,
@@ -102,17 +103,17 @@ function drawTimeAxis(context, from, to) {
     context.fillRect(tx + tick * sx, 19, 1, 3);
   }
   context.textAlign = "left";
-  for (const [number, begin, end] of timed.calls) {
+  for (const [place, [called, begin, end, number]] of timed.calls.entries()) {
     if (end < from || begin > to) continue;
     const left = Math.max(LABELS, tx + begin * sx);
     const room = Math.min(width, tx + end * sx) - left;
-    const chosen = number === timeline.call && (picked.task >= 0 || picked.register >= 0);
+    const chosen = place === timeline.call && (picked.task >= 0 || picked.register >= 0);
     context.fillStyle = chosen ? colours.accent : fade(colours.dim, 0.35);
     context.fillRect(left + 1, CALL_ROW - 4, Math.max(1, room - 2), 2);
     if (room < 16) continue;
     context.font = `600 11px ${colours.sans}`;
     context.fillStyle = chosen ? colours.accent : colours.ink;
-    const name = room > 56 ? `call ${number}` : String(number);
+    const name = room > 56 ? called : String(number);
     context.fillText(fit(context, name, room - 4), left + 3, CALL_ROW + 9);
     const used = context.measureText(name).width;
     context.font = `11px ${colours.sans}`;
@@ -147,8 +148,8 @@ function hitLane(lane, x) {
 function hoverTimeline(found, event) {
   if (!found) hideTip();
   else if (found.header !== undefined) {
-    const [number, begin, end] = timed.calls[found.header];
-    showTip(event, `call ${number}`, `${duration(end - begin)}, begun at ${atTime(begin)}`, "click to look at it alone");
+    const [name, begin, end] = timed.calls[found.header];
+    showTip(event, name, `${duration(end - begin)}, begun at ${atTime(begin)}`, "click to look at it alone");
   } else if (found.wait !== undefined) tipOfWait(event, found);
   else if (found.task !== undefined) tipOfSpan(event, found);
   else if (found.register !== undefined) tipOfLife(event, found);

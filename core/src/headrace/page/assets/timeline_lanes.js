@@ -166,17 +166,17 @@ function tipOfSpan(event, { lane, task, call, index }) {
   const { begin, ns } = timed.lanes[lane];
   const outputs = tasks.outputs[task].map((register) => text(registers.spec[register])).join(", ");
   showTip(event, tasks.name[task], `${text(tasks.op[task])}${outputs ? ` → ${outputs}` : ""}`,
-    `${duration(ns[index])} in call ${call}, begun at ${atTime(begin[index])}`,
+    `${duration(ns[index])} in ${callName(call)}, begun at ${atTime(begin[index])}`,
     `${duration(timed.tasks[task][1])} in the median call`);
 }
 
 function tipOfWait(event, { lane, wait }) {
   const { task, source, ns, call } = timed.lanes[lane].waits;
   if (source[wait] < 0) {
-    showTip(event, "ready, not begun", `${duration(ns[wait])} in call ${call[wait]}`,
+    showTip(event, "ready, not begun", `${duration(ns[wait])} in ${callName(call[wait])}`,
       `${tasks.name[task[wait]]} had all that it reads; its thread was busy elsewhere`);
   } else {
-    showTip(event, `waits for ${tasks.name[source[wait]]}`, `${duration(ns[wait])} in call ${call[wait]}`,
+    showTip(event, `waits for ${tasks.name[source[wait]]}`, `${duration(ns[wait])} in ${callName(call[wait])}`,
       `${tasks.name[task[wait]]} reads what it makes on ${streamOf(source[wait])}`);
   }
 }

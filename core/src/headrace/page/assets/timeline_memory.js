@@ -21,7 +21,7 @@ function stripFrame(strip) {
   return { chunk, low, bottom, yOf: (offset) => bottom - (offset - low) * scale };
 }
 const slotOffset = (register, call) =>
-  registers.offset[register] + (call % registers.slots[register]) * registers.stride[register];
+  registers.offset[register] + (timed.calls[call][3] % registers.slots[register]) * registers.stride[register];
 
 function drawStrip(context, strip, from, to) {
   const { sx, tx, width, height } = views.timeline;
@@ -125,7 +125,7 @@ function hitStrip(strip, x, py) {
 function tipOfLife(event, { strip, life, register, call }) {
   const { begin, ns } = timed.held[strip];
   showTip(event, registers.name[register], `${text(registers.spec[register])}, ${exact(registers.bytes[register])}`,
-    `needed for ${duration(ns[life])} in call ${call}, from ${atTime(begin[life])} on`);
+    `needed for ${duration(ns[life])} in ${callName(call)}, from ${atTime(begin[life])} on`);
 }
 
 /** A register in the chosen call, if it lives in any. */
@@ -138,6 +138,6 @@ function lifeAt(register, call) {
 }
 
 function focusLife(register) {
-  const life = lifeAt(register, timeline.call) ?? lifeAt(register, timed.calls[0][0]);
+  const life = lifeAt(register, timeline.call) ?? lifeAt(register, 0);
   if (life) views.timeline.centre(life.begin + life.ns / 2, 0, Math.min(1, 240 / Math.max(1, life.ns)));
 }

@@ -65,20 +65,20 @@ function measured(task) {
   return [heading("Measured"), facts(
     ["took", `${duration(median)} in the median of ${plural(number, "call")}, ${duration(least)} to ${duration(most)}`],
     ["share", `${percent(share)} of the time of all tasks`],
-    ...(span ? [[`call ${timeline.call}`, `${duration(lane.ns[span.index])}, begun at ${atTime(lane.begin[span.index])}`]] : []),
+    ...(span ? [[callName(timeline.call), `${duration(lane.ns[span.index])}, begun at ${atTime(lane.begin[span.index])}`]] : []),
     ...(wait >= 0 ? [["waited", make("span", {}, `${duration(lane.waits.ns[wait])} for `, taskLink(lane.waits.source[wait]))]] : []))];
 }
 
 function measuredLife(register) {
   const life = timed && lifeAt(register, timeline.call);
-  return life ? [heading("Measured"), facts([`call ${timeline.call}`, `needed for ${duration(life.ns)}, from ${atTime(life.begin)} on`])] : [];
+  return life ? [heading("Measured"), facts([callName(timeline.call), `needed for ${duration(life.ns)}, from ${atTime(life.begin)} on`])] : [];
 }
 
 const callChoice = make("select", { "aria-label": "Call", title: "Look at one call (, and . step)",
   onchange: () => lookAtCall(Number(callChoice.value)) },
   make("option", { value: -1, textContent: "all calls" }),
-  ...(timed?.calls ?? []).map(([number, begin, end], place) =>
-    make("option", { value: place, textContent: `call ${number} · ${duration(end - begin)}` })));
+  ...(timed?.calls ?? []).map(([name, begin, end], place) =>
+    make("option", { value: place, textContent: `${name} · ${duration(end - begin)}` })));
 
 function timelineKeys() {
   const key = (name, style) => make("span", { className: "key" }, make("i", { style }), name);
