@@ -25,6 +25,8 @@ void RegisterPool(py::module_& m);
 void RegisterNorm(py::module_& m);
 void RegisterElementwise(py::module_& m);
 void RegisterGemm(py::module_& m);
+void RegisterImage(py::module_& m);
+void RegisterCopy(py::module_& m);
 void RegisterThreads(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"

@@ -1,55 +1,10 @@
 // Products with packed weights, and the convolutions that are such products.
-#include <array>
-#include <optional>
-
-#include "bind_common.h"
+#include "bind_epilogue.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
 
 namespace headrace::cpu::bind {
 namespace {
-
-using Floats = Array<float>;
-using MaybeFloats = std::optional<Floats>;
-
-constexpr std::array<const char*, 7> kActivations = {"none", "clamp",        "leaky",     "sigmoid",
-                                                     "silu", "hard_sigmoid", "hard_swish"};
-
-Activation ActivationOf(const char* op, const std::string& name) {
-  for (std::size_t i = 0; i < kActivations.size(); ++i) {
-    if (name == kActivations[i]) return static_cast<Activation>(i);
-  }
-  throw py::value_error(std::string(op) + ": there is no activation '" + name + "'");
-}
-
-// The attributes of an epilogue as Python gives them.
-struct EpilogueArgs {
-  const MaybeFloats& bias;
-  const MaybeFloats& addend;
-  const std::string& activation;
-  float alpha;
-  float beta;
-  bool addend_last;
-};
-
-// The addend has the shape of y, whose last axis is `columns`.
-Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const Floats& y, Size columns) {
-  Epilogue epilogue;
-  if (args.bias) {
-    RequireShape(op, "bias", *args.bias, {columns});
-    epilogue.bias = ReadPointer(op, "bias", *args.bias);
-  }
-  if (args.addend) {
-    RequireShape(op, "addend", *args.addend, Shape(y));
-    epilogue.addend = ReadPointer(op, "addend", *args.addend);
-  }
-  epilogue.addend_stride = columns;
-  epilogue.addend_last = args.addend_last;
-  epilogue.activation = ActivationOf(op, args.activation);
-  epilogue.alpha = args.alpha;
-  epilogue.beta = args.beta;
-  return epilogue;
-}
 
 // A `Conv` is made once and shared by the copies of the launch.
 Launch BindConv(const Floats& x, const Floats& panels, const MaybeFloats& bias,

@@ -8,9 +8,9 @@ void RegisterLaunch(py::module_& m) {
   py::class_<Launch, std::shared_ptr<Launch>>(m, "Launch",
                                               "Work whose arguments are fixed; call it to do it.")
       .def("__call__", &Launch::operator());
-  py::class_<Sequence>(m, "Sequence", "Launches, done one after another in one call.")
-      .def(py::init<std::vector<std::shared_ptr<Launch>>>(), py::arg("launches"))
-      .def("__call__", &Sequence::operator());
+  py::class_<Sequence, Launch, std::shared_ptr<Sequence>>(m, "Sequence",
+                                                          "Launches, one after another, as one.")
+      .def(py::init<std::vector<std::shared_ptr<Launch>>>(), py::arg("launches"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -15,4 +15,6 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
   headrace::cpu::bind::RegisterGemm(m);
+  headrace::cpu::bind::RegisterImage(m);
+  headrace::cpu::bind::RegisterCopy(m);
 }

@@ -36,19 +36,15 @@ class Launch {
   py::tuple arrays_;
 };
 
-// Launches one after another, in one call from Python.
-class Sequence {
+// Launches one after another, as one.
+class Sequence : public Launch {
  public:
   explicit Sequence(std::vector<std::shared_ptr<Launch>> launches)
-      : launches_(std::move(launches)) {}
-
-  void operator()() const {
-    py::gil_scoped_release no_python_below;
-    for (const auto& launch : launches_) launch->Run();
-  }
-
- private:
-  std::vector<std::shared_ptr<Launch>> launches_;
+      : Launch(
+            [launches = std::move(launches)] {
+              for (const auto& launch : launches) launch->Run();
+            },
+            py::tuple()) {}
 };
 
 void RegisterLaunch(py::module_& m);

@@ -1,7 +1,7 @@
 """Interpolation in space, in numpy.
 
 Every mode is separable: along one axis, each output element is a weighted sum of a few input
-elements. ``_Taps`` holds them for one axis; they depend on shapes and attributes only.
+elements. ``Taps`` holds them for one axis; they depend on shapes and attributes only.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ from headrace.tensor_spec import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Taps:
-    """What one axis reads: int64[size, taps], float64[size, taps], and bool[size]."""
+class Taps:
+    """What one axis reads: the elements, what each weighs, and where it looks beyond the input.
+
+    Attributes:
+        sources: int64[size, taps].
+        weights: float64[size, taps].
+        outside: bool[size]; these elements are the extrapolation.
+    """
 
     sources: Array
     weights: Array
@@ -32,25 +38,33 @@ class _Taps:
 
 def _resize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     x, y = given(inputs, 0), outputs[0]
-    taps = {part.axis: _axis_taps(part, _Rules.of(call)) for part in resampled_axes(call)}
-    # Axes that shrink most come first: the others then have less to do.
-    axes = sorted(taps, key=lambda axis: y.shape[axis] / max(x.shape[axis], 1))
+    taps = resize_taps(call)
     result = x
     if call.str_attr("mode") == "nearest":
-        for axis in axes:
-            result = np.take(result, taps[axis].sources[:, 0], axis)
+        for axis, part in taps.items():
+            result = np.take(result, part.sources[:, 0], axis)
     else:
         dtype = accumulator(x.dtype) if dtype_of(x.dtype).is_float else np.dtype(np.float64)
         result = result.astype(dtype, copy=False)
-        for axis in axes:
-            result = _interpolate(result, taps[axis], axis)
+        for axis, part in taps.items():
+            result = _interpolate(result, part, axis)
     y[...] = _to_integers(result, y.dtype) if y.dtype.kind in "iu" else result
-    for axis in axes:
-        if taps[axis].outside.any():
-            y[(slice(None),) * axis + (taps[axis].outside,)] = call.float_attr("extrapolation")
+    for axis, part in taps.items():
+        if part.outside.any():
+            y[(slice(None),) * axis + (part.outside,)] = call.float_attr("extrapolation")
 
 
-def _interpolate(x: Array, taps: _Taps, axis: int) -> Array:
+def resize_taps(call: OpCall) -> dict[int, Taps]:
+    """By axis, what a ``resize`` reads along it; in the order in which axes are best done.
+
+    Those that shrink most come first: the others then have less to do.
+    """
+    rules, shape = _Rules.of(call), call.input(0).shape
+    parts = sorted(resampled_axes(call), key=lambda part: part.size / max(shape[part.axis], 1))
+    return {part.axis: _axis_taps(part, rules) for part in parts}
+
+
+def _interpolate(x: Array, taps: Taps, axis: int) -> Array:
     shape = [1] * x.ndim
     shape[axis] = -1
     total = np.zeros(x.shape[:axis] + taps.sources.shape[:1] + x.shape[axis + 1 :], x.dtype)
@@ -96,7 +110,7 @@ class _Rules:
 
 
 @lru_cache(maxsize=256)
-def _axis_taps(part: ResampledAxis, rules: _Rules) -> _Taps:
+def _axis_taps(part: ResampledAxis, rules: _Rules) -> Taps:
     length = part.length
     places = _coordinates(part, rules.coordinates)
     if rules.mode == "nearest":
@@ -119,7 +133,7 @@ def _axis_taps(part: ResampledAxis, rules: _Rules) -> _Taps:
         weights /= weights.sum(axis=1, keepdims=True)
     cropped = rules.coordinates == "tf_crop_and_resize"
     outside = cropped & ((places < 0) | (places > length - 1))
-    return _Taps(np.clip(sources, 0, max(length - 1, 0)), weights, outside)
+    return Taps(np.clip(sources, 0, max(length - 1, 0)), weights, outside)
 
 
 def _coordinates(part: ResampledAxis, rule: str) -> Array:

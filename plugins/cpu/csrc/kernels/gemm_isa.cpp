@@ -1,3 +1,4 @@
+#include "activation.h"
 #include "gemm.h"
 #include "simd.h"
 
@@ -41,39 +42,6 @@ HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const float*
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) sum[i][p] = MulAdd(a, b[p], sum[i][p]);
   }
-}
-
-HEADRACE_INLINE V LoadSome(const float* p, int columns) {
-  return columns >= kPanel ? Load(p) : LoadFirst(p, columns);
-}
-
-HEADRACE_INLINE void StoreSome(float* p, V v, int columns) {
-  if (columns >= kPanel) {
-    Store(p, v);
-  } else {
-    StoreFirst(p, v, columns);
-  }
-}
-
-HEADRACE_INLINE V Activate(V x, Activation activation, V alpha, V beta) {
-  const V zero = Broadcast(0), one = Broadcast(1);
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kClamp:
-      return AtMost(AtLeast(x, alpha), beta);
-    case Activation::kLeaky:
-      return Select(x < zero, alpha * x, x);
-    case Activation::kSigmoid:
-      return Sigmoid(x);
-    case Activation::kSilu:
-      return x * Sigmoid(x);
-    case Activation::kHardSigmoid:
-      return AtMost(AtLeast(MulAdd(alpha, x, beta), zero), one);
-    case Activation::kHardSwish:
-      return x * AtMost(AtLeast(MulAdd(alpha, x, beta), zero), one);
-  }
-  return x;
 }
 
 // An epilogue of more than the sums in registers can take: over sums that were put down, so that

@@ -11,7 +11,8 @@ output position ``o`` reads input position ``o * stride + k * dilation - pad_beg
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Sequence as _Parts
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Arithmetic = TypeVar("_Arithmetic", np.float32, np.float64, np.int32, np.int64)
 _Dims = tuple[int, ...] | list[int]
+_Floats = NDArray[np.float32]
 
 class Launch:
     """Work whose arguments are fixed; it keeps the arrays alive. Made by the functions below."""
@@ -27,12 +29,10 @@ class Launch:
     def __call__(self) -> None:
         """Do it."""
 
-class Sequence:
-    """Launches, done one after another in one call."""
+class Sequence(Launch):
+    """Launches, one after another, as one."""
 
     def __init__(self, launches: list[Launch]) -> None: ...
-    def __call__(self) -> None:
-        """Do them all."""
 
 def threads() -> int:
     """How many threads work on a launch."""
@@ -238,4 +238,90 @@ def binary(
 
     a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Floats alone
     divide.
+    """
+
+def depthwise_conv_last(
+    x: _Floats,
+    taps: _Floats,
+    bias: _Floats | None,
+    addend: _Floats | None,
+    y: _Floats,
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+) -> Launch:
+    """Convolve each channel by itself, channels last, and do what follows.
+
+    x: float32[n, *spatial, c], one or two spatial axes; taps: float32[prod(kernel), c]; bias, c
+    numbers, addend, y and the activation as those of ``conv``.
+    """
+
+def pool_last(
+    kind: str,
+    x: _Floats,
+    y: _Floats,
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    pads_end: _Dims,
+    count_include_pad: bool,
+) -> Launch:
+    """The ``max`` or ``mean`` of each window, as ``max_pool`` and ``avg_pool``, channels last.
+
+    x: float32[n, *spatial, c]; y: float32[n, *out, c].
+    """
+
+def fold_rows(kind: str, x: _Floats, y: _Floats) -> Launch:
+    """The ``sum``, ``mean`` or ``max`` over the middle axis.
+
+    x: float32[outer, rows, columns]; y: float32[outer, columns].
+    """
+
+def group_norm_last(
+    x: _Floats, gamma: _Floats, beta: _Floats, y: _Floats, groups: int, epsilon: float
+) -> Launch:
+    """Bring each of ``groups`` runs of channels of each image to mean beta and deviation gamma.
+
+    x, y: float32[n, *spatial, c], which may be the same array; gamma, beta: float32[c].
+    """
+
+def normalization_last(
+    x: _Floats,
+    mean: _Floats,
+    variance: _Floats,
+    gamma: _Floats,
+    beta: _Floats,
+    y: _Floats,
+    epsilon: float,
+) -> Launch:
+    """``normalization`` along the last axis. x, y: float32[..., c], may be one; others: [c]."""
+
+def resample(x: _Floats, y: _Floats, sources: NDArray[np.int32], weights: _Floats) -> Launch:
+    """``y[o, i, j] = sum over k of weights[i, k] * x[o, sources[i, k], j]``.
+
+    x: float32[outer, length, inner]; y: float32[outer, count, inner]; sources, weights:
+    [count, taps], which are copied.
+    """
+
+def copy(
+    parts: _Parts[tuple[NDArray[Any], _Dims, int, _Dims, int, _Dims]], y: NDArray[Any]
+) -> Launch:
+    """Copy elements by strides, of any dtype of 1, 2, 4, 8 or 16 bytes.
+
+    Each part is an array of the item size of y, a shape, and for the array and for y an offset and
+    strides, in elements. Nothing else of y is written.
+    """
+
+def take(
+    x: NDArray[Any], y: NDArray[Any], tables: _Parts[_Dims | None], fill: NDArray[Any] | None
+) -> Launch:
+    """``y[i, j, ...] = x[tables[0][i], tables[1][j], ...]``; fill, or 0, where a table has -1.
+
+    A table that is None leaves its axis as it is. fill: one element, read on each launch.
     """

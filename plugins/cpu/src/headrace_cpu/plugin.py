@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from headrace.device import (
     CHANNELS_LAST,
@@ -19,12 +19,23 @@ from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import kernel_entries
 from headrace_cpu.context import CpuContext
-from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv, depthwise
+from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
+from headrace_cpu.kernels.conv import Im2colConv, depthwise
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
+from headrace_cpu.kernels.copy import copy_entries
+from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, depthwise_last
 from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.match import FLOATS
-from headrace_cpu.kernels.norm import InstanceNorm, Normalization, one_dtype
-from headrace_cpu.kernels.pool import AvgPool, MaxPool
+from headrace_cpu.kernels.norm import (
+    GroupNormLast,
+    InstanceNorm,
+    Normalization,
+    NormalizationLast,
+    last_axis,
+    one_dtype,
+    with_channels,
+)
+from headrace_cpu.kernels.pool import AvgPool, MaxPool, PoolLast, pooled_last
 from headrace_cpu.kernels.product import (
     ConvKernel,
     MatmulKernel,
@@ -32,7 +43,10 @@ from headrace_cpu.kernels.product import (
     PackKernel,
     conv_products,
 )
+from headrace_cpu.kernels.reduce import reduce_entries
+from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.ops.conv import PackedConv, conv
+from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.passes.fuse_products import FuseProducts
@@ -43,6 +57,7 @@ TAG = "cpu"
 _OPS = (
     OpEntry(TAG, Pack, pack),
     OpEntry(TAG, PackedConv, conv),
+    OpEntry(TAG, DepthwiseConv, depthwise_conv),
     OpEntry(TAG, PackedMatmul, matmul),
 )
 
@@ -76,19 +91,35 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer numpy's kernel for every op, and a better one where there is one."""
     yield from kernel_entries(TAG)
     yield KernelEntry(TAG, "conv", Im2colConv, FLOATS, priority=0)
-    yield KernelEntry(TAG, "conv", DepthwiseConv, depthwise, priority=1)
-    yield KernelEntry(
-        TAG, "conv", PackingConv, conv_products, priority=2, data_formats=(CHANNELS_LAST,)
-    )
+    yield KernelEntry(TAG, "conv", PlanarDepthwiseConv, depthwise, priority=1)
+    yield from _image_entries()
     yield KernelEntry(TAG, "cpu.pack", PackKernel)
     yield KernelEntry(TAG, "cpu.conv", ConvKernel)
+    yield KernelEntry(TAG, "cpu.depthwise_conv", DepthwiseKernel)
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
     yield KernelEntry(TAG, "avg_pool", AvgPool, FLOATS)
     yield KernelEntry(TAG, "normalization", Normalization, one_dtype)
     yield KernelEntry(TAG, "instance_norm", InstanceNorm, FLOATS)
+    yield KernelEntry(TAG, "normalization", NormalizationLast, last_axis, priority=1)
     yield from elementwise_entries(TAG)
+    yield from copy_entries(TAG)
+    yield from reduce_entries(TAG)
+    yield from resize_entries(TAG)
+
+
+def _image_entries() -> Iterator[KernelEntry]:
+    """Kernels for images whose channels are last: preferred, so that whole nets run that way."""
+    for op, create, match in (
+        ("conv", PackingConv, conv_products),
+        ("conv", TurningDepthwise, depthwise_last),
+        ("max_pool", PoolLast, pooled_last),
+        ("avg_pool", PoolLast, pooled_last),
+        ("instance_norm", GroupNormLast, with_channels),
+        ("group_norm", GroupNormLast, with_channels),
+    ):
+        yield KernelEntry(TAG, op, create, match, priority=2, data_formats=(CHANNELS_LAST,))
 
 
 @hookimpl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
 from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
 
@@ -14,6 +14,19 @@ def _agree(call: OpCall) -> bool:
 
 
 one_dtype = SomeCalls("all inputs of one dtype", FLOATS, _agree)
+
+
+def _is_last(call: OpCall) -> bool:
+    rank = call.input(0).rank
+    return _agree(call) and call.int_attr("axis") % rank == rank - 1
+
+
+def _has_channels(call: OpCall) -> bool:
+    return call.input(0).shape[-1] > 0
+
+
+last_axis = SomeCalls("along the last axis, all inputs of one dtype", dtypes("float32"), _is_last)
+with_channels = SomeCalls("one channel or more", dtypes("float32"), _has_channels)
 
 
 class Normalization(Kernel):
@@ -65,3 +78,54 @@ class InstanceNorm(Kernel):
         x, gamma, beta = map(array_of, inputs, call.inputs)
         y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
         return _native.instance_norm(x, gamma, beta, y, epsilon)
+
+
+class GroupNormLast(Kernel):
+    """``instance_norm`` or ``group_norm`` of images whose channels are last.
+
+    x: float32[n, *spatial, c], gamma and beta: float32[c], y: as x. Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, gamma, beta = map(array_of, inputs, call.inputs)
+        y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
+        groups = call.int_attr("groups") if call.op == "group_norm" else x.shape[-1]
+        return _native.group_norm_last(x, gamma, beta, y, groups, epsilon)
+
+
+class NormalizationLast(Kernel):
+    """``normalization`` along the last axis: x: float32[..., c], four vectors float32[c], y: as x.
+
+    y may be x. Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, mean, variance, gamma, beta = map(array_of, inputs, call.inputs)
+        y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
+        return _native.normalization_last(x, mean, variance, gamma, beta, y, epsilon)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
 from headrace.ops.pool import pool_window
 from headrace_cpu.kernels.arrays import array_of
+from headrace_cpu.kernels.match import SomeCalls
 
 
 class MaxPool(Kernel):
@@ -60,3 +61,38 @@ class AvgPool(Kernel):
         pads = (window.pads_begin, window.pads_end)
         count_include_pad = call.flag_attr("count_include_pad")
         return _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
+
+
+class PoolLast(Kernel):
+    """``max_pool`` or ``avg_pool`` of images whose channels are last, without indices.
+
+    x: float32[n, *spatial, c], y: float32[n, *windows, c]. Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        self._window = pool_window(call)
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call, w = self._call, self._window
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end)
+        is_mean = call.op == "avg_pool"
+        count_pad = is_mean and call.flag_attr("count_include_pad")
+        return _native.pool_last("mean" if is_mean else "max", x, y, *geometry, count_pad)
+
+
+def _has_no_indices(call: OpCall) -> bool:
+    return call.output_count == 1
+
+
+pooled_last = SomeCalls("no indices", dtypes("float32"), _has_no_indices)

@@ -42,8 +42,8 @@ class PackKernel(Kernel):
         return _native.pack(matrix, panels, call.int_attr("groups"), transposed)
 
 
-class _ProductKernel(Kernel):
-    """What ``cpu.conv`` and ``cpu.matmul`` share. Neither needs a workspace."""
+class ProductKernel(Kernel):
+    """What the products of this backend share. None needs a workspace."""
 
     def __init__(self, call: OpCall) -> None:
         self._call = call
@@ -67,7 +67,7 @@ class _ProductKernel(Kernel):
         return call.str_attr("activation"), alpha, beta, call.flag_attr("addend_last")
 
 
-class ConvKernel(_ProductKernel):
+class ConvKernel(ProductKernel):
     """``cpu.conv``: as the op says; y may be the addend's memory."""
 
     def bind(
@@ -92,7 +92,7 @@ class ConvKernel(_ProductKernel):
         )
 
 
-class MatmulKernel(_ProductKernel):
+class MatmulKernel(ProductKernel):
     """``cpu.matmul``: as the op says; y may be the addend's memory."""
 
     def bind(

@@ -11,10 +11,11 @@ import numpy as np
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops import Op
 from headrace_cpu.ops.conv import PackedConv
+from headrace_cpu.ops.depthwise import DepthwiseConv
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.matmul import PackedMatmul
 
-PRODUCTS: Mapping[str, type[Op]] = {op.name: op for op in (PackedConv, PackedMatmul)}
+PRODUCTS: Mapping[str, type[Op]] = {op.name: op for op in (PackedConv, DepthwiseConv, PackedMatmul)}
 
 
 @dataclass(frozen=True, slots=True)

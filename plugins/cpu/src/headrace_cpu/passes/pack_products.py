@@ -10,6 +10,7 @@ from headrace.dtypes import float32
 from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
+from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
 
 FEW_ROWS = 8
@@ -30,7 +31,8 @@ class PackProducts:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: every ``conv`` of float32 whose channels are last and that is a product
-    is ``cpu.conv``, and so ``cpu.matmul`` for a ``matmul`` with a matrix of weights on its right.
+    is ``cpu.conv``, one of each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with
+    a matrix of weights on its right is ``cpu.matmul``.
     Weights that are constant are packed here, others by a ``cpu.pack`` in each call.
     """
 
@@ -64,7 +66,8 @@ class PackProducts:
         if op.placement.tag != self._tag or op.placement.parallel_num > 1:
             return False
         if call.op == "conv":
-            return call.str_attr("data_format") == CHANNELS_LAST and conv_products(call)
+            is_last = call.str_attr("data_format") == CHANNELS_LAST
+            return is_last and (conv_products(call) or depthwise_last(call))
         if call.op == "matmul":
             constant = op.inputs[1] in graph.constants
             return _has_weights(call) and (constant or _rows(call) >= FEW_ROWS)
@@ -89,6 +92,8 @@ def _packed(
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
     is_conv = call.op == "conv"
+    if is_conv and not conv_products(call):
+        return _depthwise(op, read, builder, packed)
     groups = call.int_attr("groups") if is_conv else 1
     transposed = is_conv or call.flag_attr("transpose_b")
     key = (weight.name, groups + (transposed << 32))
@@ -100,6 +105,31 @@ def _packed(
         attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads", "groups")}
     return builder.op(
         "cpu.conv" if is_conv else "cpu.matmul",
+        [x, packed[key], *bias],
+        name=call.name,
+        location=call.location,
+        attrs=attrs,
+    )
+
+
+def _depthwise(
+    op: JobOp,
+    read: list[Tensor | None],
+    builder: JobGraphBuilder,
+    packed: dict[tuple[str, int], Tensor],
+) -> tuple[Tensor, ...]:
+    call, (x, weight, *bias) = op.call, read
+    assert weight is not None
+    key = (weight.name, 0)
+    if key not in packed:
+        flat = (weight.spec.shape[0], math.prod(weight.spec.shape[1:]))
+        packed[key] = builder.op("reshape", [weight], shape=flat)[0]
+        packed[key] = builder.op("transpose", [packed[key]], perm=(1, 0))[0]
+    attrs: dict[str, object] = {"columns": weight.spec.shape[0]}
+    attrs["kernel"] = weight.spec.shape[1:-1]
+    attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads")}
+    return builder.op(
+        "cpu.depthwise_conv",
         [x, packed[key], *bias],
         name=call.name,
         location=call.location,

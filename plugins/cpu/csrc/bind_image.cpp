@@ -1,0 +1,204 @@
+// Images whose channels are last: depthwise convolutions, pools, normalisations, interpolation.
+#include <utility>
+
+#include "bind_epilogue.h"
+#include "kernels/depthwise_last.h"
+#include "kernels/norm_last.h"
+#include "kernels/pool_last.h"
+#include "kernels/resample.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+// What lies between the first axis and the last.
+Dims Spatial(const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); }
+
+Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
+  RequireSpatialRank(op, "x", x, 2);
+  const Dims in = Shape(x), out = Shape(y);
+  if (out.size() != in.size() || out[0] != in[0] || out.back() != in.back()) {
+    throw py::value_error(std::string(op) + ": y is " + Text(out) + " but x is " + Text(in) +
+                          "; rank, batch and channels must agree");
+  }
+  return MakeWindow(op, Spatial(in), Spatial(out), args);
+}
+
+Launch BindDepthwise(const Floats& x, const Floats& taps, const MaybeFloats& bias,
+                     const MaybeFloats& addend, Floats& y, const Dims& kernel, const Dims& strides,
+                     const Dims& dilations, const Dims& pads_begin, const std::string& activation,
+                     float alpha, float beta, bool addend_last) {
+  constexpr const char* kOp = "depthwise_conv_last";
+  const Window w = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  if (w.in[0] != 1 || w.out[0] != 1 || w.kernel[0] != 1 || w.pad[0] != 0) {
+    throw py::value_error(std::string(kOp) + ": x is " + Text(Shape(x)) +
+                          " but must have 1 or 2 spatial axes");
+  }
+  DepthwiseLast conv;
+  conv.n = x.shape(0);
+  conv.channels = x.shape(x.ndim() - 1);
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto from = static_cast<std::size_t>(axis + 1);
+    conv.in[axis] = w.in[from];
+    conv.out[axis] = w.out[from];
+    conv.kernel[axis] = w.kernel[from];
+    conv.stride[axis] = w.stride[from];
+    conv.dilation[axis] = w.dilation[from];
+    conv.pad[axis] = w.pad[from];
+  }
+  RequireShape(kOp, "taps", taps, {w.KernelCount(), conv.channels});
+  conv.epilogue =
+      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, conv.channels);
+  if (y.size() == 0) return {};
+  conv.x = ReadPointer(kOp, "x", x);
+  conv.taps = ReadPointer(kOp, "taps", taps);
+  conv.y = WritePointer(kOp, "y", y);
+  return {[conv] { Convolve(conv); }, py::make_tuple(x, taps, bias, addend, y)};
+}
+
+Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const Dims& kernel,
+                const Dims& strides, const Dims& dilations, const Dims& pads_begin,
+                const Dims& pads_end, bool count_include_pad) {
+  constexpr const char* kOp = "pool_last";
+  PoolLast pool;
+  pool.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  if (kind != "max" && kind != "mean") {
+    throw py::value_error("pool_last: kind is '" + kind + "' but must be max or mean");
+  }
+  RequireDims(kOp, "pads_end", pads_end, kernel.size(), 0);
+  pool.kind = kind == "max" ? PoolKind::kLargest : PoolKind::kMean;
+  pool.n = x.shape(0);
+  pool.channels = x.shape(x.ndim() - 1);
+  pool.count_pad = count_include_pad;
+  pool.pad_end = Align(pads_end, 0);
+  if (y.size() == 0) return {};
+  pool.x = ReadPointer(kOp, "x", x);
+  pool.y = WritePointer(kOp, "y", y);
+  return {[pool] { Fold(pool); }, py::make_tuple(x, y)};
+}
+
+Launch BindFoldRows(const std::string& kind, const Floats& x, Floats& y) {
+  constexpr const char* kOp = "fold_rows";
+  if (x.ndim() != 3) {
+    throw py::value_error("fold_rows: x is " + Text(Shape(x)) + " but must have 3 axes");
+  }
+  RequireShape(kOp, "y", y, {x.shape(0), x.shape(2)});
+  RowsKind what = RowsKind::kSum;
+  if (kind == "mean") {
+    what = RowsKind::kMean;
+  } else if (kind == "max") {
+    what = RowsKind::kLargest;
+  } else if (kind != "sum") {
+    throw py::value_error("fold_rows: kind is '" + kind + "' but must be sum, mean or max");
+  }
+  if (y.size() == 0) return {};
+  const float* from = ReadPointer(kOp, "x", x);
+  float* to = WritePointer(kOp, "y", y);
+  const Size outer = x.shape(0), rows = x.shape(1), columns = x.shape(2);
+  return {[=] { FoldRows(what, from, to, outer, rows, columns); }, py::make_tuple(x, y)};
+}
+
+Launch BindGroupNorm(const Floats& x, const Floats& gamma, const Floats& beta, Floats& y,
+                     Size groups, double epsilon) {
+  constexpr const char* kOp = "group_norm_last";
+  const Dims shape = Shape(x);
+  if (shape.size() < 2) {
+    throw py::value_error("group_norm_last: x is " + Text(shape) + " but must have 2 axes or more");
+  }
+  GroupNormLast norm;
+  norm.n = shape.front();
+  norm.channels = shape.back();
+  norm.pixels = Product(Spatial(shape));
+  norm.groups = groups;
+  norm.epsilon = epsilon;
+  if (groups < 1 || norm.channels % groups != 0) {
+    throw py::value_error("group_norm_last: groups is " + std::to_string(groups) +
+                          " but must divide the channels of x " + Text(shape));
+  }
+  RequireShape(kOp, "gamma", gamma, {norm.channels});
+  RequireShape(kOp, "beta", beta, {norm.channels});
+  RequireShape(kOp, "y", y, shape);
+  if (y.size() == 0) return {};
+  norm.x = ReadPointer(kOp, "x", x);
+  norm.gamma = ReadPointer(kOp, "gamma", gamma);
+  norm.beta = ReadPointer(kOp, "beta", beta);
+  norm.y = WritePointer(kOp, "y", y);
+  return {[norm] { Standardize(norm); }, py::make_tuple(x, gamma, beta, y)};
+}
+
+Launch BindNormalization(const Floats& x, const Floats& mean, const Floats& variance,
+                         const Floats& gamma, const Floats& beta, Floats& y, double epsilon) {
+  constexpr const char* kOp = "normalization_last";
+  if (x.ndim() < 1) throw py::value_error("normalization_last: x must have an axis");
+  NormalizationLast norm;
+  norm.channels = x.shape(x.ndim() - 1);
+  norm.epsilon = epsilon;
+  RequireShape(kOp, "mean", mean, {norm.channels});
+  RequireShape(kOp, "variance", variance, {norm.channels});
+  RequireShape(kOp, "gamma", gamma, {norm.channels});
+  RequireShape(kOp, "beta", beta, {norm.channels});
+  RequireShape(kOp, "y", y, Shape(x));
+  if (y.size() == 0) return {};
+  norm.rows = x.size() / norm.channels;
+  norm.x = ReadPointer(kOp, "x", x);
+  norm.mean = ReadPointer(kOp, "mean", mean);
+  norm.variance = ReadPointer(kOp, "variance", variance);
+  norm.gamma = ReadPointer(kOp, "gamma", gamma);
+  norm.beta = ReadPointer(kOp, "beta", beta);
+  norm.y = WritePointer(kOp, "y", y);
+  return {[norm] { Normalize(norm); }, py::make_tuple(x, mean, variance, gamma, beta, y)};
+}
+
+Launch BindResample(const Floats& x, Floats& y, const Array<std::int32_t>& sources,
+                    const Floats& weights) {
+  constexpr const char* kOp = "resample";
+  if (x.ndim() != 3 || y.ndim() != 3 || sources.ndim() != 2 || sources.shape(1) < 1) {
+    throw py::value_error("resample: x is " + Text(Shape(x)) + ", y is " + Text(Shape(y)) +
+                          " and sources are " + Text(Shape(sources)) +
+                          " but must have 3, 3 and 2 axes");
+  }
+  auto axis = std::make_shared<Resample>();
+  axis->outer = x.shape(0);
+  axis->length = x.shape(1);
+  axis->inner = x.shape(2);
+  axis->count = sources.shape(0);
+  axis->taps = sources.shape(1);
+  RequireShape(kOp, "y", y, {axis->outer, axis->count, axis->inner});
+  RequireShape(kOp, "weights", weights, Shape(sources));
+  axis->sources.assign(sources.data(), sources.data() + sources.size());
+  axis->weights.assign(weights.data(), weights.data() + weights.size());
+  for (const std::int32_t source : axis->sources) {
+    if (source < 0 || source >= axis->length) {
+      throw py::value_error("resample: a source is " + std::to_string(source) + " but x is " +
+                            Text(Shape(x)));
+    }
+  }
+  if (y.size() == 0) return {};
+  const float* from = ReadPointer(kOp, "x", x);
+  float* to = WritePointer(kOp, "y", y);
+  return {[=] { Interpolate(*axis, from, to); }, py::make_tuple(x, y)};
+}
+
+}  // namespace
+
+void RegisterImage(py::module_& m) {
+  m.def("depthwise_conv_last", &BindDepthwise, py::arg("x").noconvert(),
+        py::arg("taps").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
+        py::arg("y").noconvert(), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
+        py::arg("pads_begin"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
+        py::arg("addend_last"));
+  m.def("pool_last", &BindPool, py::arg("kind"), py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
+        py::arg("pads_end"), py::arg("count_include_pad"));
+  m.def("fold_rows", &BindFoldRows, py::arg("kind"), py::arg("x").noconvert(),
+        py::arg("y").noconvert());
+  m.def("group_norm_last", &BindGroupNorm, py::arg("x").noconvert(), py::arg("gamma").noconvert(),
+        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("groups"),
+        py::arg("epsilon"));
+  m.def("normalization_last", &BindNormalization, py::arg("x").noconvert(),
+        py::arg("mean").noconvert(), py::arg("variance").noconvert(), py::arg("gamma").noconvert(),
+        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("epsilon"));
+  m.def("resample", &BindResample, py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("sources").noconvert(), py::arg("weights").noconvert());
+}
+
+}  // namespace headrace::cpu::bind

@@ -1,0 +1,145 @@
+"""Ops that move elements and change none, each one native call, for any dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall
+from headrace.ops.shape import permutation
+from headrace.ops.slice import pad_amounts, slice_ranges
+from headrace_cpu.kernels.arrays import array_of, optional_array
+
+Dims = tuple[int, ...]
+
+
+class Part(NamedTuple):
+    """What is copied of one input: its shape, and where it lies on both sides, in elements."""
+
+    shape: Dims
+    from_offset: int
+    from_strides: Dims
+    to_offset: int
+    to_strides: Dims
+
+
+def strides_of(shape: Dims) -> Dims:
+    """Elements from one index of each axis to the next, in row-major order."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+class Copy(Kernel):
+    """An op that copies parts of its inputs. Needs no workspace."""
+
+    def __init__(self, call: OpCall, parts: Callable[[OpCall], Sequence[Part]]) -> None:
+        self._call = call
+        self._parts = parts
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        parts = self._parts(call)
+        arrays = (array_of(inputs[i], call.inputs[i]) for i in range(len(parts)))
+        pairs = [(x, *part) for x, part in zip(arrays, parts, strict=True)]
+        return _native.copy(pairs, array_of(outputs[0], call.outputs[0]))
+
+
+def _transposed(call: OpCall) -> Sequence[Part]:
+    have, made = strides_of(call.input(0).shape), call.outputs[0].shape
+    turned = tuple(have[axis] for axis in permutation(call))
+    return [Part(made, 0, turned, 0, strides_of(made))]
+
+
+def _sliced(call: OpCall) -> Sequence[Part]:
+    ranges, have = slice_ranges(call), strides_of(call.input(0).shape)
+    made = call.outputs[0].shape
+    first = sum(kept.start * stride for kept, stride in zip(ranges, have, strict=True))
+    steps = tuple(kept.step * stride for kept, stride in zip(ranges, have, strict=True))
+    return [Part(made, first, steps, 0, strides_of(made))]
+
+
+def _joined(call: OpCall) -> Sequence[Part]:
+    return list(_pieces(call))
+
+
+def _pieces(call: OpCall) -> Iterator[Part]:
+    strides = strides_of(call.outputs[0].shape)
+    axis, begin = call.int_attr("axis") % len(strides), 0
+    for index in range(len(call.inputs)):
+        shape = call.input(index).shape
+        yield Part(shape, 0, strides_of(shape), begin * strides[axis], strides)
+        begin += shape[axis]
+
+
+def _expanded(call: OpCall) -> Sequence[Part]:
+    x, made = call.input(0).shape, call.outputs[0].shape
+    own = zip(x, strides_of(x), strict=True)
+    strides = tuple(0 if count == 1 else stride for count, stride in own)
+    return [Part(made, 0, (0,) * (len(made) - len(x)) + strides, 0, strides_of(made))]
+
+
+class Take(Kernel):
+    """An op that reads, on each axis, the positions of a table. Needs no workspace."""
+
+    def __init__(
+        self, call: OpCall, tables: Callable[[OpCall], Sequence[list[int] | None]]
+    ) -> None:
+        self._call = call
+        self._tables = tables
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        has_fill = len(call.inputs) > 1
+        fill = optional_array(inputs, call.inputs, 1) if has_fill else None
+        return _native.take(x, y, self._tables(call), fill)
+
+
+def _padded(call: OpCall) -> Sequence[list[int] | None]:
+    """By axis, where each element comes from; -1 for the filling."""
+    tables: list[list[int] | None] = []
+    mode, made = call.str_attr("mode"), call.outputs[0].shape
+    for count, size, (before, after) in zip(
+        call.input(0).shape, made, pad_amounts(call), strict=True
+    ):
+        if (before, after) == (0, 0):
+            tables.append(None)
+            continue
+        kept = np.arange(max(-before, 0), min(count, count + after))
+        around = (max(before, 0), max(after, 0))
+        if mode == "constant" or not kept.size:
+            table = np.pad(kept, around, constant_values=-1)
+        else:
+            table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
+        tables.append(table[:size].tolist())
+    return tables
+
+
+def copy_entries(tag: str) -> Iterator[KernelEntry]:
+    """The kernels of this module."""
+    yield KernelEntry(tag, "transpose", partial(Copy, parts=_transposed))
+    yield KernelEntry(tag, "slice", partial(Copy, parts=_sliced))
+    yield KernelEntry(tag, "concat", partial(Copy, parts=_joined))
+    yield KernelEntry(tag, "expand", partial(Copy, parts=_expanded))
+    yield KernelEntry(tag, "pad", partial(Take, tables=_padded))

@@ -1,0 +1,91 @@
+"""Depthwise convolutions over images whose channels are last, each one native call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.ops.conv import conv_window
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.copy import strides_of
+from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.product import ProductKernel
+from headrace_cpu.ops.depthwise import depthwise_window
+
+
+def _is_depthwise(call: OpCall) -> bool:
+    x, weight = call.input(0), call.input(1)
+    return (
+        x.rank <= 4
+        and weight.shape[-1] == 1
+        and 1 < call.int_attr("groups") == weight.shape[0] == x.shape[-1]
+    )
+
+
+depthwise_last = SomeCalls("each channel by itself", dtypes("float32"), _is_depthwise)
+"""Convolutions, channels last, of each channel by itself."""
+
+
+class DepthwiseKernel(ProductKernel):
+    """``cpu.depthwise_conv``: as the op says; y may be the addend's memory."""
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        w = depthwise_window(self._call)
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
+        return _native.depthwise_conv_last(
+            *self._arrays(inputs, outputs), *geometry, *self._epilogue()
+        )
+
+
+class TurningDepthwise(Kernel):
+    """``conv`` channels last whose weight is transposed in each call, into the workspace.
+
+    x: float32[n, *spatial, c], weight: float32[c, *kernel, 1], bias: float32[c] or absent,
+    y: float32[n, *windows, c]. The passes of this backend leave no such op.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        weight = call.input(1)
+        self._taps = TensorSpec((math.prod(weight.shape[1:]), weight.shape[0]), "float32")
+
+    def workspace_bytes(self) -> int:
+        """The weight, channels last."""
+        return self._taps.nbytes
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the two native launches."""
+        from headrace_cpu import _native
+
+        call, w = self._call, conv_window(self._call)
+        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        taps = array_of(workspace, self._taps)
+        turned = strides_of(self._taps.shape[::-1])[::-1]
+        bias = optional_array(inputs, call.inputs, 2)
+        y = array_of(outputs[0], call.outputs[0])
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
+        return _native.Sequence(
+            [
+                _native.copy([(weight, taps.shape, 0, turned, 0, strides_of(taps.shape))], taps),
+                _native.depthwise_conv_last(
+                    x, taps, bias, None, y, *geometry, "none", 0.0, 0.0, False
+                ),
+            ]
+        )

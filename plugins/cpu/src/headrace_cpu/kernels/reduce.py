@@ -1,0 +1,66 @@
+"""Sums, means and largest numbers over axes that lie together, before others: as over space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.ops.reduce import folded_axes
+from headrace_cpu.kernels.arrays import array_of
+from headrace_cpu.kernels.match import SomeCalls
+
+KINDS = {"reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max"}
+
+FEW_COLUMNS = 8
+"""With fewer numbers side by side there are no vectors."""
+
+
+def _sides(call: OpCall) -> tuple[int, int, int] | None:
+    """The input as [outer, folded, columns]; None when other axes lie between the folded ones."""
+    shape, folded = call.input(0).shape, folded_axes(call)
+    long = [axis for axis in sorted(folded) if shape[axis] != 1]
+    if not long:
+        return None
+    first, last = long[0], long[-1]
+    between = (axis for axis in range(first, last) if axis not in folded)
+    if any(shape[axis] != 1 for axis in between):
+        return None
+    rows = math.prod(shape[axis] for axis in long)
+    return math.prod(shape[:first]), rows, math.prod(shape[last + 1 :])
+
+
+def _folds_rows(call: OpCall) -> bool:
+    sides = _sides(call)
+    return sides is not None and sides[1] > 0 and sides[2] >= FEW_COLUMNS
+
+
+rows = SomeCalls("rows of eight numbers or more", dtypes("float32"), _folds_rows)
+
+
+class FoldRows(Kernel):
+    """A reduction over axes that lie together: x: float32[...], y: without them. No workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call, sides = self._call, _sides(self._call)
+        assert sides is not None
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        return _native.fold_rows(KINDS[call.op], x.reshape(sides), y.reshape(sides[0], sides[2]))
+
+
+def reduce_entries(tag: str) -> Iterator[KernelEntry]:
+    """The kernels of this module."""
+    for op in KINDS:
+        yield KernelEntry(tag, op, FoldRows, rows)

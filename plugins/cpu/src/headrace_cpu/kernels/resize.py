@@ -1,0 +1,107 @@
+"""Resampled images: elements as they are, or weighted sums axis by axis; native calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from headrace.device import (
+    Buffer,
+    DeviceContext,
+    Kernel,
+    KernelEntry,
+    Launch,
+    OpCall,
+    any_call,
+    dtypes,
+)
+from headrace.numpy_ops.resize import resize_taps
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.arrays import array_of
+from headrace_cpu.kernels.copy import Take
+from headrace_cpu.kernels.match import SomeCalls
+
+
+def _sources(call: OpCall) -> Sequence[list[int] | None]:
+    taps = resize_taps(call)
+    axes = range(call.input(0).rank)
+    return [taps[axis].sources[:, 0].tolist() if axis in taps else None for axis in axes]
+
+
+def _is_copied(call: OpCall) -> bool:
+    return _stays_inside(call) and (call.str_attr("mode") == "nearest" or not resize_taps(call))
+
+
+def _is_summed(call: OpCall) -> bool:
+    return _stays_inside(call) and not _is_copied(call)
+
+
+def _stays_inside(call: OpCall) -> bool:
+    return call.str_attr("coordinates") != "tf_crop_and_resize"
+
+
+nearest = SomeCalls("nearest, not cropped", any_call, _is_copied)
+interpolated = SomeCalls("interpolated, not cropped", dtypes("float32"), _is_summed)
+
+
+class Interpolate(Kernel):
+    """``resize`` by weighted sums along one axis after another.
+
+    x: float32[...], y: float32[sizes]; workspace: what lies between two axes.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        self._taps = resize_taps(call)
+        shape = list(call.input(0).shape)
+        self._between: list[tuple[int, ...]] = []
+        for axis, taps in self._taps.items():
+            shape[axis] = len(taps.sources)
+            self._between.append(tuple(shape))
+        self._between.pop()
+
+    def workspace_bytes(self) -> int:
+        """Each tensor between two axes."""
+        return 4 * sum(map(math.prod, self._between))
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and a native launch for each axis."""
+        from headrace_cpu import _native
+
+        call, sizes = self._call, list(map(math.prod, self._between))
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        if not y.size:
+            return _native.Sequence([])
+        made = [y]
+        if sizes:
+            scratch = array_of(workspace, TensorSpec((sum(sizes),), "float32"))
+            parts = np.split(scratch, np.cumsum(sizes)[:-1])
+            made = [p.reshape(shape) for p, shape in zip(parts, self._between, strict=True)] + made
+        launches = []
+        for (axis, taps), result in zip(self._taps.items(), made, strict=True):
+            outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+            launches.append(
+                _native.resample(
+                    x.reshape(outer, x.shape[axis], inner),
+                    result.reshape(outer, result.shape[axis], inner),
+                    taps.sources.astype(np.int32),
+                    taps.weights.astype(np.float32),
+                )
+            )
+            x = result
+        return launches[0] if len(launches) == 1 else _native.Sequence(launches)
+
+
+def resize_entries(tag: str) -> Iterator[KernelEntry]:
+    """The kernels of this module."""
+    yield KernelEntry(tag, "resize", partial(Take, tables=_sources), nearest)
+    yield KernelEntry(tag, "resize", Interpolate, interpolated)

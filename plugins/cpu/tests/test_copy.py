@@ -1,0 +1,118 @@
+"""Copies by strides and by tables: what numpy's indexing gives, for elements of any size."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace_cpu import _native
+
+DTYPES = st.sampled_from(["uint8", "float16", "float32", "int64", "complex128"])
+
+
+def numbered(shape, dtype):
+    """Elements that differ, as far as the dtype can tell."""
+    return (np.arange(int(np.prod(shape))) % 251).astype(dtype).reshape(shape)
+
+
+def strides_of(array):
+    """In elements."""
+    return [stride // array.itemsize for stride in array.strides]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 5))
+def test_axes_in_another_order(data, dtype, rank):
+    """A transpose of any tensor, small ones and such as are cut into blocks."""
+    sizes = [1, 2, 3, 4, 5, 16] if rank > 3 else [1, 3, 4, 7, 64, 67, 130]
+    shape = [data.draw(st.sampled_from(sizes)) for _ in range(rank)]
+    perm = data.draw(st.permutations(range(rank)))
+    x = numbered(shape, dtype)
+    y = np.zeros([shape[axis] for axis in perm], dtype)
+    turned = [strides_of(x)[axis] for axis in perm]
+    _native.copy([(x, y.shape, 0, turned, 0, strides_of(y))], y)()
+    np.testing.assert_array_equal(y, x.transpose(perm))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 4))
+def test_parts_of_tensors(data, dtype, rank):
+    """A slice with any steps into the middle of something larger, of which nothing else changes."""
+    shape = [data.draw(st.integers(1, 9)) for _ in range(rank)]
+    steps = [data.draw(st.sampled_from([1, 1, 2, -1, -2])) for _ in range(rank)]
+    x = numbered(shape, dtype)
+    part = x[tuple(slice(None, None, step) for step in steps)]
+    y = np.full([n + 2 for n in part.shape], 77, dtype)
+    want = y.copy()
+    middle = (slice(1, -1),) * rank
+    want[middle] = part
+    first = sum(
+        (n - 1) * s for n, s, step in zip(shape, strides_of(x), steps, strict=True) if step < 0
+    )
+    _native.copy([(x, part.shape, first, strides_of(part), sum(strides_of(y)), strides_of(y))], y)()
+    np.testing.assert_array_equal(y, want)
+
+
+def test_what_is_repeated_has_a_stride_of_nothing():
+    """A broadcast is a copy too."""
+    x, y = numbered((1, 5), "float32"), np.zeros((300, 5), np.float32)
+    _native.copy([(x, y.shape, 0, [0, 1], 0, [5, 1])], y)()
+    np.testing.assert_array_equal(y, np.broadcast_to(x, y.shape))
+
+
+def test_a_long_copy_is_cut():
+    """A run of bytes that is worth several threads arrives whole."""
+    x = numbered((1 << 20,), "float32")
+    y = np.zeros_like(x)
+    _native.copy([(x, x.shape, 0, [1], 0, [1])], y)()
+    np.testing.assert_array_equal(y, x)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 4), fill=st.sampled_from([None, 9]))
+def test_positions_by_tables(data, dtype, rank, fill):
+    """Any positions on any axes, and a filling where there is none."""
+    shape = [data.draw(st.sampled_from([1, 2, 3, 8, 40])) for _ in range(rank)]
+    x = numbered(shape, dtype)
+    tables, want = [], x
+    outside = np.zeros(x.shape, bool)
+    for axis, size in enumerate(shape):
+        kind = data.draw(st.sampled_from(["none", "any", "padded"]))
+        if kind == "none":
+            tables.append(None)
+            continue
+        if kind == "any":
+            table = data.draw(st.lists(st.integers(-1, size - 1), min_size=1, max_size=9))
+        else:
+            table = [-1] * 2 + list(range(size)) + [-1]
+        tables.append(table)
+        places = np.array(table)
+        want = np.take(want, np.maximum(places, 0), axis)
+        outside = np.take(outside, np.maximum(places, 0), axis)
+        index = [None] * rank
+        index[axis] = slice(None)
+        outside = outside | (places < 0)[tuple(index)]
+    want = np.where(outside, np.array(fill or 0, dtype), want)
+    y = np.full(want.shape, 77, dtype)
+    _native.take(x, y, tables, None if fill is None else np.array(fill, dtype))()
+    np.testing.assert_array_equal(y, want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "first", "strides"),
+    [((2, 3), 1, (3, 1)), ((2, 3), -1, (3, 1)), ((2, 3), 0, (4, 1)), ((2, 3), 0, (-3, 1))],
+)
+def test_a_copy_stays_inside(shape, first, strides):
+    """What reaches beyond an array is an error that names it, on either side."""
+    x, y = np.zeros(6, np.float32), np.zeros(6, np.float32)
+    with pytest.raises(ValueError, match=r"x is \[6\] and has no elements at"):
+        _native.copy([(x, shape, first, strides, 0, (3, 1))], y)
+    with pytest.raises(ValueError, match=r"y is \[6\] and has no elements at"):
+        _native.copy([(x, shape, 0, (3, 1), first, strides)], y)
+
+
+@pytest.mark.parametrize("table", [[0, 3], [-2, 0]])
+def test_a_table_stays_inside(table):
+    """A position that the axis does not have is an error."""
+    with pytest.raises(ValueError, match="a position on axis 0 is"):
+        _native.take(np.zeros(3, np.float32), np.zeros(2, np.float32), [table], None)

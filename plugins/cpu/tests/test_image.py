@@ -1,0 +1,225 @@
+"""Images whose channels are last: kernels against plain numpy in float64, on any threads."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace_cpu
+from headrace_cpu import _native
+
+CHANNELS = st.sampled_from([1, 3, 15, 16, 17, 24, 40, 64, 72, 130])
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was():
+    """Threads are for the process: leave it as it was."""
+    before = headrace_cpu.threads()
+    yield
+    headrace_cpu.set_threads(before)
+
+
+def on_any_threads(bind, shape, start=None):
+    """What a launch that ``bind(y)`` makes writes; the same, bit by bit, on one thread and three.
+
+    ``y`` begins as ``start``, or as NaN.
+    """
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.full(shape, np.nan, np.float32) if start is None else start.copy()
+        bind(y)()
+        made.append(y)
+    np.testing.assert_array_equal(*made)
+    return made[0]
+
+
+@st.composite
+def windows(draw, most_rank):
+    """A window that fits: (spatial, kernel, strides, dilations, pads, out)."""
+    rank = draw(st.integers(1, most_rank))
+    kernel = [draw(st.integers(1, 5 if rank < 3 else 2)) for _ in range(rank)]
+    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
+    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
+    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
+    spatial, out = [], []
+    for axis in range(rank):
+        extent = (kernel[axis] - 1) * dilations[axis] + 1
+        around = pads[axis] + pads[rank + axis]
+        size = draw(
+            st.integers(max(1, extent - around), max(1, extent - around) + (40, 11, 4)[rank - 1])
+        )
+        spatial.append(size)
+        out.append((size + around - extent) // strides[axis] + 1)
+    return spatial, kernel, strides, dilations, pads, out
+
+
+def reads(x, window, fill):
+    """By tap, what each window reads: float64[n, *out, c]; ``fill`` in the padding."""
+    _, kernel, strides, dilations, pads, out = window
+    around = zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)
+    padded = np.pad(x.astype(np.float64), ((0, 0), *around, (0, 0)), constant_values=fill)
+    for tap in itertools.product(*map(range, kernel)):
+        axes = zip(tap, dilations, out, strides, strict=True)
+        yield padded[
+            (slice(None), *(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes))
+        ]
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    window=windows(2),
+    channels=CHANNELS,
+    n=st.integers(1, 2),
+    with_bias=st.booleans(),
+    addend=st.sampled_from([None, "first", "last"]),
+    activation=st.sampled_from(["none", "clamp", "silu"]),
+)
+def test_a_depthwise_convolution_of_any_geometry(
+    window, channels, n, with_bias, addend, activation
+):
+    """Sums of taps, and what follows them, in place over the addend too."""
+    spatial, kernel, strides, dilations, pads, out = window
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, *spatial, channels), np.float32)
+    taps = rng.standard_normal((int(np.prod(kernel)), channels), np.float32)
+    want = sum(read * tap for read, tap in zip(reads(x, window, 0.0), taps, strict=True))
+    bias = rng.standard_normal(channels, np.float32) if with_bias else None
+    more = rng.standard_normal(want.shape, np.float32) if addend else None
+    if bias is not None:
+        want = want + bias
+    if addend == "first":
+        want = want + more
+    if activation == "clamp":
+        want = np.clip(want, -0.5, 2.0)
+    elif activation == "silu":
+        want = want / (1 + np.exp(-want))
+    if addend == "last":
+        want = want + more
+    got = on_any_threads(
+        lambda y: _native.depthwise_conv_last(
+            x, taps, bias, None if more is None else y, y, kernel, strides, dilations,
+            pads[: len(kernel)], activation, -0.5, 2.0, addend == "last",
+        ),
+        (n, *out, channels),
+        more,
+    )  # fmt: skip
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(window=windows(3), channels=CHANNELS, kind=st.sampled_from(["max", "mean", "padded mean"]))
+def test_a_pool_of_any_geometry(window, channels, kind):
+    """The largest wins, NaN over all; a mean is over what counts."""
+    spatial, kernel, strides, dilations, pads, out = window
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, *spatial, channels), np.float32)
+    if kind == "max":
+        x[rng.random(x.shape) < 0.02] = np.nan
+        want = np.maximum.reduce(list(reads(x, window, -np.inf)))
+    else:
+        counted = np.ones(x.shape)
+        count = sum(reads(counted, window, 1.0 if kind == "padded mean" else 0.0))
+        want = sum(reads(x, window, 0.0)) / np.maximum(count, 1)
+    rank = len(kernel)
+    got = on_any_threads(
+        lambda y: _native.pool_last(
+            "max" if kind == "max" else "mean", x, y, kernel, strides, dilations, pads[:rank],
+            pads[rank:], kind == "padded mean",
+        ),
+        (2, *out, channels),
+    )  # fmt: skip
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    outer=st.integers(1, 3),
+    rows=st.sampled_from([1, 2, 49, 511, 512, 513, 2000]),
+    columns=CHANNELS,
+    kind=st.sampled_from(["sum", "mean", "max"]),
+)
+def test_rows_are_folded(outer, rows, columns, kind):
+    """Sums, means and largest numbers down the rows, however many."""
+    x = np.random.default_rng(0).standard_normal((outer, rows, columns), np.float32)
+    want = getattr(x.astype(np.float64), kind)(axis=1)
+    got = on_any_threads(lambda y: _native.fold_rows(kind, x, y), (outer, columns))
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4 if kind == "sum" else 1e-6)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    pixels=st.sampled_from([1, 2, 49, 1000, 9000]),
+    channels=CHANNELS,
+    groups=st.sampled_from([1, 2, 0]),
+    mean=st.sampled_from([0.0, 1000.0]),
+    in_place=st.booleans(),
+)
+def test_groups_of_channels_are_standardised(pixels, channels, groups, mean, in_place):
+    """Each by its own statistics, also where the mean is large beside the deviation."""
+    groups = groups if groups and channels % groups == 0 else channels
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((2, pixels, channels)) + mean).astype(np.float32)
+    gamma, beta = rng.standard_normal((2, channels), np.float32)
+    wide = x.astype(np.float64).reshape(2, pixels, groups, channels // groups)
+    away = wide - wide.mean(axis=(1, 3), keepdims=True)
+    deviation = np.sqrt(np.square(away).mean(axis=(1, 3), keepdims=True) + 1e-5)
+    want = (away / deviation).reshape(x.shape) * gamma + beta
+    got = on_any_threads(
+        lambda y: _native.group_norm_last(y if in_place else x, gamma, beta, y, groups, 1e-5),
+        x.shape,
+        x if in_place else None,
+    )
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+
+
+@given(channels=CHANNELS)
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_channels_are_normalised_by_given_statistics(channels):
+    """In place too."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 7, channels), np.float32)
+    mean, gamma, beta = rng.standard_normal((3, channels), np.float32)
+    variance = rng.uniform(0.5, 2, channels).astype(np.float32)
+    want = (x.astype(np.float64) - mean) / np.sqrt(variance + 1e-3) * gamma + beta
+    got = on_any_threads(
+        lambda y: _native.normalization_last(y, mean, variance, gamma, beta, y, 1e-3), x.shape, x
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    outer=st.integers(1, 3),
+    inner=st.sampled_from([1, 5, 16, 50]),
+    length=st.integers(1, 9),
+    count=st.integers(1, 30),
+    taps=st.integers(1, 4),
+)
+def test_an_axis_is_resampled(outer, inner, length, count, taps):
+    """Weighted sums of any elements of the axis, the last one too."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((outer, length, inner), np.float32)
+    sources = rng.integers(0, length, (count, taps), np.int32)
+    weights = rng.standard_normal((count, taps), np.float32)
+    want = np.einsum("oitj,it->oij", x.astype(np.float64)[:, sources], weights)
+    got = on_any_threads(lambda y: _native.resample(x, y, sources, weights), want.shape)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_older_machines_agree(isa):
+    """Each instruction set computes the numbers of this file within rounding."""
+    import os
+    import subprocess
+    import sys
+
+    if _native.isa() == "baseline" or "HEADRACE_CPU_ISA" in os.environ:
+        pytest.skip("this machine has the baseline alone, or is being one")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(
+        command, env={**os.environ, "HEADRACE_CPU_ISA": isa}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
