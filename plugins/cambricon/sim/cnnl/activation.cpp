@@ -99,6 +99,15 @@ void Set(void* value, int mode, int nan, float coefficient, float gamma, float s
   });
 }
 
+// Without the two parameters that later forms have: SELU has its usual ones, a hard sigmoid has
+// none.
+void SetPlain(void* value, int mode, int nan, float coefficient) {
+  if (ActivationModeOf(mode) == ActivationMode::kHardSigmoid) {
+    throw Failure(Fault::kNotSupported, "slope and offset of the hard sigmoid");
+  }
+  Set(value, mode, nan, coefficient, 1.67326324f, 1.05070098f, false);
+}
+
 void Forward(void* handle, void* descriptor, const void* alpha, void* x_descriptor, const void* x,
              const void* beta, void* y_descriptor, void* y) {
   Op op(handle);
@@ -162,7 +171,7 @@ using namespace mlusim::network;
 
 MLUSIM_LIFETIME(Activation, cnnlCreateActivationDescriptor, cnnlDestroyActivationDescriptor)
 MLUSIM_CNNL(cnnlSetActivationDescriptor, (void* value, int mode, int nan, float coefficient),
-            Set(value, mode, nan, coefficient, 1, 1, false))
+            SetPlain(value, mode, nan, coefficient))
 MLUSIM_CNNL(cnnlSetActivationDescriptor_v5,
             (void* value, int mode, int preference, int nan, float coefficient, int, float gamma,
              float scale, bool),

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 
 import pytest
-
+from net import Net
 from stand_in import StandIn, folder
 
 ERAS = (4, 5, 6)
@@ -44,19 +44,27 @@ def start(request: pytest.FixtureRequest) -> Starter:
 
 
 @pytest.fixture
-def sim(start: Starter) -> Callable[[], StandIn]:
-    """The stand-in with one card. Attributes load it, so this works like the object itself."""
+def sim(start: Starter) -> StandIn:
+    """The stand-in with one card."""
     return Late(start)
 
 
-class Late:
-    """A stand-in that is started when it is first used."""
+@pytest.fixture
+def net(sim: StandIn) -> Net:
+    """A handle of the library on a queue, and careful calls of its ops."""
+    return Late(lambda: Net(sim))
 
-    def __init__(self, start: Starter) -> None:
-        self._start = start
+
+class Late:
+    """An object that is made in the child, when it is first used."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make, self._made = make, None
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._start.started or self._start(), name)
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
 
 
 @pytest.hookimpl(tryfirst=True)

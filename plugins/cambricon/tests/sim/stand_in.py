@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 HOST_TO_CARD, CARD_TO_CARD, CARD_TO_HOST, HOST_TO_HOST, PEER, FROM_POINTERS = range(6)
@@ -32,6 +33,11 @@ DTYPES = {
 }
 OK = 0
 BAD_PARAM, EXECUTION_FAILED, NOT_SUPPORTED = 3, 6, 7
+
+# For tests of what only some eras have.
+later_eras = pytest.mark.parametrize("start", [5, 6], indirect=True, ids=("era5", "era6"))
+first_era = pytest.mark.parametrize("start", [4], indirect=True, ids=("era4",))
+last_era = pytest.mark.parametrize("start", [6], indirect=True, ids=("era6",))
 
 # What the first era calls what the others, and the tests, call by the name on the left.
 OLD_NAMES = {
@@ -109,7 +115,7 @@ class StandIn:
         return self.libraries[{"cnrt": 1, "cnnl": 2}.get(name[:4], 0)]
 
     def call(self, current: str, *arguments: object) -> int:
-        """The status. Integers go as 64 bits, which serves every integer and pointer; floats as float."""
+        """The status. Integers and pointers go as 64 bits, Python floats as float."""
         function = getattr(self._library(current), self.name(current))
         return function(*map(self._argument, arguments))
 
@@ -129,7 +135,7 @@ class StandIn:
         assert status == OK, f"{self.name(current)} answered {status}: {self.reports()}"
 
     def out(self, current: str, *arguments: object, kind=ctypes.c_void_p, first=True):
-        """Call with a variable to fill, as the first or as the last argument; what it holds then."""
+        """Call with a variable to fill, as the first or the last argument; what it then holds."""
         variable = kind()
         pointer = ctypes.byref(variable)
         self.check(current, *((pointer, *arguments) if first else (*arguments, pointer)))

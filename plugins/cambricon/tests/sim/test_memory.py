@@ -5,8 +5,7 @@ import os
 import signal
 
 import numpy as np
-
-from stand_in import CARD_TO_CARD, CARD_TO_HOST, FROM_POINTERS, HOST_TO_CARD, OK, address
+from stand_in import CARD_TO_CARD, CARD_TO_HOST, FROM_POINTERS, HOST_TO_CARD, OK, address, last_era
 
 
 def test_a_copy_to_the_card_and_back_keeps_every_byte(sim):
@@ -131,10 +130,9 @@ def test_copies_between_cards_go_through_the_peer_functions(start):
     sim.free(here)
 
 
+@last_era
 def test_copies_of_rows_keep_their_pitches(sim):
-    """Only in the last era; direction before queue."""
-    if not sim.has("cnrtMemcpy2D"):
-        return
+    """Direction before queue."""
     data = np.arange(24, dtype=np.uint8).reshape(4, 6)
     block, queue, back = sim.allocate(64), sim.queue(), np.zeros((4, 3), np.uint8)
     sim.check("cnrtMemcpy2DAsync", block, 16, address(data), 6, 5, 4, HOST_TO_CARD, queue)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import numpy as np
-
 from stand_in import (
     BAD_PARAM,
     CARD_TO_HOST,
@@ -19,6 +18,7 @@ from stand_in import (
     address,
     folder,
     ints,
+    last_era,
     number,
     pointers,
 )
@@ -408,10 +408,9 @@ def test_a_number_guessed_for_an_enumerator(sim):
 # Processes
 
 
+@last_era
 def test_a_call_from_a_host_function(sim):
     """It runs on a thread of the runtime, which would wait for itself."""
-    if not sim.has("cnrtInvokeHostFunc"):
-        return
     statuses, queue = [], sim.queue()
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     function = kind(lambda _: statuses.append(sim.call("cnrtSyncDevice")))

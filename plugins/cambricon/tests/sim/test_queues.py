@@ -1,10 +1,10 @@
 """Queues and notifiers: what runs when, who waits for whom, and what time has passed."""
 
 import ctypes
+import itertools
 
 import numpy as np
-
-from stand_in import CARD_TO_HOST, HOST_TO_CARD, OK, address
+from stand_in import CARD_TO_HOST, HOST_TO_CARD, OK, address, last_era
 
 
 def test_work_of_a_queue_runs_in_order(sim):
@@ -134,7 +134,7 @@ def durations(sim) -> tuple[float, float]:
     sim.check("cnrtMemcpyAsync", address(out), block, 1 << 20, queue, CARD_TO_HOST)
     sim.check("cnrtPlaceNotifier", notifiers[2], queue)
     sim.sync(queue)
-    for start, end in zip(notifiers, notifiers[1:], strict=False):
+    for start, end in itertools.pairwise(notifiers):
         value = ctypes.c_float()
         sim.check("cnrtNotifierDuration", start, end, ctypes.byref(value))
         found.append(value.value)
@@ -214,10 +214,9 @@ def test_a_failed_task_is_told_by_the_next_sync_and_once(sim):
     sim.check("cnrtQueueDestroy", queue)
 
 
+@last_era
 def test_a_function_of_the_host_is_called_in_order(sim):
-    """Only the last era has this. Afterwards the host may read what came before."""
-    if not sim.has("cnrtInvokeHostFunc"):
-        return
+    """Between the tasks before and behind it."""
     seen, kind = [], ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     function = kind(seen.append)
     queue, block = sim.queue(), sim.allocate(1)
