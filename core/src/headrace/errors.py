@@ -229,6 +229,10 @@ class LaunchError(HeadraceError, RuntimeError):
         self.index = index
 
 
+class BenchError(HeadraceError, RuntimeError):
+    """A measurement cannot be made: what is compared with is missing, or does not run the model."""
+
+
 class SessionError(HeadraceError, RuntimeError):
     """A session or job was used when it no longer can be: closed, or in a forked process."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.bench import bench
 from headrace.cli.cache import cache
 from headrace.cli.compile import compile_model
 from headrace.cli.demo import demo
@@ -47,6 +48,7 @@ for _command in (
     plan,
     cache,
     trace,
+    bench,
     demo,
     new_backend,
 ):

@@ -118,6 +118,33 @@ def specs_for(
     return specs
 
 
+def read_shapes(
+    texts: Sequence[str], model: Model, given: Mapping[str, Array]
+) -> dict[str, TensorSpec]:
+    """Specs of the inputs whose shape ``--shape`` gives.
+
+    Raises:
+        InputError: an option is malformed, or names no input, or one twice or of ``given``.
+    """
+    from headrace.errors import InputError
+    from headrace.tensor_spec import TensorSpec
+
+    known = {info.name: info for info in model.inputs}
+    specs: dict[str, TensorSpec] = {}
+    for text in texts:
+        name, _, sizes = text.rpartition("=")
+        dims = sizes.split(",") if sizes else []
+        if not name or not all(dim.isascii() and dim.isdecimal() for dim in dims):
+            raise InputError(f"--shape {text!r} is not NAME=N,N,..., for example x=1,3,224,224")
+        if name not in known:
+            names = ", ".join(map(repr, known)) or "none"
+            raise InputError(f"--shape {text!r}: the model's inputs are {names}")
+        if name in specs or name in given:
+            raise InputError(f"--shape {text!r}: input {name!r} is given already")
+        specs[name] = TensorSpec(tuple(map(int, dims)), known[name].dtype)
+    return specs
+
+
 def unsized_dims(model: Model, arrays: Mapping[str, Array], dim_texts: Sequence[str]) -> list[str]:
     """The open dimensions of the model that ``specs_for`` takes as 1 for want of a size."""
     sizes = _sizes_of(model, arrays) | _read_dims(dim_texts, model)

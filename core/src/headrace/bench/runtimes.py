@@ -1,0 +1,80 @@
+"""What is compared: headrace on a device, and runtimes that it is compared with.
+
+Imported by the processes that measure, so nothing here is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import BenchError
+
+if TYPE_CHECKING:
+    from headrace.tensor_spec import Array
+
+Run = Callable[[Mapping[str, "Array"]], Mapping[str, "Array"]]
+"""A loaded model: from arrays by input name to arrays by output name."""
+
+Load = Callable[[str], Run]
+"""Loads the model of a file."""
+
+OURS = "headrace"
+
+
+def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
+    """headrace, with the device's plugin; how many threads it has, the environment says."""
+    from headrace.onnx import load
+
+    def loads(path: str) -> Run:
+        return load(path, device, fallback=fallback, plan_cache=plan_cache).run
+
+    return loads
+
+
+def onnxruntime_with(threads: int) -> Load:
+    """onnxruntime's CPU provider with all its optimisations."""
+    import onnxruntime  # type: ignore[import-untyped]
+
+    settings: Any = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.log_severity_level = 3  # errors; not what could be said of the model
+
+    def loads(path: str) -> Run:
+        session: Any = onnxruntime.InferenceSession(
+            path, settings, providers=["CPUExecutionProvider"]
+        )
+        names = [output.name for output in session.get_outputs()]
+
+        def run(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+            return dict(zip(names, session.run(None, dict(feeds)), strict=True))
+
+        return run
+
+    return loads
+
+
+PEERS: Mapping[str, Callable[[int], Load]] = {"onnxruntime": onnxruntime_with}
+"""Runtime -> makes what loads models with so many threads; each is a package of its name."""
+
+
+def require_peer(name: str) -> None:
+    """Raise BenchError unless the runtime is installed."""
+    if importlib.util.find_spec(name) is None:
+        raise BenchError(
+            f"{name} is not installed, so there is nothing to compare with; "
+            f"install it with: pip install {name}"
+        )
+
+
+def thread_variables(device: str, threads: int) -> dict[str, str]:
+    """What a process is told of its threads, before it begins.
+
+    A backend that computes on the host takes their number from ``HEADRACE_<TAG>_THREADS``;
+    libraries that it may use take it from the others.
+    """
+    tag = re.sub(r"[^A-Z0-9]", "_", device.partition(":")[0].upper())
+    names = (f"HEADRACE_{tag}_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    return dict.fromkeys(names, str(threads))

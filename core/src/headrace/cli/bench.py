@@ -1,0 +1,201 @@
+"""``headrace bench``: how fast a model is, beside another runtime."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.cli.feeds import (
+    model_options,
+    random_arrays,
+    read_inputs,
+    read_shapes,
+    specs_for,
+)
+from headrace.cli.options import OutputFile
+
+if TYPE_CHECKING:
+    from headrace.bench import Comparison, Spread
+
+
+class _Counts(click.ParamType[tuple[int, ...]]):
+    """Numbers of threads, with commas."""
+
+    name = "counts"
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            counts = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            counts = ()
+        if not counts or min(counts) < 1:
+            self.fail(f"{value!r} is not a list of numbers of threads, such as 1,2", param, ctx)
+        return tuple(dict.fromkeys(counts))
+
+
+@click.command()
+@model_options
+@click.option(
+    "--against",
+    type=click.Choice(["onnxruntime"]),
+    default="onnxruntime",
+    show_default=True,
+    help="The runtime to compare with; a package of that name must be installed.",
+)
+@click.option(
+    "--threads",
+    type=_Counts(),
+    default="1",
+    show_default=True,
+    metavar="N[,N...]",
+    help="How many threads each runtime has; several numbers are measured one after another.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Turns of each runtime, one after the other.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=N,N,...",
+    help="Shape of an input that gets random values.",
+)
+@click.option(
+    "--random-inputs",
+    "seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SEED",
+    help="Random values, the same for the same SEED, for the inputs that --input does not give.",
+)
+@click.option(
+    "--plan-cache/--no-plan-cache",
+    default=False,
+    show_default=True,
+    help="Let headrace take a plan that an earlier process kept. Without it, it compiles the "
+    "model, and that is in its load time.",
+)
+@click.option(
+    "--json",
+    "output",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write what was measured to FILE as well.",
+)
+def bench(
+    model: Path,
+    device: str,
+    fallback: str | None,
+    inputs: Sequence[str],
+    dims: Sequence[str],
+    against: str,
+    threads: tuple[int, ...],
+    rounds: int,
+    shapes: Sequence[str],
+    seed: int,
+    plan_cache: bool,
+    output: Path | None,
+) -> None:
+    """Measure an ONNX MODEL on --device and in another runtime, side by side.
+
+    Each runtime has a process of its own; they take turns, and the ratio is of calls of one round.
+    Load time is from the file to the first outputs; memory is the most that was resident.
+    """
+    from headrace.bench import compare
+    from headrace.bench.runtimes import require_peer
+    from headrace.cli.progress import counting
+    from headrace.cli.show import escape
+    from headrace.onnx import load
+
+    require_peer(against)
+    with load(model, device, fallback=fallback) as loaded:
+        arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
+        shaped = read_shapes(shapes, loaded, arrays)
+        specs = specs_for(loaded, {**shaped, **arrays}, dims)
+        feeds = arrays | random_arrays({**shaped, **specs}, seed)
+        device = loaded.device
+    with counting(f"measuring {escape(str(model))}", rounds * len(threads)) as one_more:
+        compared = compare(
+            model,
+            feeds,
+            device=device,
+            against=against,
+            fallback=fallback,
+            threads=threads,
+            rounds=rounds,
+            plan_cache=plan_cache,
+            after_each=one_more,
+        )
+    _print(compared, device, against)
+    if output is not None:
+        document = {
+            "format": 1,
+            "model": str(model),
+            "device": device,
+            "against": against,
+            "rounds": rounds,
+            "inputs": {name: [array.dtype.name, *array.shape] for name, array in feeds.items()},
+            "compared": [comparison.as_dict() for comparison in compared],
+        }
+        output.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        click.echo(f"wrote {escape(str(output))}", err=True)
+
+
+def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
+    from headrace.cli.show import print_table, printable
+
+    columns = ("threads", "", "headrace", against, "ratio", "10 % .. 90 %")
+    rows: list[tuple[object, ...]] = []
+    for each in compared:
+        ours, theirs = each.headrace, each.peer
+        colour = "green" if each.ratio.median <= 1 else "yellow"
+        low, high = each.ratio.p10, each.ratio.p90
+        rows += [
+            (
+                each.threads,
+                "a call, ms",
+                _milliseconds(ours.call_seconds),
+                _milliseconds(theirs.call_seconds),
+                printable(f"{each.ratio.median:.2f}", colour),
+                f"{low:.2f} .. {high:.2f}",
+            ),
+            (
+                "",
+                "load, ms",
+                f"{ours.load_seconds * 1e3:.1f}",
+                f"{theirs.load_seconds * 1e3:.1f}",
+                f"{ours.load_seconds / theirs.load_seconds:.2f}",
+                "",
+            ),
+            (
+                "",
+                "peak memory, MB",
+                f"{ours.peak_bytes / 1e6:.1f}",
+                f"{theirs.peak_bytes / 1e6:.1f}",
+                f"{ours.peak_bytes / theirs.peak_bytes:.2f}",
+                "",
+            ),
+        ]
+    print_table(columns, rows, right=columns[2:])
+    apart = max(each.difference for each in compared)
+    click.echo(f"on {device}; outputs differ by {apart:.1e} of the largest")
+
+
+def _milliseconds(spread: Spread) -> str:
+    return f"{spread.median * 1e3:.3f} ({spread.p10 * 1e3:.3f} .. {spread.p90 * 1e3:.3f})"
