@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -35,6 +36,12 @@ OVERFLOW = ("conv-float16-accumulates-wider",)
 """Beginnings of cases whose sum fits into the dtype and whose terms, each rounded to it, do not."""
 
 
+def _is_finite(case: Case) -> bool:
+    """False where terms say less than their sum: one may be zero, and zero times inf is nan."""
+    arrays = [array for array in case.inputs if array is not None and array.dtype.kind == "f"]
+    return all(np.isfinite(array).all() for array in arrays)
+
+
 def families() -> Iterator[tuple[str, tuple[Case, ...]]]:
     for module in pkgutil.iter_modules(conformance.__path__):
         cases = getattr(import_module(f"{conformance.__name__}.{module.name}"), "CASES", None)
@@ -50,7 +57,7 @@ def ways(case: Case, seen: set[tuple[object, ...]]) -> list[Shared]:
             sides = {sbp for axis in signature for sbp in (*axis.inputs, *axis.outputs)}
             if sides == {Broadcast()} or (len(hierarchy) > 1 and number % 5):
                 continue
-            if str(case).startswith(OVERFLOW) and PartialSum() in sides:
+            if PartialSum() in sides and (str(case).startswith(OVERFLOW) or not _is_finite(case)):
                 continue
             key = (case.op, str(case.attrs), hierarchy, signature)
             if EVERY_DTYPE or key not in seen:

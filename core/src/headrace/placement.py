@@ -11,6 +11,7 @@ from headrace.errors import PlacementError
 from headrace.ids import DEVICE_INDEX_BITS
 
 _DEVICES = re.compile(r"(\d+):(\d+)(?:-(\d+))?\Z")
+_RANGE = re.compile(r"\d+-\d+\Z")
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
@@ -80,8 +81,39 @@ class Placement:
         """
         tag, colon, index = device.partition(":") if isinstance(device, str) else ("", "", "")
         if not tag or (colon and not index.isdecimal()):
-            raise PlacementError(f"{device!r} is not a device; write TAG or TAG:INDEX")
+            raise PlacementError(
+                f"{device!r} is not a device; write TAG or TAG:INDEX, or TAG:FIRST-LAST "
+                "where several will do"
+            )
         return Placement.parse(tag, f"0:{index or 0}")
+
+    @staticmethod
+    def of_devices(devices: object) -> Placement:
+        """Read ``TAG:FIRST-LAST`` as devices of machine 0, or one device as ``of_device`` does.
+
+        Example:
+            >>> place = Placement.of_devices("cpu:0-3")
+            >>> str(place), place.name
+            ('cpu 0:0-3', 'cpu:0-3')
+
+        Raises:
+            PlacementError: the text is neither.
+        """
+        tag, _, indices = devices.partition(":") if isinstance(devices, str) else ("", "", "")
+        if _RANGE.match(indices):
+            return Placement.parse(tag, f"0:{indices}")
+        return Placement.of_device(devices)
+
+    @property
+    def name(self) -> str:
+        """Its devices as ``of_devices`` reads them, if they are a range of machine 0."""
+        machine, first = self.devices[0]
+        last = self.devices[-1][1]
+        if self.parallel_num == 1 and not machine:
+            return f"{self.tag}:{first}"
+        if self.devices == tuple((0, index) for index in range(first, last + 1)):
+            return f"{self.tag}:{first}-{last}"
+        return str(self)
 
     def device(self, parallel_id: int) -> Placement:
         """One of its devices, as a placement of its own.

@@ -107,6 +107,23 @@ def test_a_given_array_decides_the_dimensions_of_the_others(
     assert "[5]" in result.stdout.splitlines()[3]
 
 
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("far:1-9", "there is no device far:2"),
+        ("far:1-0", "'0:1-0' ends before it begins"),
+        ("far:0-", "'far:0-' is not a device"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(
+    headrace: Headrace, save: Save, device: str, message: str
+) -> None:
+    """And says what is wrong with it."""
+    result = headrace("run", save(RELU), "--device", device, "--random-inputs", 0)
+    assert result.exit_code != 0
+    assert message in result.stderr
+
+
 def test_outputs_are_written_as_files(headrace: Headrace, save: Save, tmp_path: Path) -> None:
     """One .npy file for each output, in a folder that is made, and the path is printed."""
     x = saved(tmp_path, np.array([[-1, 2, 4]] * 2, np.float32))

@@ -32,8 +32,8 @@ device_option = click.option(
     envvar="HEADRACE_DEVICE",
     default="cpu",
     show_default=True,
-    metavar="TAG[:N]",
-    help="Where to run; `headrace devices` lists what there is.",
+    metavar="TAG[:N[-M]]",
+    help="Where to run; `headrace devices` lists what there is. Devices N to M share the batch.",
 )
 
 fallback_option = click.option(

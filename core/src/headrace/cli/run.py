@@ -135,7 +135,7 @@ def run_plan(
 
     started = time.perf_counter()
     with load_plan(path) as loaded:
-        if device is not None and [_whole(device)] != list(loaded.devices):
+        if device is not None and _named(device) != list(loaded.devices):
             raise click.UsageError(
                 f"{path} was compiled for {', '.join(loaded.devices)}, not for {device}"
             )
@@ -158,8 +158,11 @@ def run_plan(
         write_outputs(outputs, folder)
 
 
-def _whole(device: str) -> str:
-    return device if ":" in device else f"{device}:0"
+def _named(devices: str) -> list[str]:
+    from headrace.placement import Placement
+
+    place = Placement.of_devices(devices)
+    return [place.device(index).name for index in range(place.parallel_num)]
 
 
 def write_outputs(outputs: Mapping[str, Array], folder: Path) -> None:

@@ -34,7 +34,7 @@ def default_device() -> Placement:
         return _Chosen.placement
     named = os.environ.get(VARIABLE) or HOST_TAG
     try:
-        return Placement.of_device(named)
+        return Placement.of_devices(named)
     except PlacementError as error:
         raise PlacementError(f"{VARIABLE}: {error}") from None
 
@@ -45,9 +45,10 @@ def set_default_device(device: str | None) -> None:
     Jobs that were compiled before stay where they are.
 
     Args:
-        device: ``TAG`` or ``TAG:INDEX``; None goes back to what ``HEADRACE_DEVICE`` says.
+        device: ``TAG``, ``TAG:INDEX`` or ``TAG:FIRST-LAST``; None goes back to what
+            ``HEADRACE_DEVICE`` says.
 
     Raises:
         PlacementError: ``device`` names no device.
     """
-    _Chosen.placement = None if device is None else Placement.of_device(device)
+    _Chosen.placement = None if device is None else Placement.of_devices(device)

@@ -55,7 +55,7 @@ class Model(Closing):
 
     Attributes:
         name: of the file, for messages.
-        device: where it runs, as ``TAG:INDEX``.
+        device: where it runs, as ``TAG:INDEX`` or ``TAG:FIRST-LAST``.
         inputs: what it takes, required inputs first.
         outputs: what it gives.
     """
@@ -73,7 +73,7 @@ class Model(Closing):
         concurrency: Concurrency,
     ) -> None:
         self.name = file.name
-        self.device = f"{placement.tag}:{placement.devices[0][1]}"
+        self.device = placement.name
         self.inputs = inputs
         self.outputs = outputs
         self._file = file
@@ -363,7 +363,9 @@ def load(
     Args:
         source: the path of a model file, its bytes, or a ``ModelProto``. External data is read
             from the folder of the path only, and never through links.
-        device: ``TAG`` or ``TAG:INDEX``; None means ``headrace.default_device()``.
+        device: ``TAG``, ``TAG:INDEX``, or ``TAG:FIRST-LAST`` for several, which share the batch:
+            the first axis of every input is split over them, where it is long enough, and weights
+            are on each. None means ``headrace.default_device()``.
         jobs: how many compiled jobs the model keeps, one for each set of input shapes; 1 or more.
         registry: where devices come from; default: the installed plugins.
         fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
@@ -386,9 +388,10 @@ def load(
     """
     if jobs < 1:
         raise InputError(f"a model keeps at least 1 compiled job, not {jobs}")
-    placement = default_device() if device is None else Placement.of_device(device)
+    placement = default_device() if device is None else Placement.of_devices(device)
     registry = registry or default_registry()
-    registry.check_index(placement.tag, placement.devices[0][1])
+    for _, index in placement.devices:
+        registry.check_index(placement.tag, index)
     given = read_bytes(source)
     store = plan_store() if plan_cache else None
     memory = memory_options_of(enable_inplace, enable_reuse_mem)

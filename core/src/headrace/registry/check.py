@@ -54,8 +54,9 @@ def build_backend(record: BackendRecord, hooks: PluginHooks) -> Backend:
     check_ops(ops)
     passes = hooks.passes()
     check_passes(passes)
+    own = frozenset(entry.name for entry in ops)
     for kernel in kernels:
-        _check_kernel(kernel, [entry.name for entry in ops])
+        _check_kernel(kernel, own)
     _check_distinct(kernels)
     collectives = hooks.collectives()
     check_collectives(collectives)
@@ -202,12 +203,12 @@ def _check_allocator(allocator: AllocatorEntry) -> None:
             )
 
 
-def _check_kernel(kernel: KernelEntry, own: Sequence[str]) -> None:
+def _check_kernel(kernel: KernelEntry, own: Set[str]) -> None:
     """An op of another plugin is let pass: that plugin need not be installed."""
     name: object = kernel.op
     foreign = isinstance(name, str) and tag_of(name) not in ("", kernel.tag)
     if kernel.op not in OPS and kernel.op not in own and not foreign:
-        close = difflib.get_close_matches(str(kernel.op), [*OPS, *own], 1)
+        close = difflib.get_close_matches(str(kernel.op), [*OPS, *sorted(own)], 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         if isinstance(name, str) and tag_of(name) == kernel.tag:
             _refuse(f"its headrace_kernels offers op {name!r}, which headrace_ops lacks{hint}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoints, distribution, distributions
+from importlib.metadata import Distribution, EntryPoints
 
 from packaging.utils import canonicalize_name
+
+from headrace.registry.metadata import distribution_of, mentioning
 
 GROUP = "headrace.backends"
 """Entry-point group of backends; an entry's name is the device tag, its value a module."""
@@ -49,10 +51,7 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
     """
     found: list[InstalledBackend] = []
     seen: set[str] = set()
-    for each in distributions() if path is None else distributions(path=list(path)):
-        # Most packages have no entry points of ours; their metadata are never parsed.
-        if GROUP not in (_text(each, "entry_points.txt") or ""):
-            continue
+    for each in mentioning(GROUP, path):
         package = _package(each)
         if canonicalize_name(package.name) in seen:
             continue
@@ -67,7 +66,7 @@ def version_of(name: str) -> str:
     Raises:
         PackageNotFoundError: it is not installed.
     """
-    return _first(_fields(distribution(name)).get("version", ()))
+    return _first(_fields(distribution_of(name)).get("version", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +139,3 @@ def _unreadable(error: Exception) -> str:
 
 def _first(values: Sequence[str]) -> str:
     return values[0] if values else ""
-
-
-def _text(distribution: Distribution, filename: str) -> str | None:
-    try:
-        return distribution.read_text(filename)
-    except UnicodeDecodeError as error:
-        return error.object.decode("utf-8", "replace")  # whose they are can be seen all the same
-    except OSError:
-        return None

@@ -137,7 +137,8 @@ class Guards:
                 self._check(what, made, rules.fault_of_kernel(type(made)))
             return made
 
-        return replace(entry, match=match, create=create)
+        # As `replace`, which takes three times as long: a plugin has hundreds of them.
+        return KernelEntry(entry.tag, entry.op, create, match, entry.priority, entry.data_formats)
 
     def collective(self, entry: CollectiveEntry) -> CollectiveEntry:
         """``create`` returns a collective."""

@@ -37,8 +37,12 @@ from headrace.registry.registry import BackendRegistry, installed_version
 _FEATURES = ("flags", "Features", "isa")  # as /proc/cpuinfo calls them on x86, Arm, RISC-V
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KNOWN = frozenset({"headrace", "numpy"})
-# Parts of headrace that take no part in compiling; a third of its files.
-_IDLE = frozenset(f"headrace/{name}" for name in ("cli", "doctor", "page", "scaffold", "testing"))
+# Parts of headrace that take no part in compiling; half of its files. The runtime runs what a plan
+# says, which is the same whoever runs it.
+_IDLE = frozenset(
+    f"headrace/{name}"
+    for name in ("cli", "doctor", "page", "runtime", "scaffold", "testing", "timeline")
+)
 _USABLE = (State.FOUND, State.READY, State.NO_HARDWARE)
 
 # Variables of headrace that change no plan, or are part of keys by themselves.
@@ -142,17 +146,17 @@ def _entry(entry: KernelEntry | CollectiveEntry) -> str:
 @functools.cache
 def _code(packages: tuple[str, ...]) -> str | None:
     """A digest of the names, sizes and times of the packages' files, and of onnx's."""
-    found: list[tuple[str, object]] = []
+    found: list[object] = []
     try:
         for package in packages:
-            files = sorted(_files(package))
+            files = _files(package)
             # What is imported may be older than what is there.
-            if max(max(changed) for _, _, changed in files) >= headrace.IMPORTED_NS:
+            if any(max(file[2:]) >= headrace.IMPORTED_NS for file in files):
                 return None
-            found.append((package, files))
+            found.append((package, sorted(files)))
         spec = importlib.util.find_spec("onnx")
         if spec is not None and spec.origin is not None:
-            found.append(("onnx", _stamp(os.stat(spec.origin))))
+            found.append(_stamp("onnx", os.stat(spec.origin)))
     except (ImportError, OSError, ValueError, _NoFilesError):
         return None
     return hashlib.sha256(repr(found).encode()).hexdigest()
@@ -162,30 +166,35 @@ class _NoFilesError(Exception):
     """A package is in no plain files."""
 
 
-def _files(package: str) -> Iterator[tuple[str, int, tuple[int, int]]]:
-    """Name, size and times of each file of a package; of a top-level name, finding runs nothing."""
+_Stamp = tuple[str, int, int, int]
+"""Name, size, and the times in nanoseconds at which a file and its inode were changed."""
+
+
+def _files(package: str) -> list[_Stamp]:
+    """Those of a package; of a top-level name, finding it runs nothing."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         raise _NoFilesError
     if not spec.submodule_search_locations:
         if spec.origin is None:
             raise _NoFilesError
-        yield (Path(spec.origin).name, *_stamp(os.stat(spec.origin)))
-        return
+        return [_stamp(Path(spec.origin).name, os.stat(spec.origin))]
+    stamps: list[_Stamp] = []
     pending = [(folder, "") for folder in spec.submodule_search_locations]
+    if not all(os.path.isdir(folder) for folder, _ in pending):
+        raise _NoFilesError
     while pending:
         folder, inside = pending.pop()
-        if not inside and not os.path.isdir(folder):
-            raise _NoFilesError
         with os.scandir(folder) as entries:
             for entry in entries:
+                name = entry.name
                 if entry.is_dir():
-                    name = f"{inside}{entry.name}"
-                    if entry.name != "__pycache__" and f"{package}/{name}" not in _IDLE:
-                        pending.append((entry.path, f"{name}/"))
-                elif not entry.name.endswith(".pyc"):
-                    yield (inside + entry.name, *_stamp(entry.stat()))
+                    if name != "__pycache__" and f"{package}/{inside}{name}" not in _IDLE:
+                        pending.append((entry.path, f"{inside}{name}/"))
+                elif not name.endswith(".pyc"):
+                    stamps.append(_stamp(inside + name, entry.stat()))
+    return stamps
 
 
-def _stamp(status: os.stat_result) -> tuple[int, tuple[int, int]]:
-    return status.st_size, (status.st_mtime_ns, status.st_ctime_ns)
+def _stamp(name: str, status: os.stat_result) -> _Stamp:
+    return name, status.st_size, status.st_mtime_ns, status.st_ctime_ns
