@@ -46,7 +46,7 @@ class DeviceContext:
     Core takes it at its word: it reads results and reuses memory without ``synchronize``, and no
     event is waited for. A context that says True and works later gives wrong numbers, which no look
     at its class can tell; the conformance suite (tag ``streams``) does. When in doubt say False,
-    which costs little more than an event here and there.
+    which costs a thread for each stream.
     """
 
     def __init__(self, device: Device, stream_index: int) -> None:

@@ -1,4 +1,4 @@
-"""``ThreadedEngine``: a worker thread for each stream, for plans whose work overlaps."""
+"""``ThreadedEngine``: a worker thread for each stream, for plans with streams that run behind."""
 
 from __future__ import annotations
 
