@@ -6,7 +6,6 @@ stream that does nothing until it is synchronised, so a missing wait shows as wr
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
@@ -96,32 +95,23 @@ class FarAllocator(Allocator):
 
 
 class FarEvent(Event):
-    """Reached when its stream has come to it; keeps the error of what was before it."""
+    """Reached when its stream is synchronised, which waiting for it does."""
 
     def __init__(self, context: FarContext) -> None:
         self._context = context
-        self._error: Exception | None = None
-        self._reached = False
-
-    def reach(self, error: Exception | None) -> None:
-        self._error, self._reached = error, True
 
     def synchronize(self) -> None:
-        while not self._reached:
-            self._context.step()
-        if self._error is not None:
-            raise self._error
+        self._context.synchronize()
 
 
 class FarContext(DeviceContext):
-    """Queues work; does it when somebody waits."""
+    """Queues work; does it when synchronised."""
 
     host_synchronous = False
 
     def __init__(self, device: Device, stream_index: int) -> None:
         super().__init__(device, stream_index)
-        self.queue: deque[Callable[[], None] | FarEvent] = deque()
-        self._error: Exception | None = None
+        self.queue: list[Callable[[], None]] = []
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         assert isinstance(destination, FarBuffer)
@@ -137,30 +127,12 @@ class FarContext(DeviceContext):
         self.queue.append(lambda: np.copyto(destination.hidden, source.hidden))
 
     def record_event(self) -> FarEvent:
-        event = FarEvent(self)
-        self.queue.append(event)
-        return event
-
-    def wait_event(self, event: Event) -> None:
-        self.queue.append(event.synchronize)
-
-    def step(self) -> None:
-        """Do what is first in the queue; an error stops the stream until it is raised."""
-        item = self.queue.popleft()
-        if isinstance(item, FarEvent):
-            item.reach(self._error)
-        elif self._error is None:
-            try:
-                item()
-            except Exception as error:  # noqa: BLE001 - synchronize raises it
-                self._error = error
+        return FarEvent(self)
 
     def synchronize(self) -> None:
-        while self.queue:
-            self.step()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        work, self.queue = self.queue, []
+        for item in work:
+            item()
 
 
 class FarKernel(NumpyKernel):

@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 import backend_mutants as backend
 import call_mutants as calls
-import inline_mutants as inline
 import pool_mutants as pool
 import runtime_mutants as runtime
 from runtime_mutants import Patches
@@ -75,12 +74,6 @@ MUTANTS = (
     Mutant(runtime.waits_for_the_first_only, "shared out", "pytorch/pytorch#119266"),
     Mutant(runtime.weights_without_wait, "two executors", "pytorch/pytorch#130785"),
     Mutant(runtime.wrong_stream, "chain", "pytorch/pytorch#2702"),
-    Mutant(inline.streams_wait_for_nothing, "chain", "eyalroz/cuda-api-wrappers#28"),
-    Mutant(inline.host_waits_for_nothing, "chain", "sgl-project/sglang#16493"),
-    Mutant(inline.waits_for_the_first_event, "chain", "torch/cutorch#222"),
-    Mutant(inline.recorded_before_the_work, "chain", "ComputationalRadiationPhysics/picongpu#1402"),
-    Mutant(inline.known_to_one_known_to_all, "two devices", "Genesis-Embodied-AI/quadrants#409"),
-    Mutant(inline.returns_before_the_end, "variables", "PaddlePaddle/Paddle#4339"),
     # credits and messages
     Mutant(runtime.credit_off_by_one, "chain", "microsoft/onnxruntime#7645"),
     Mutant(runtime.returned_when_launched, "chain", "microsoft/onnxruntime#4829"),

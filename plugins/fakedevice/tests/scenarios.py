@@ -148,16 +148,12 @@ def does_not_open(seed: int) -> None:
 
 
 def variables(seed: int) -> None:
-    """Two jobs count one variable up from two threads, and a third reads it.
-
-    Under every other seed on threads of the runtime.
-    """
+    """Two jobs count one variable up from two threads, and a third reads it, on two devices."""
     with watched(seed) as (schedule, _), flow.Session(JOBS["chain"].registry()) as session:
 
         def job(function: Callable[..., object]) -> Callable[..., object]:
             config = flow.FunctionConfig()
             config.default_placement_scope(flow.scope.placement(plugin.TAG, "0:0"))
-            config.concurrency_width = 1 + seed % 2
             return flow.global_function(function_config=config, session=session)(function)
 
         @job

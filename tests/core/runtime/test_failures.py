@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarKernel, far, near
 
-from headrace.compiler.concurrency import Concurrency
 from headrace.device import DeviceContext, Launch
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
@@ -85,7 +84,7 @@ def test_a_kernel_that_would_end_the_process_ends_its_call(error: BaseException)
     """On a thread of the runtime it is an error of the run, and the next call works."""
     errors: list[BaseException] = [error]
     registry = backend("far", lambda: errors.pop() if errors else None)
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry) as compiled:
         with pytest.raises(RunError, match=r"from relu 'first' .* failed on far:0/s0") as caught:
             compiled.run({"x": X})
         assert caught.value.__cause__ is error
@@ -102,13 +101,12 @@ def test_a_kernel_that_calls_exit_on_the_callers_thread_ends_its_call() -> None:
         check(compiled)
 
 
-@pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("tag", ["near", "far"])
-def test_an_error_carries_the_last_transitions_of_its_actor(tag: str, width: int) -> None:
+def test_an_error_carries_the_last_transitions_of_its_actor(tag: str) -> None:
     """What it was told and asked for, the act that failed last; inline as on threads."""
     errors = [ArithmeticError("on fire")]
     registry = backend(tag, lambda: errors.pop() if errors else None)
-    with CompiledJob(job(tag), registry, concurrency=Concurrency(width)) as compiled:
+    with CompiledJob(job(tag), registry) as compiled:
         with pytest.raises(RunError, match="on fire") as caught:
             compiled.run({"x": X})
         told = caught.value.transitions
@@ -126,7 +124,7 @@ def thread_named(text: str) -> int:
 def test_a_thread_of_a_stream_that_dies_is_replaced(stream: str) -> None:
     """Killed while it waits, it is missed by the call that needs it; the next one works."""
     registry = BackendRegistry.from_modules({"far": far()})
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry) as compiled:
         check(compiled)
         ident = ctypes.c_ulong(thread_named(f"far:0/{stream}"))
         kill = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -148,7 +146,7 @@ def test_a_process_that_is_forked_during_a_call_disturbs_nobody() -> None:
         assert may_go_on.wait(LIMIT_SECONDS)
 
     registry = backend("far", wait)
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry) as compiled:
         call = compiled._executor.submit({"x": X})
         assert reached.wait(LIMIT_SECONDS)
         with warnings.catch_warnings():
@@ -186,10 +184,7 @@ class Kernel(FarKernel):
 
 session = flow.Session(BackendRegistry.from_modules({"far": far(kernel=Kernel)}))
 
-config = flow.FunctionConfig()
-config.concurrency_width = int(sys.argv[2])
-
-@flow.global_function(function_config=config, session=session)
+@flow.global_function(session=session)
 def job(x: tp.Numpy.Placeholder((2,))) -> tp.Numpy:
     with flow.scope.placement("far", "0:0"):
         return flow.relu(x)
@@ -211,14 +206,13 @@ if how == "raised":
 """
 
 
-@pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize(
     ("how", "code"), [("submitted", 0), ("daemon", 0), ("thread", 0), ("raised", 7)]
 )
-def test_an_interpreter_that_ends_during_a_call_ends(how: str, code: int, width: int) -> None:
+def test_an_interpreter_that_ends_during_a_call_ends(how: str, code: int) -> None:
     """Whoever waits for the call, or nobody; without a word of complaint."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, how, str(width)],
+        [sys.executable, "-c", PROGRAM, how],
         env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
         capture_output=True,
         text=True,

@@ -1,8 +1,8 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-A plan that was not compiled for work to overlap runs inline: the caller's thread launches the acts
-of a call in the order in which the actors act, streams wait for each other by events, and the
-thread for what it reads. Otherwise each stream has a worker thread that steps its actors.
+When every stream of the plan is host-synchronous and it was not compiled for work to overlap, a
+call runs inline on the caller's thread, in the order in which the actors act; otherwise each stream
+has a worker thread that steps its actors.
 
 An error drops the engine; the next call makes a new one, over the same buffers and weights. Calls
 that were under way beside the one that failed are begun again on it, in their order, so that their
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import RunError, SessionError
 from headrace.ids import ActorId
-from headrace.plan import CORE_KINDS, Plan, TaskKind
+from headrace.plan import Plan, TaskKind
 from headrace.plan.dump import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import LaunchAct, bind_actor
@@ -34,7 +34,6 @@ from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
-from headrace.runtime.schedule import schedule
 from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 
@@ -96,6 +95,12 @@ class Executor:
         self._recoveries: list[Thread] = []
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
+            inline = (
+                log is None
+                and not self._network.overlaps
+                and all(c.host_synchronous for c in self._resources.contexts.values())
+            )
+            self._orders = acting_orders(self._network) if inline else None
             self._bind(recorder)
         except BaseException:
             self._resources.close()
@@ -107,8 +112,7 @@ class Executor:
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""
-        inline = self._log is None and self._may_run_inline(recorder is not None)
-        exchange_of = self._exchange_now if inline else self._call
+        exchange_of = self._call if self._orders is None else self._exchange_now
         launches = [
             bind_actor(
                 self._plan,
@@ -120,34 +124,13 @@ class Executor:
             )
             for actor, job in zip(self._plan.actors, self._network.jobs, strict=True)
         ]
-        self._inline: InlineEngine | None = self._new_inline_engine(launches) if inline else None
+        inline = None
+        if self._orders is not None:
+            describe = partial(inline_error, self._plan, self._network)
+            inline = InlineEngine(self._orders, launches, describe)
         self._launches: list[LaunchAct] = launches
+        self._inline: InlineEngine | None = inline
         self._recorder = recorder
-
-    def _may_run_inline(self, recorded: bool) -> bool:
-        """True when threads would gain nothing: one thread launches all that may be done at once.
-
-        Streams that run behind are kept busy by launches that return at once. Those that do not run
-        behind would hold them up, if they have work of their own; so would a recorder, which waits
-        for each task, and jobs that may overlap need a thread each.
-        """
-        contexts, network = self._resources.contexts, self._network
-        if network.overlaps:
-            return False
-        if all(context.host_synchronous for context in contexts.values()):
-            return True
-        works = {t.task_id.stream_id for t in self._plan.tasks if t.kind not in CORE_KINDS}
-        runs_behind = not any(contexts[stream_id].host_synchronous for stream_id in works)
-        return runs_behind and not network.has_free_jobs and not recorded
-
-    def _new_inline_engine(self, launches: Sequence[LaunchAct]) -> InlineEngine:
-        contexts, network = self._resources.contexts, self._network
-        behind = {s for s, context in contexts.items() if not context.host_synchronous}
-        schedules = {
-            job: schedule(order, network, behind) for job, order in acting_orders(network).items()
-        }
-        describe = partial(inline_error, self._plan, network)
-        return InlineEngine(schedules, launches, contexts, network.streams, describe)
 
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
@@ -162,8 +145,6 @@ class Executor:
         with self._lock:
             self._check_open()
             self._bind(recorder)
-            if self._inline is not None:
-                self._stop()
 
     @property
     def is_closed(self) -> bool:

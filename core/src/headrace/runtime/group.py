@@ -5,29 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from headrace.device import DeviceContext, Event
-
-
-class GroupEvent(Event):
-    """A point in the streams of a group: one event of each."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.events = tuple(events)
-
-    def synchronize(self) -> None:
-        """Block until all are reached; raises the first error."""
-        with ExitStack() as last_first:
-            for event in reversed(self.events):
-                last_first.callback(event.synchronize)
-
-
-def wait_for(context: DeviceContext, event: Event) -> None:
-    """Let a stream, or those of a group, wait for an event, which may be that of a group."""
-    members = context.members if isinstance(context, GroupContext) else (context,)
-    events = event.events if isinstance(event, GroupEvent) else (event,)
-    for member in members:
-        for one in events:
-            member.wait_event(one)
+from headrace.device import DeviceContext
 
 
 class GroupContext(DeviceContext):
@@ -49,10 +27,6 @@ class GroupContext(DeviceContext):
         with ExitStack() as last_first:
             for member in reversed(self.members):
                 last_first.callback(member.synchronize)
-
-    def record_event(self) -> Event:
-        """Mark this point of all members."""
-        return GroupEvent([member.record_event() for member in self.members])
 
     def close(self) -> None:
         """Close all members, whatever one of them raises."""

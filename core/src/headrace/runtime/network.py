@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 from headrace.ids import ActorId, RegisterId, StreamId
 from headrace.plan import CriticalSection, Plan, TaskKind
@@ -27,7 +26,6 @@ class Network:
         widths: how many calls may be under way at once, by job that can be called.
         overlaps: whether it was compiled so that work of one device overlaps: that of several
             calls, or of several compute streams.
-        has_free_jobs: whether it has jobs of which calls may overlap.
     """
 
     wirings: tuple[Wiring, ...]
@@ -40,7 +38,6 @@ class Network:
     sections: tuple[CriticalSection, ...]
     widths: Mapping[int, int]
     overlaps: bool
-    has_free_jobs: bool
 
     @staticmethod
     def of(plan: Plan) -> Network:
@@ -77,7 +74,6 @@ class Network:
             plan.sections,
             {job: plan.jobs[job].width for job in sources},
             any(job.width > 1 for job in plan.jobs) or _has_parallel_streams(plan),
-            any(not one.excludes(other) for one, other in combinations(plan.sections, 2)),
         )
 
 
