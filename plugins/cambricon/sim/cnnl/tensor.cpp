@@ -71,6 +71,11 @@ void Set(void* value, int layout, int type, int rank, const Number* dims, const 
     throw Misuse("bad-argument", Fault::kInvalidArgument,
                  "the tensor has more than 2^31-1 elements");
   }
+  if (tensor->was_set) {
+    Complain("leak", Fault::kInvalidArgument,
+             Text(tensor->Describe(), " is set a second time without cnnlResetTensorDescriptor, ",
+                  "which leaks in the library"));
+  }
   tensor->layout = layout;
   tensor->type = type;
   tensor->dims.assign(dims, dims + rank);

@@ -27,6 +27,15 @@ void SetCurrent(std::uint64_t device) {
   SetCurrentCard(static_cast<int>(device - kFirstDevice));
 }
 
+// `cnrtMemType_t`: 0 is the default and 1 is locked; 2, memory of a card, is not for this function.
+void Pin(void** pointer, std::size_t bytes, int type) {
+  if (type != 0 && type != 1) {
+    throw Misuse("bad-argument", Fault::kInvalidArgument,
+                 Text("memory of type ", type, " is not of the host"));
+  }
+  runtime::AllocateOnHost(pointer, bytes);
+}
+
 void GetInfo(DeviceInfo* info, int ordinal) {
   CheckCard(ordinal);
   *Needed(info, "the record") = {"MLU stand-in", 0, 16};
@@ -65,11 +74,8 @@ MLUSIM_CNRT(cnrtQueryQueue, (void* queue), runtime::QueryQueue(queue))
 MLUSIM_CNRT(cnrtCreateNotifier, (void** notifier), runtime::CreateNotifier(notifier))
 MLUSIM_CNRT(cnrtDestroyNotifier, (void** notifier), runtime::DestroyNotifierAt(notifier))
 
-MLUSIM_CNRT(
-    cnrtMallocHost, (void** pointer, std::size_t bytes, int type), if (type != 0 && type != 1) {
-      throw Misuse("bad-argument", Fault::kInvalidArgument,
-                   Text("memory of type ", type, " is not of the host"));
-    } runtime::AllocateOnHost(pointer, bytes))
+MLUSIM_CNRT(cnrtMallocHost, (void** pointer, std::size_t bytes, int type),
+            Pin(pointer, bytes, type))
 MLUSIM_CNRT(cnrtMemsetD8, (void* to, unsigned char value, std::size_t bytes),
             Fill(to, value, bytes))
 MLUSIM_CNRT(cnrtMemsetD8Async, (void* to, unsigned char value, std::size_t bytes, void* queue),

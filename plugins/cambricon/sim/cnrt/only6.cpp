@@ -19,6 +19,14 @@ MLUSIM_CNRT(cnrtGetDeviceProperties_V3, (void* record, int ordinal),
 MLUSIM_CNRT(cnrtInvokeHostFunc, (void* queue, void (*function)(void*), void* argument),
             runtime::CallOnHost(queue, function, argument))
 
+MLUSIM_CNRT(cnrtPointerGetAttributes, (void* record, const void* pointer),
+            runtime::DescribePointer(record, pointer))
+
+// Capture is not imitated; a caller that can do without it finds that out here.
+MLUSIM_CNRT(cnrtQueueBeginCapture, (void*, int), throw Failure(Fault::kNotSupported, "capture"))
+MLUSIM_CNRT(cnrtQueueEndCapture, (void*, void**), throw Failure(Fault::kNotSupported, "capture"))
+MLUSIM_CNRT(cnrtQueueIsCapturing, (void*, int* status), *Needed(status, "the status") = 0)
+
 MLUSIM_CNRT(cnrtMemcpyAsync_V2,
             (void* to, void* from, std::size_t bytes, void* queue, int direction),
             CopyAsync(to, from, bytes, static_cast<Direction>(direction), queue))

@@ -17,6 +17,9 @@ void MemoryInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 void CardAttribute(int* value, int attribute, int ordinal);
 // The name and the megabytes that every version of the record begins with; nothing behind them.
 void CardProperties(void* record, int ordinal);
+// `cnrtPointerAttributes_t` as far as every version has it: kind, card, size, address on the card,
+// on the host.
+void DescribePointer(void* record, const void* pointer);
 void PeerAccess(unsigned* can, int card, int peer);
 
 void CreateQueue(void** queue, int priority = 0);

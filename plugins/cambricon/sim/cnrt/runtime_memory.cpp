@@ -45,6 +45,26 @@ void AllocateOnHost(void** pointer, std::size_t bytes) {
   if (bytes > 0) Allocate(pointer, bytes, kHost);
 }
 
+void DescribePointer(void* record, const void* pointer) {
+  struct Attributes {
+    int kind;
+    int card;
+    std::size_t bytes;
+    void* on_card;
+    void* on_host;
+  };
+  const Lock lock = Guard();
+  const std::shared_ptr<Block> block = BlockAt(Needed(pointer, "the pointer"));
+  auto* address = const_cast<void*>(pointer);
+  Attributes found{0, -1, 0, nullptr, address};
+  if (block && !block->freed) {
+    const bool pinned = block->device == kHost;
+    found = {pinned ? 1 : 2, pinned ? CurrentCard() : block->device, block->bytes,
+             pinned ? nullptr : address, pinned ? address : nullptr};
+  }
+  *static_cast<Attributes*>(Needed(record, "the record")) = found;
+}
+
 void FreeOnHost(void* pointer) { Free(pointer, true); }
 
 }  // namespace mlusim::runtime

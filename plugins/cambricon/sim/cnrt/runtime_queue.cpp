@@ -72,13 +72,20 @@ void QueueWaitsFor(void* notifier_value, void* queue_value, unsigned flags) {
 void CallOnHost(void* value, void (*function)(void*), void* argument) {
   Needed(reinterpret_cast<void*>(function), "the function");
   const Lock lock = Guard();
+  const std::shared_ptr<Queue> queue = QueueOf(value);
+  const auto placement = std::make_shared<Placement>();
   Task task;
   task.call = CallScope::Name();
-  task.run = [function, argument] {
+  task.place = placement;
+  task.run = [function, argument, placement] {
+    {
+      // Whomever the function tells, by whatever means, knows that what came before is over.
+      const Lock again = Guard();
+      HostClock().Join(placement->clock);
+    }
     const HostFunctionScope scope;
     function(argument);
   };
-  const std::shared_ptr<Queue> queue = QueueOf(value);
   queue->Enqueue(std::move(task));
 }
 

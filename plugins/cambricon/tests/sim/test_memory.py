@@ -169,3 +169,29 @@ def test_an_allocation_can_be_made_to_fail(sim):
     assert sim.call("cnrtMalloc", ctypes.byref(pointer), 8) == sim.code("no memory")
     assert sim.call("cnrtMalloc", ctypes.byref(pointer), 8) == OK
     sim.free(block, pointer.value)
+
+
+@last_era
+def test_a_pointer_tells_what_it_is(sim):
+    """Of a card, page-locked, or nothing that is known."""
+
+    class Attributes(ctypes.Structure):
+        _fields_ = [
+            ("kind", ctypes.c_int),
+            ("card", ctypes.c_int),
+            ("size", ctypes.c_size_t),
+            ("on_card", ctypes.c_void_p),
+            ("on_host", ctypes.c_void_p),
+        ]
+
+    block, pinned, data, found = sim.allocate(16), sim.pin(8), np.zeros(4), Attributes()
+
+    def ask(pointer):
+        sim.check("cnrtPointerGetAttributes", ctypes.byref(found), pointer)
+        return found.kind, found.size
+
+    assert ask(block + 4) == (2, 16)
+    assert ask(pinned) == (1, 8)
+    assert ask(address(data)) == (0, 0)
+    sim.free(block)
+    sim.check("cnrtFreeHost", pinned)

@@ -382,6 +382,16 @@ def test_a_descriptor_that_was_never_set(sim):
     sim.close(handle)
 
 
+def test_a_descriptor_that_is_set_twice(sim):
+    """The library keeps what the first call made; only a reset lets go of it."""
+    tensor = sim.tensor((4,))
+    again = ("cnnlSetTensorDescriptor", tensor, 4, 2, 1, ints([5]))
+    sim.refuse(*again, kind="leak", status=BAD_PARAM)
+    sim.check("cnnlResetTensorDescriptor", tensor)
+    sim.check(*again)
+    sim.destroy(tensor)
+
+
 def test_an_output_that_overlaps_an_input(sim):
     """A concatenation into one of its own inputs."""
     handle, whole, half = sim.handle(), sim.tensor((4,)), sim.tensor((2,))

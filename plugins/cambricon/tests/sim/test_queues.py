@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+import threading
 
 import numpy as np
 from stand_in import CARD_TO_HOST, HOST_TO_CARD, OK, address, last_era
@@ -216,15 +217,31 @@ def test_a_failed_task_is_told_by_the_next_sync_and_once(sim):
 
 @last_era
 def test_a_function_of_the_host_is_called_in_order(sim):
-    """Between the tasks before and behind it."""
-    seen, kind = [], ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-    function = kind(seen.append)
-    queue, block = sim.queue(), sim.allocate(1)
-    sim.check("cnrtInvokeHostFunc", queue, function, 11)
+    """Whoever hears from it may use what came before, and no more."""
+    called, kind = threading.Event(), ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    seen = []
+    function = kind(lambda value: (seen.append(value), called.set()))
+    queue, block, later = sim.queue(), sim.allocate(1), sim.allocate(1)
     sim.check("cnrtMemsetAsync", block, 1, 1, queue)
-    sim.check("cnrtInvokeHostFunc", queue, function, 12)
-    sim.sync(queue)
+    sim.check("cnrtInvokeHostFunc", queue, function, 11)
+    sim.check("cnrtMemsetAsync", later, 1, 1, queue)
+    assert called.wait(60)
 
-    assert seen == [11, 12]
+    assert seen == [11]
+    assert sim.to_host(block, (1,), np.uint8)[0] == 1
+    sim.refuse("cnrtFree", later, kind="freed-in-use")
+    sim.check("mlusim_drain")
     sim.free(block)
+    sim.call("cnrtQueueSync", queue)
+    sim.call("mlusim_clear_reports")
+    sim.check("cnrtQueueDestroy", queue)
+
+
+@last_era
+def test_a_queue_cannot_be_captured(sim):
+    """It says so, and is not being captured."""
+    status, queue = ctypes.c_int(7), sim.queue()
+    assert sim.call("cnrtQueueBeginCapture", queue, 0) == sim.code("unsupported")
+    sim.check("cnrtQueueIsCapturing", queue, ctypes.byref(status))
+    assert status.value == 0
     sim.check("cnrtQueueDestroy", queue)
