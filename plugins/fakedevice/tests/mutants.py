@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 import backend_mutants as backend
 import call_mutants as calls
+import callback_mutants as callbacks
 import pool_mutants as pool
 import runtime_mutants as runtime
 from runtime_mutants import Patches
@@ -106,6 +107,12 @@ MUTANTS = (
     Mutant(calls.cause_is_lost, "fails and goes on", "torch/cutorch#329"),
     Mutant(calls.sections_are_open, "variables", "tensorflow/tensorflow#3837"),
     Mutant(calls.section_is_never_left, "variables", "tensorflow/tensorflow#2130"),
+    # callbacks
+    Mutant(callbacks.callback_before_work, "callbacks", "LuisaGroup/LuisaCompute#248"),
+    Mutant(callbacks.newest_first, "callbacks", "nolanlawson/pseudo-worker#8"),
+    Mutant(callbacks.first_error_ends_the_thread, "callbacks", "Intel-bigdata/HPNL#20"),
+    Mutant(callbacks.callbacks_wait_for_room, "callbacks", "apache/druid#670"),
+    Mutant(callbacks.sync_waits_once, "callbacks", "openvinotoolkit/openvino#7374"),
     # threads and devices
     Mutant(calls.threads_go_on, "chain", "microsoft/onnxruntime#4093"),
     Mutant(calls.callers_wait_for_a_closed_job, "close during calls", "pytorch/pytorch#1233"),

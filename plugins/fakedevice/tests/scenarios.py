@@ -7,6 +7,7 @@ threads, or that nobody can go on. ``mutants.py`` says which bugs they find.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -186,6 +187,60 @@ def variables(seed: int) -> None:
         assert np.array_equal(read(), [12, 0, 12])
 
 
+def callbacks(seed: int) -> None:
+    """Two jobs give results to callbacks, which raise, wait for other calls, or register more."""
+    config = flow.FunctionConfig()
+    config.concurrency_width = 1 + seed % 3
+    config.default_placement_scope(flow.scope.placement(plugin.TAG, "0:0"))
+    heard: list[BaseException | None] = []
+    hook = patch.object(threading, "excepthook", lambda arguments: heard.append(arguments[1]))
+    with hook, watched(seed) as (schedule, _), flow.Session(JOBS["chain"].registry()) as session:
+
+        @flow.global_function(function_config=config, session=session)
+        def tell(x: Three) -> tp.Callback[tp.Numpy]:
+            return flow.relu(x) + x
+
+        @flow.global_function(function_config=config, session=session)
+        def pass_on(x: Three) -> tp.Callback[tp.Numpy]:
+            return x + x
+
+        told: list[float] = []
+        passed: list[float] = []
+        again: list[float] = []
+
+        def on_passed(z: np.ndarray) -> None:
+            passed.append(z[0])
+            for _ in range(2):
+                tell(np.full(3, 1000, np.float32))(lambda y: again.append(y[0]))
+
+        def on_told(y: np.ndarray) -> None:
+            told.append(y[0])
+            assert np.array_equal(y, np.full(3, y[0]))
+            if y[0] % 3 == 0:
+                pass_on(y)(on_passed)
+            if y[0] % 4 == 0:  # a stream that was held up would never get there
+                assert np.array_equal(tell.submit(y).result(), 2 * y)
+            if len(told) % 4 == seed % 4:
+                raise ZeroDivisionError(len(told))
+
+        def call(first: int) -> None:
+            for n in range(first, first + 12, 2):
+                tell(np.full(3, n, np.float32))(on_told)
+
+        others = [schedule.start("other", lambda: call(101))]
+        call(2)
+        for other in others:
+            schedule.join(other)
+        session.sync()
+        even, odd = [[n for n in told if n % 4 == rest] for rest in (0, 2)]
+        assert even == [2 * n for n in range(2, 14, 2)]
+        assert odd == [2 * n for n in range(101, 113, 2)]
+        assert passed == [2 * n for n in told if n % 3 == 0]
+        assert again == [2000] * 2 * len(passed)
+        assert len(heard) == sum(n % 4 == seed % 4 for n in range(1, 13))
+        assert {type(error) for error in heard} <= {ZeroDivisionError}
+
+
 def streams_by_hand(seed: int) -> None:
     """Streams of two devices hand a buffer on, by events alone."""
     registry = JOBS["chain"].registry()
@@ -276,5 +331,6 @@ SCENARIOS: dict[str, Callable[[int], None]] = {
     "fails and goes on": fails_and_goes_on,
     "close during calls": close_during_calls,
     "variables": variables,
+    "callbacks": callbacks,
     "streams by hand": streams_by_hand,
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +301,65 @@ def test_a_callback_that_raises_is_heard_and_stops_no_other(
     session.sync()
     assert [str(error) for error in heard] == ["mine"]
     assert len(got) == 1
+
+
+def test_a_hook_for_errors_that_raises_stops_no_callback_either(
+    session: flow.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the interpreter's own hook is told, and the next callback is called; sync comes back."""
+    tell, got, heard = telling(on(session, "far", 2)), [], []
+
+    def broken_hook(arguments: object) -> None:
+        raise SystemExit("the hook")
+
+    monkeypatch.setattr(threading, "excepthook", broken_hook)
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, _: heard.append(error))
+
+    def broken(y: Any) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        tell(X)(broken)
+    tell(X)(got.append)
+    session.sync()
+    assert [str(error) for error in heard] == ["the hook"] * 3
+    assert len(got) == 1
+
+
+@pytest.mark.parametrize("tag", ["near", "far"])
+def test_callbacks_of_two_jobs_may_register_with_each_other(
+    session: flow.Session, tag: str
+) -> None:
+    """Each as often as it likes: neither waits for room that only the other could make; and sync
+    waits for what they begin."""
+    jobs = []
+    for name in ("one", "other"):
+
+        def job(x: Three) -> tp.Callback[tp.Numpy]:
+            return flow.relu(x)
+
+        job.__name__ = name
+        jobs.append(on(session, tag, 1)(job))
+    got: list[str] = []
+
+    def heard(mine: int, depth: int, y: Any) -> None:
+        got.append("one" if mine == 0 else "other")
+        for _ in range(2 if depth else 0):
+            jobs[1 - mine](y)(partial(heard, 1 - mine, depth - 1))
+
+    for mine in (0, 1):
+        jobs[mine](X)(partial(heard, mine, 5))
+    session.sync()
+    assert got.count("one") == got.count("other") == 2**6 - 1
+
+
+def test_sync_waits_for_calls_that_callbacks_begin(gate: Gate, gated: flow.Session) -> None:
+    """Also where nobody waits for these, and of a job that was waited for already."""
+    clamp, tell, futures = clamping(on(gated, "far", 2)), telling(on(gated, "far", 2)), []
+    gate.open.set()
+    tell(X)(lambda y: futures.append(clamp.submit(y)))
+    gated.sync()
+    assert [future.done() for future in futures] == [True]
 
 
 def test_the_error_of_a_run_goes_to_its_callback(

@@ -2,7 +2,8 @@
 
 A callback may take as long as it likes and call jobs itself: it holds up no stream, and the calls
 that it waits for need no callback to come to their end. Results that wait for a slow callback are
-bounded: who registers one more callback waits, but for callbacks, which would wait for themselves.
+bounded: who registers one more callback waits, but for callbacks, which would wait for themselves
+or, of two jobs, for each other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from headrace.errors import SessionError
@@ -18,6 +20,15 @@ from headrace.frontend.future import Future
 
 Deliver = Callable[[Any], object]
 Failed = Callable[[BaseException], object] | None
+
+
+class _Here(threading.local):
+    """What this thread delivers."""
+
+    delivery: Delivery | None = None
+
+
+_here = _Here()
 
 
 class Delivery:
@@ -44,7 +55,13 @@ class Delivery:
     @property
     def is_here(self) -> bool:
         """True on the thread of a callback."""
-        return threading.current_thread() is self._thread
+        return _here.delivery is self
+
+    @property
+    def is_idle(self) -> bool:
+        """True when every callback that was registered has returned."""
+        with self._changed:
+            return not self._waiting and not self._is_busy
 
     def register(self, future: Future[Any], callback: Deliver, failed: Failed) -> None:
         """Have ``callback`` called with what ``future`` gives, or ``failed`` with its error.
@@ -55,7 +72,8 @@ class Delivery:
             SessionError: the session was closed.
         """
         with self._changed:
-            while len(self._waiting) >= self._most and not self._is_closed and not self.is_here:
+            delivers = _here.delivery is not None
+            while len(self._waiting) >= self._most and not self._is_closed and not delivers:
                 self._changed.wait()
             if self._is_closed:
                 raise SessionError(
@@ -84,6 +102,7 @@ class Delivery:
             self._thread.join()
 
     def _loop(self) -> None:
+        _here.delivery = self
         while True:
             with self._changed:
                 self._is_busy = False
@@ -98,9 +117,18 @@ class Delivery:
             try:
                 _deliver(future, callback, failed)
             except BaseException:  # noqa: BLE001 - nobody is there to catch it; the next one goes on
-                arguments = (*sys.exc_info(), threading.current_thread())
-                threading.excepthook(threading.ExceptHookArgs(arguments))
+                _tell()
             del future, callback, failed  # or they are kept until the next one
+
+
+def _tell() -> None:
+    """Tell whoever hears of errors of threads what was raised, as ``threading.Thread`` does."""
+    arguments = (*sys.exc_info(), threading.current_thread())
+    try:
+        threading.excepthook(threading.ExceptHookArgs(arguments))
+    except BaseException:  # noqa: BLE001 - of a hook of the user's
+        with suppress(BaseException):
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]  # there is an error
 
 
 def _deliver(future: Future[Any], callback: Deliver, failed: Failed) -> None:

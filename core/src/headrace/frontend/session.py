@@ -145,10 +145,13 @@ class Session:
             SessionError: a callback asked for it, which would wait for itself.
         """
         self._check_no_callback("sync")
-        with self._gate.changing(), self._gate.alone():
-            pass
-        for job in tuple(self._set.jobs.values()):
-            job.delivery.wait()
+        is_over = False
+        while not is_over:
+            for job in tuple(self._set.jobs.values()):
+                job.delivery.wait()
+            # A callback may have begun calls, or given another job's callback something to do.
+            with self._gate.changing(), self._gate.alone():
+                is_over = all(job.delivery.is_idle for job in self._set.jobs.values())
 
     def plan(self) -> Plan:
         """The plan of all jobs; ``headrace.plan.dump`` shows it. Compiles them if need be.
