@@ -35,7 +35,7 @@ class _Early:
         return self._future._made(self._future._call.results)
 
 
-def newest_first() -> Patches:
+def latest_result_first() -> Patches:
     """The result that came last is given to its callback first."""
 
     def register(self: Delivery, future: Future[Any], callback: Any, failed: Any) -> None:

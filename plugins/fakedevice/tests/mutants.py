@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(calls.section_is_never_left, "variables", "tensorflow/tensorflow#2130"),
     # callbacks
     Mutant(callbacks.callback_before_work, "callbacks", "LuisaGroup/LuisaCompute#248"),
-    Mutant(callbacks.newest_first, "callbacks", "nolanlawson/pseudo-worker#8"),
+    Mutant(callbacks.latest_result_first, "callbacks", "nolanlawson/pseudo-worker#8"),
     Mutant(callbacks.first_error_ends_the_thread, "callbacks", "Intel-bigdata/HPNL#20"),
     Mutant(callbacks.callbacks_wait_for_room, "callbacks", "apache/druid#670"),
     Mutant(callbacks.sync_waits_once, "callbacks", "openvinotoolkit/openvino#7374"),

@@ -128,7 +128,7 @@ def _tell() -> None:
         threading.excepthook(threading.ExceptHookArgs(arguments))
     except BaseException:  # noqa: BLE001 - of a hook of the user's
         with suppress(BaseException):
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]  # there is an error
+            sys.excepthook(*sys.exc_info())
 
 
 def _deliver(future: Future[Any], callback: Deliver, failed: Failed) -> None:
