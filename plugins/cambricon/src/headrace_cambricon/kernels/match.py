@@ -1,0 +1,72 @@
+"""Which calls a kernel takes: dtypes, what the library must have, and more of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.device import OpCall
+from headrace_cambricon.enums import find
+from headrace_cambricon.kernels.kernel import MAX_RANK
+from headrace_cambricon.library import opened_library
+
+FLOATS = ("float32", "float16")
+"""What the library computes in."""
+
+NUMBERS = (*FLOATS, "int32")
+"""What it adds and multiplies."""
+
+STORED = (
+    *NUMBERS, "bfloat16", "float64", "bool", "int8", "int16", "int64",
+    "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+"""What it moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """Calls whose first input (without one, first output) has one of these dtypes.
+
+    Attributes:
+        dtypes: names of dtypes.
+        functions: functions that the library must have; of alternatives, written ``a|b``, one.
+        enums: enumerators whose numbers must be known.
+        where: what else must hold of the call.
+        text: ``where`` in words.
+    """
+
+    dtypes: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    enums: tuple[str, ...] = ()
+    where: Callable[[OpCall], bool] | None = None
+    text: str = ""
+
+    def __call__(self, call: OpCall) -> bool:
+        spec = call.input(0) if call.has_input(0) else call.outputs[0]
+        specs = (*call.inputs, *call.outputs)
+        return (
+            spec.dtype.name in self.dtypes
+            and all(s is None or s.rank <= MAX_RANK for s in specs)
+            and (self.where is None or self.where(call))
+            and not self.missing()
+        )
+
+    def missing(self) -> str:
+        """What the library lacks for it; empty when nothing."""
+        library = opened_library()
+        if library is None:
+            return ""
+        for names in self.functions:
+            if not any(library.has(name) for name in names.split("|")):
+                return f"the library has no {names.replace('|', ' or ')}"
+        for name in self.enums:
+            if find(name) is None:
+                return f"no header of the vendor has told the number of {name}"
+        return ""
+
+    def __str__(self) -> str:
+        said = " | ".join(self.dtypes)
+        if self.text:
+            said += f", {self.text}"
+        missing = self.missing()
+        return f"{said}; but {missing}" if missing else said

@@ -1,0 +1,48 @@
+"""The hooks. What they return is all that core learns about this device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.device import (
+    AllocatorEntry,
+    DeviceContextEntry,
+    DeviceEntry,
+    KernelEntry,
+    MemoryKind,
+)
+from headrace.hookspecs import hookimpl
+from headrace_cambricon.context import CambriconContext
+from headrace_cambricon.device import CambriconDevice, Versions, device_count
+from headrace_cambricon.kernels.elementwise import elementwise_entries
+from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
+
+TAG = "cambricon"
+
+
+@hookimpl
+def headrace_devices() -> Iterable[DeviceEntry]:
+    """Name the device type; the library is opened when somebody asks how many there are."""
+    yield DeviceEntry(
+        TAG, device_count, CambriconDevice, frozenset({"in-place"}), versions=Versions()
+    )
+
+
+@hookimpl
+def headrace_allocators() -> Iterable[AllocatorEntry]:
+    """Give memory of the device, and page-locked memory of the host."""
+    yield AllocatorEntry(
+        TAG, MemoryKind.DEVICE, ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
+    )
+
+
+@hookimpl
+def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
+    """Give queues."""
+    yield DeviceContextEntry(TAG, CambriconContext)
+
+
+@hookimpl
+def headrace_kernels() -> Iterable[KernelEntry]:
+    """Offer what the library computes."""
+    yield from elementwise_entries(TAG)
