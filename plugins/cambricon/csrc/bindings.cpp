@@ -133,6 +133,7 @@ PYBIND11_MODULE(_native, m) {
       .def_property_readonly("type", &Object::type);
 
   py::class_<Event, std::shared_ptr<Event>>(m, "Event", "A point of a stream; any thread may wait for it.")
+      .def_property_readonly("device", &Event::device)
       .def("synchronize", &Event::Wait, Unlocked());
 
   py::class_<Launch, std::shared_ptr<Launch>>(m, "Launch", "Vendor calls with their arguments; enqueues them.")

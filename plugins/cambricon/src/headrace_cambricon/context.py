@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer, Launch
 from headrace.errors import DeviceError, LaunchError
 from headrace_cambricon.device import CambriconDevice
 from headrace_cambricon.errors import CambriconError
+from headrace_cambricon.settling import CambriconEvent, StreamFate, settle
 
 if TYPE_CHECKING:
     from headrace_cambricon import _native
-
-
-class CambriconEvent(Event):
-    """A notifier placed in a queue, and what became of the work before it.
-
-    CNRT says that work of a queue failed when it is asked about the queue, once, and does not say
-    where in the queue. So an event is *settled* when its stream is next asked: it has failed when
-    the stream failed since it was asked before. An event that was recorded before the work that
-    failed, and was not waited for until then, counts as failed too.
-    """
-
-    def __init__(self, context: CambriconContext, notifier: _native.Event) -> None:
-        self.context = context
-        self.notifier = notifier
-        self.is_settled = False
-        self.error: Exception | None = None
-
-    def settle(self, error: Exception | None) -> None:
-        """Keep what became of the work before this point; the first answer stays."""
-        if not self.is_settled:
-            self.is_settled, self.error = True, error
-
-    def synchronize(self) -> None:
-        """Block until the work before it is done.
-
-        Raises:
-            Exception: what that work raised; every time.
-        """
-        self.notifier.synchronize()
-        if not self.is_settled:
-            self.context.settle()
-        if self.error is not None:
-            raise self.error
 
 
 class CambriconContext(DeviceContext):
@@ -62,10 +28,7 @@ class CambriconContext(DeviceContext):
         device.check_process()
         self.library = device.library
         self.stream = _native.Stream(device.library, device.index)
-        self._settling = Lock()
-        self._recorded: list[weakref.ref[CambriconEvent]] = []
-        self._waited: list[CambriconEvent] = []
-        self._untold: Exception | None = None
+        self._fate = StreamFate(self.stream)
         self._scratch: list[tuple[int, int]] = []  # address and size, the largest last
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
@@ -82,50 +45,19 @@ class CambriconContext(DeviceContext):
 
     def synchronize(self) -> None:
         """Wait for everything that was enqueued; raises the first error of it, once."""
-        self.settle()
-        error, self._untold = self._untold, None
+        settle(self._fate)
+        error = self._fate.take_error()
         if error is not None:
             raise error
 
-    def settle(self) -> None:
-        """Wait for everything, and keep what became of it for whoever asks next.
-
-        Called by any thread: whoever waits for an event of this stream learns of its errors here,
-        and the stream still raises them itself.
-        """
-        with self._settling:
-            recorded, waited = list(self._recorded), list(self._waited)
-            error: Exception | None = None
-            try:
-                self.stream.synchronize()
-            except CambriconError as failed:
-                error = failed
-                recorded = list(self._recorded)
-        # Not under the lock: other streams may be on their way to this one.
-        for event in waited:
-            if not event.is_settled:
-                event.context.settle()
-            error = error or event.error
-        with self._settling:
-            for reference in recorded:
-                event_there = reference()
-                if event_there is not None:
-                    event_there.settle(error)
-            self._recorded = [r for r in self._recorded if (e := r()) and not e.is_settled]
-            self._waited = [event for event in self._waited if event not in waited]
-            self._untold = self._untold or error
-
     def record_event(self) -> CambriconEvent:
         """Place a notifier."""
-        event = CambriconEvent(self, self.stream.record())
-        self._recorded.append(weakref.ref(event))
-        return event
+        return self._fate.record()
 
     def wait_event(self, event: Event) -> None:
         """Let the queue wait for a notifier of this device; for anything else the host waits."""
-        if isinstance(event, CambriconEvent) and event.context.device.index == self.device.index:
-            self.stream.wait_for(event.notifier)
-            self._waited.append(event)
+        if isinstance(event, CambriconEvent) and event.notifier.device == self.device.index:
+            self._fate.wait(event)
         else:
             event.synchronize()
 

@@ -15,6 +15,8 @@ from headrace.hookspecs import hookimpl
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.device import CambriconDevice, Versions, device_count
 from headrace_cambricon.kernels.elementwise import elementwise_entries
+from headrace_cambricon.kernels.movement import movement_entries
+from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
 
 TAG = "cambricon"
@@ -46,3 +48,5 @@ def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer what the library computes."""
     yield from elementwise_entries(TAG)
+    yield from movement_entries(TAG)
+    yield from reduction_entries(TAG)

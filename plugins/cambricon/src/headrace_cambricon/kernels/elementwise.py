@@ -1,114 +1,320 @@
-"""One operand or two, element by element."""
+"""One operand, two or more, element by element."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from headrace.device import Kernel, KernelEntry, OpCall
-from headrace_cambricon.enums import number_of
+from headrace.dtypes import DType
+from headrace_cambricon.enums import find, number_of
+from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.kernel import (
-    DATA_TYPES,
+    Operand,
     Recorder,
     VendorKernel,
     WithWorkspace,
+    between_bytes,
 )
-from headrace_cambricon.kernels.match import FLOATS, NUMBERS, Takes
+from headrace_cambricon.kernels.match import CAST, FLOATS, NUMBERS, Takes
 
 
-class Activate(VendorKernel):
-    """``y = f(x)`` by an activation descriptor; x and y may be the same memory.
+@dataclass(frozen=True, slots=True)
+class Made:
+    """``create`` of a ``KernelEntry`` for a kernel class that takes more than the call."""
 
-    x, y: float32 or float16, any shape.
-    """
+    kind: Callable[..., Kernel]
+    arguments: tuple[object, ...]
 
-    def __init__(self, call: OpCall, mode: str, coefficient: float = 1.0) -> None:
+    def __call__(self, call: OpCall) -> Kernel:
+        return self.kind(call, *self.arguments)
+
+
+Unary = Callable[[Recorder, str, Operand, Operand], None]
+
+
+class OneOperand(VendorKernel):
+    """``y = f(x)``; x and y may be the same memory."""
+
+    def __init__(self, call: OpCall, say: Unary, name: str) -> None:
         super().__init__(call)
-        self._mode, self._coefficient = mode, coefficient
+        self._say, self._name = say, name
 
     def record(self, r: Recorder) -> None:
-        tensor = r.of(self.call.input(0))
-        # The oldest of its setters: releases that have newer ones export it still.
-        activation = r.configured(
-            "ActivationDescriptor",
-            "cnnlSetActivationDescriptor",
-            number_of(self._mode),
-            number_of("CNNL_PROPAGATE_NAN"),
-            self._coefficient,
-        )
-        r.add(
-            "cnnlActivationForward",
-            activation,
-            None,
-            tensor,
-            r.input(0),
-            None,
-            tensor,
-            r.outputs[0],
-        )
+        self._say(r, self._name, r.x(0), r.y())
+
+
+class Log(VendorKernel):
+    """The natural logarithm."""
+
+    def record(self, r: Recorder) -> None:
+        precise, base = number_of("CNNL_COMPUTATION_HIGH_PRECISION"), number_of("CNNL_LOG_E")
+        r.add("cnnlLog_v2", precise, base, *r.x(0).both, *r.y().both)
 
 
 class OpTensor(WithWorkspace):
     """``y = a + b``, ``a - b`` or ``a * b``, with broadcasting."""
 
-    def __init__(self, call: OpCall, kind: str, sign: int = 1) -> None:
+    def __init__(self, call: OpCall, kind: str, of_b: float) -> None:
         super().__init__(call)
-        self._kind, self._sign = kind, sign
+        self._kind, self._of_b = kind, of_b
 
     def record(self, r: Recorder) -> None:
-        a, b, y = self.call.input(0), self.call.input(1), self.call.outputs[0]
-        descriptors = [r.of(spec) for spec in (a, b, y)]
-        op = r.configured(
-            "OpTensorDescriptor",
-            "cnnlSetOpTensorDescriptor",
-            number_of(self._kind),
-            DATA_TYPES[y.dtype.name],
-            number_of("CNNL_PROPAGATE_NAN"),
-        )
-        space, nbytes = r.workspace(r.ask("cnnlGetOpTensorWorkspaceSize", *descriptors))
-        is_integer = not y.dtype.is_float
-        one, zero, sign = (
-            n.to_bytes(4, "little", signed=True) if is_integer else float_bytes(n)
-            for n in (1, 0, self._sign)
-        )
+        vendor.op_tensor(r, self._kind, r.x(0), r.x(1), r.y(), self._of_b)
+
+
+class Binary(WithWorkspace):
+    """``y = f(a, b)`` by ``cnnl<name>``, with broadcasting."""
+
+    def __init__(self, call: OpCall, name: str) -> None:
+        super().__init__(call)
+        self._name = name
+
+    def record(self, r: Recorder) -> None:
+        vendor.binary(r, self._name, r.x(0), r.x(1), r.y())
+
+
+class PreciseBinary(WithWorkspace):
+    """``y = f(a, b)`` by a function that takes a preference."""
+
+    def __init__(self, call: OpCall, name: str, function: str) -> None:
+        super().__init__(call)
+        self._name, self._function = name, function
+
+    def record(self, r: Recorder) -> None:
+        vendor.precise_binary(r, self._name, self._function, r.x(0), r.x(1), r.y())
+
+
+class AddN(WithWorkspace):
+    """The sum of tensors of one shape."""
+
+    def record(self, r: Recorder) -> None:
+        xs = [r.x(index) for index in range(len(self.call.inputs))]
+        descriptors, addresses = [x.descriptor for x in xs], [x.address for x in xs]
+        y = r.y()
+        if r.has("cnnlAddN_v2"):
+            needed = r.ask("cnnlGetAddNWorkspaceSize", descriptors, len(xs), y.descriptor)
+            space = r.workspace(needed)
+            r.add("cnnlAddN_v2", descriptors, addresses, len(xs), *y.both, *space)
+        else:
+            r.add("cnnlAddN", descriptors, addresses, len(xs), *y.both)
+
+
+class BiasAdd(WithWorkspace):
+    """A vector added along the last axis; x is copied first, unless it lies where y does."""
+
+    def record(self, r: Recorder) -> None:
+        x, y, bias = self.call.input(0), r.y(), r.x(1)
+        one = vendor.scalar(1, "float32")
+        r.copy(r.outputs[0], r.input(0), x.nbytes)
+        space = r.workspace(r.ask("cnnlGetBiasAddWorkspaceSize", bias.descriptor, y.descriptor))
+        r.add("cnnlBiasAdd", one, *bias.both, *space, one, *y.both)
+
+
+class Prelu(VendorKernel):
+    """``y = x`` above 0, ``slope * x`` below it; at most one axis of the slope is longer than 1."""
+
+    def record(self, r: Recorder) -> None:
+        x, slope = self.call.input(0), self.call.input(1)
+        shape = (1,) * (x.rank - slope.rank) + slope.shape
         r.add(
-            "cnnlOpTensor", op, one, descriptors[0], r.input(0), sign, descriptors[1], r.input(1),
-            space, nbytes, zero, descriptors[2], r.outputs[0],
-        )  # fmt: skip
+            "cnnlPrelu", *r.x(0).both, *r.tensor(r.input(1), shape, slope.dtype).both, *r.y().both
+        )
 
 
-def float_bytes(value: float) -> bytes:
-    """A host scalar as the library reads it."""
-    import struct
+class Compare(WithWorkspace):
+    """``y = a op b``, with broadcasting."""
 
-    return struct.pack("f", value)
+    def __init__(self, call: OpCall, op: str) -> None:
+        super().__init__(call)
+        self._op = op
+
+    def record(self, r: Recorder) -> None:
+        vendor.logic(r, self._op, r.x(0), r.x(len(self.call.inputs) - 1), r.y())
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """``create`` of a ``KernelEntry`` for a kernel class with more arguments."""
+class Where(WithWorkspace):
+    """``a`` where the condition holds, else ``b``; with broadcasting."""
 
-    kind: type[VendorKernel]
-    arguments: tuple[object, ...]
+    def record(self, r: Recorder) -> None:
+        vendor.select(r, r.x(0), r.x(1), r.x(2), r.y())
 
-    def __call__(self, call: OpCall) -> Kernel:
-        return self.kind(call, *self.arguments)  # type: ignore[call-arg]
+
+class Cast(VendorKernel):
+    """One dtype as another, by one cast of the library or by two."""
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+        self._path = cast_path(call.input(0).dtype.name, call.outputs[0].dtype.name)
+
+    def between_bytes(self) -> int:
+        return sum(between_bytes(self.call.input(0).shape, name) for name in self._path[1:-1])
+
+    def record(self, r: Recorder) -> None:
+        x = r.x(0)
+        if len(self._path) == 1:
+            r.copy(r.outputs[0], r.input(0), self.call.input(0).nbytes)
+        for index, name in enumerate(self._path[1:], 1):
+            is_last = index == len(self._path) - 1
+            y = r.y() if is_last else r.between(x.shape, name)
+            vendor.cast(r, x, y)
+            x = y
+
+
+class ToBool(WithWorkspace):
+    """True where ``x`` is not zero."""
+
+    def between_bytes(self) -> int:
+        return between_bytes((1,), self.call.input(0).dtype)
+
+    def record(self, r: Recorder) -> None:
+        zero = r.between((1,), self.call.input(0).dtype)
+        vendor.fill(r, 0, zero)
+        vendor.logic(r, "NE", r.x(0), zero, r.y())
+
+
+class Copy(VendorKernel):
+    """The same bytes: ``identity`` and ``reshape``."""
+
+    def record(self, r: Recorder) -> None:
+        r.copy(r.outputs[0], r.input(0), self.call.outputs[0].nbytes)
+
+
+def cast_path(source: str, target: str) -> tuple[str, ...]:
+    """The dtypes that a cast goes through, both ends included; empty when there is no way."""
+    if source == target:
+        return (source,)
+    if vendor.cast_enum(source, target):
+        return (source, target)
+    return ()
+
+
+def _is_cast(call: OpCall) -> bool:
+    """Not those to fewer bits: what becomes of numbers that do not fit is not documented."""
+    source, target = call.input(0).dtype, call.outputs[0].dtype
+    path = cast_path(source.name, target.name)
+    if source != target and target.name == "bool":
+        return False
+    if not source.is_float and not target.is_float and not _fits(source, target):
+        return False
+    steps = zip(path, path[1:], strict=False)
+    return bool(path) and all(find(vendor.cast_enum(a, b)) is not None for a, b in steps)
+
+
+def _fits(source: DType, target: DType) -> bool:
+    """True when every integer of one dtype is one of the other."""
+    if source.kind == "b":
+        return True
+    signed = (source.kind == "i", target.kind == "i")
+    if signed == (True, False):
+        return False
+    return source.itemsize + (signed == (False, True)) <= target.itemsize
+
+
+def _is_to_bool(call: OpCall) -> bool:
+    return call.outputs[0].dtype.name == "bool"
+
+
+def _bias_is_last(call: OpCall) -> bool:
+    return call.int_attr("axis") % call.input(0).rank == call.input(0).rank - 1
+
+
+def _slope_is_one_vector(call: OpCall) -> bool:
+    slope = call.input(1).shape
+    return sum(dim != 1 for dim in slope) <= 1 and call.input(0).rank >= len(slope)
+
+
+def _same_shapes(call: OpCall) -> bool:
+    return all(spec == call.outputs[0] for spec in call.inputs)
+
+
+_WAYS: dict[str, tuple[Unary, str]] = {
+    "abs": (vendor.unary, "cnnlAbs"),
+    "negative": (vendor.unary, "cnnlNegTensor"),
+    "sign": (vendor.unary, "cnnlSign"),
+    "floor": (vendor.unary, "cnnlFloor"),
+    "ceil": (vendor.unary, "cnnlCeil"),
+    "round": (vendor.unary, "cnnlRound"),
+    "reciprocal": (vendor.unary, "cnnlReciprocal"),
+    "is_nan": (vendor.unary, "cnnlIsNan"),
+    "sqrt": (vendor.precise_unary, "cnnlSqrt_v2"),
+    "exp": (vendor.precise_unary, "cnnlExp_v2"),
+    "erf": (vendor.precise_unary, "cnnlErf_v2"),
+    "sin": (vendor.precise_unary, "cnnlSin_v2"),
+    "cos": (vendor.precise_unary, "cnnlCos_v2"),
+}
+
+_COMPARISONS = {
+    "equal": "EQ",
+    "greater": "GT",
+    "less": "LT",
+    "greater_equal": "GE",
+    "less_equal": "LE",
+}
+
+_LOGIC = {"logical_and": "AND", "logical_or": "OR", "logical_xor": "XOR", "logical_not": "NOT"}
 
 
 def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for ops that the library has an elementwise function for."""
-    for op, mode in {
-        "relu": "CNNL_ACTIVATION_RELU",
-        "sigmoid": "CNNL_ACTIVATION_SIGMOID",
-        "tanh": "CNNL_ACTIVATION_TANH",
-    }.items():
-        needs = ("cnnlSetActivationDescriptor", "cnnlActivationForward")
-        yield KernelEntry(tag, op, _Made(Activate, (mode,)), Takes(FLOATS, needs, (mode,)))
-    op_tensor = ("cnnlGetOpTensorWorkspaceSize", "cnnlOpTensor")
-    for op, kind, sign in (
+    for op in ("relu", "sigmoid", "tanh"):
+        mode = f"CNNL_ACTIVATION_{op.upper()}"
+        match = Takes(FLOATS, vendor.ACTIVATION, (mode,))
+        yield KernelEntry(tag, op, Made(OneOperand, (vendor.activation, mode)), match)
+    for op, (say, name) in _WAYS.items():
+        yield KernelEntry(tag, op, Made(OneOperand, (say, name)), Takes(FLOATS, (name,)))
+    yield KernelEntry(
+        tag, "sqrt", Made(OneOperand, (vendor.unary, "cnnlSqrt")), Takes(FLOATS, ("cnnlSqrt",)), -1
+    )
+    yield KernelEntry(tag, "log", Log, Takes(FLOATS, ("cnnlLog_v2",)))
+    for op, kind, of_b in (
         ("add", "CNNL_OP_TENSOR_ADD", 1),
         ("subtract", "CNNL_OP_TENSOR_ADD", -1),
         ("multiply", "CNNL_OP_TENSOR_MUL", 1),
     ):
-        match = Takes(NUMBERS, op_tensor, (kind,))
-        yield KernelEntry(tag, op, _Made(OpTensor, (kind, sign)), match)
+        match = Takes(FLOATS, vendor.OP_TENSOR, (kind,))
+        yield KernelEntry(tag, op, Made(OpTensor, (kind, of_b)), match)
+    for op, name in (("maximum", "Maximum"), ("minimum", "Minimum")):
+        yield KernelEntry(tag, op, Made(Binary, (name,)), Takes(NUMBERS, (f"cnnl{name}",)))
+    for op, name, function in (("divide", "Div", "cnnlDiv_v2"), ("power", "Pow", "cnnlPow")):
+        made = Made(PreciseBinary, (name, function))
+        yield KernelEntry(tag, op, made, Takes(FLOATS, (function,)))
+    yield KernelEntry(
+        tag,
+        "add_n",
+        AddN,
+        Takes(FLOATS, ("cnnlAddN_v2|cnnlAddN",), where=_same_shapes, text="of one shape"),
+    )
+    yield KernelEntry(
+        tag,
+        "bias_add",
+        BiasAdd,
+        Takes(FLOATS, ("cnnlBiasAdd",), where=_bias_is_last, text="along the last axis"),
+    )
+    yield KernelEntry(
+        tag,
+        "prelu",
+        Prelu,
+        Takes(FLOATS, ("cnnlPrelu",), where=_slope_is_one_vector, text="a slope along one axis"),
+    )
+    for op, logic in _COMPARISONS.items():
+        dtypes = (*NUMBERS, "bool") if op == "equal" else NUMBERS
+        match = Takes(dtypes, vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
+        yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
+    for op, logic in _LOGIC.items():
+        match = Takes(("bool",), vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
+        yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
+    yield KernelEntry(tag, "where", Where, Takes(("bool",), vendor.SELECT, where=_chooses_known))
+    yield KernelEntry(
+        tag, "cast", Cast, Takes(CAST, ("cnnlCastDataType",), where=_is_cast, text="known casts")
+    )
+    needs = (*vendor.LOGIC, *vendor.FILL)
+    match = Takes(NUMBERS, needs, ("CNNL_LOGIC_OP_NE",), _is_to_bool, "to bool")
+    yield KernelEntry(tag, "cast", ToBool, match)
+    for op in ("identity", "reshape"):
+        yield KernelEntry(tag, op, Copy)
+
+
+def _chooses_known(call: OpCall) -> bool:
+    return call.outputs[0].dtype.name in (*NUMBERS, "bool")
+

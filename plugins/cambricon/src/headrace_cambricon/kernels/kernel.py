@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
-from headrace.dtypes import DType
-from headrace.tensor_spec import TensorSpec
+from headrace.dtypes import DType, dtype_of
 from headrace_cambricon.context import CambriconContext
-from headrace_cambricon.enums import KNOWN, number_of
+from headrace_cambricon.enums import KNOWN
 
 if TYPE_CHECKING:
     from headrace_cambricon import _native
 
 MAX_RANK = 8  # CNNL_DIM_MAX
-ONE = struct.pack("f", 1.0)
-ZERO = struct.pack("f", 0.0)
 _ALIGNMENT = 64
 _SPARE_BYTES = 8192
 
@@ -40,9 +36,28 @@ DATA_TYPES = {
 """The vendor's number of each dtype that it has."""
 
 
+def between_bytes(shape: Sequence[int], dtype: DType | str) -> int:
+    """What ``Recorder.between`` takes of the workspace."""
+    return up(math.prod(shape) * dtype_of(str(dtype)).itemsize)
+
+
 def up(nbytes: int) -> int:
     """``nbytes``, rounded up so that what lies behind is aligned."""
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+
+
+class Operand(NamedTuple):
+    """A tensor as a vendor function takes it."""
+
+    descriptor: _native.Object
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def both(self) -> tuple[_native.Object, int]:
+        """The two arguments that it is in most functions."""
+        return self.descriptor, self.address
 
 
 class Recorder:
@@ -78,26 +93,46 @@ class Recorder:
         return address
 
     def tensor(
-        self, shape: Sequence[int], dtype: DType | str, layout: str = "ARRAY"
-    ) -> _native.Object:
-        """A descriptor of contiguous elements; a scalar is described as one element."""
-        from headrace_cambricon import _native
+        self,
+        address: int,
+        shape: Sequence[int],
+        dtype: DType | str,
+        layout: str = "ARRAY",
+        strides: Sequence[int] | None = None,
+    ) -> Operand:
+        """Memory seen as a tensor; a scalar is described as one element.
 
-        made = _native.Object(self.context.library, "cnnlTensorDescriptor_t")
-        dims = list(shape) or [1]
-        self.context.library.configure(
-            "cnnlSetTensorDescriptor",
-            made,
-            KNOWN[f"CNNL_LAYOUT_{layout}"],
-            DATA_TYPES[str(dtype)],
-            len(dims),
-            dims,
-        )
-        return made
+        Args:
+            address: of its first element.
+            shape: at most ``MAX_RANK`` dimensions.
+            dtype: one of ``DATA_TYPES``.
+            layout: the vendor's name, without ``CNNL_LAYOUT_``.
+            strides: in elements; None when it is contiguous.
+        """
+        dims, steps = list(shape) or [1], list(strides or ()) or [1]
+        number, data_type = KNOWN[f"CNNL_LAYOUT_{layout}"], DATA_TYPES[str(dtype)]
+        if strides is None:
+            arguments: tuple[object, ...] = (number, data_type, len(dims), dims)
+            made = self.configured("TensorDescriptor", "cnnlSetTensorDescriptor", *arguments)
+        else:
+            arguments = (number, data_type, len(dims), dims, steps)
+            made = self.configured("TensorDescriptor", "cnnlSetTensorDescriptorEx", *arguments)
+        return Operand(made, address, tuple(dims), str(dtype))
 
-    def of(self, spec: TensorSpec, layout: str = "ARRAY") -> _native.Object:
-        """A descriptor of a tensor as it is."""
-        return self.tensor(spec.shape, spec.dtype, layout)
+    def x(self, index: int, layout: str = "ARRAY") -> Operand:
+        """A required input as it is."""
+        spec = self.call.input(index)
+        return self.tensor(self.input(index), spec.shape, spec.dtype, layout)
+
+    def y(self, index: int = 0, layout: str = "ARRAY") -> Operand:
+        """An output as it is."""
+        spec = self.call.outputs[index]
+        return self.tensor(self.outputs[index], spec.shape, spec.dtype, layout)
+
+    def between(self, shape: Sequence[int], dtype: DType | str, layout: str = "ARRAY") -> Operand:
+        """A tensor between two calls, in the planned workspace."""
+        nbytes = math.prod(shape) * dtype_of(str(dtype)).itemsize
+        return self.tensor(self.take(nbytes), shape, dtype, layout)
 
     def object(self, kind: str) -> _native.Object:
         """A descriptor of ``kind``, the vendor's name without ``cnnl`` and ``_t``."""
@@ -204,22 +239,3 @@ class WithWorkspace(VendorKernel):
         specs = [spec for spec in (*self.call.inputs, *self.call.outputs) if spec is not None]
         return sum(up(spec.nbytes) for spec in specs) + _SPARE_BYTES
 
-
-def collapsed(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
-    """What lies before an axis, along it, and behind it."""
-    axis %= max(len(shape), 1)
-    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-
-
-__all__ = [
-    "DATA_TYPES",
-    "MAX_RANK",
-    "ONE",
-    "ZERO",
-    "Recorder",
-    "VendorKernel",
-    "WithWorkspace",
-    "collapsed",
-    "number_of",
-    "up",
-]

@@ -14,13 +14,11 @@ FLOATS = ("float32", "float16")
 """What the library computes in."""
 
 NUMBERS = (*FLOATS, "int32")
-"""What it adds and multiplies."""
+"""What it compares and chooses from. Sums of integers are left out: what becomes of one that does
+not fit is not documented."""
 
-STORED = (
-    *NUMBERS, "bfloat16", "float64", "bool", "int8", "int16", "int64",
-    "uint8", "uint16", "uint32", "uint64",
-)  # fmt: skip
-"""What it moves."""
+CAST = (*NUMBERS, "bool", "int8", "int16", "int64", "uint8")
+"""What it casts from and to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Takes:
     """Calls whose first input (without one, first output) has one of these dtypes.
 
     Attributes:
-        dtypes: names of dtypes.
+        dtypes: names of dtypes; none: any.
         functions: functions that the library must have; of alternatives, written ``a|b``, one.
         enums: enumerators whose numbers must be known.
         where: what else must hold of the call.
@@ -45,7 +43,7 @@ class Takes:
         spec = call.input(0) if call.has_input(0) else call.outputs[0]
         specs = (*call.inputs, *call.outputs)
         return (
-            spec.dtype.name in self.dtypes
+            (not self.dtypes or spec.dtype.name in self.dtypes)
             and all(s is None or s.rank <= MAX_RANK for s in specs)
             and (self.where is None or self.where(call))
             and not self.missing()
@@ -65,7 +63,7 @@ class Takes:
         return ""
 
     def __str__(self) -> str:
-        said = " | ".join(self.dtypes)
+        said = " | ".join(self.dtypes) or "any"
         if self.text:
             said += f", {self.text}"
         missing = self.missing()

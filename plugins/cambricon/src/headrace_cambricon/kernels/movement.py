@@ -1,0 +1,246 @@
+"""Ops that put elements elsewhere and change none.
+
+The library moves elements of 1, 2, 4 and 8 bytes whatever they mean, so tensors are described by
+the size of their elements: every dtype is moved, and every NaN keeps its bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from headrace.device import KernelEntry, OpCall
+from headrace.dtypes import DType
+from headrace.ops.shape import permutation
+from headrace.ops.slice import pad_amounts, slice_ranges
+from headrace_cambricon.kernels import vendor
+from headrace_cambricon.kernels.kernel import (
+    MAX_RANK,
+    Operand,
+    Recorder,
+    VendorKernel,
+    WithWorkspace,
+    between_bytes,
+)
+from headrace_cambricon.kernels.match import Takes
+
+_BY_SIZE = {1: "uint8", 2: "float16", 4: "float32", 8: "int64"}
+
+
+def bits(dtype: DType) -> str:
+    """A dtype of the library with elements of the same size."""
+    return _BY_SIZE[dtype.itemsize]
+
+
+def moved(r: Recorder, index: int, shape: Sequence[int] | None = None) -> Operand:
+    """An input as bits, in its own shape or another one of as many elements."""
+    spec = r.call.input(index)
+    return r.tensor(r.input(index), spec.shape if shape is None else shape, bits(spec.dtype))
+
+
+def made(r: Recorder, shape: Sequence[int] | None = None) -> Operand:
+    """The output as bits."""
+    spec = r.call.outputs[0]
+    return r.tensor(r.outputs[0], spec.shape if shape is None else shape, bits(spec.dtype))
+
+
+class Transpose(WithWorkspace):
+    """Axes in another order; one that moves nothing is a copy."""
+
+    def record(self, r: Recorder) -> None:
+        axes = permutation(self.call)
+        if len(axes) < 2:
+            r.copy(r.outputs[0], r.input(0), self.call.outputs[0].nbytes)
+        else:
+            vendor.transpose(r, axes, moved(r, 0), made(r))
+
+
+class Concat(WithWorkspace):
+    """Tensors one after another; empty ones are left out."""
+
+    def record(self, r: Recorder) -> None:
+        axis = self.call.int_attr("axis") % self.call.outputs[0].rank
+        full = [n for n in range(len(self.call.inputs)) if self.call.input(n).elements]
+        vendor.concat(r, axis, [moved(r, n) for n in full], made(r))
+
+
+class Expand(VendorKernel):
+    """A tensor repeated along axes of 1, and along new axes before its own."""
+
+    def record(self, r: Recorder) -> None:
+        x, y = self.call.input(0), self.call.outputs[0]
+        shape = (1,) * (y.rank - x.rank) + x.shape
+        source, target = moved(r, 0, shape), made(r)
+        r.add("cnnlExpand", *source.both, *target.both)
+
+
+class Tile(VendorKernel):
+    """A tensor repeated as a whole along its axes."""
+
+    def record(self, r: Recorder) -> None:
+        x, repeats = self.call.input(0).shape, self.call.ints_attr("repeats")
+        before = [n for dim, count in zip(x, repeats, strict=True) for n in _split(dim, count, 1)]
+        after = [n for dim, count in zip(x, repeats, strict=True) for n in _split(dim, count, count)]
+        source, target = moved(r, 0, before), made(r, after)
+        r.add("cnnlExpand", *source.both, *target.both)
+
+
+def _split(dim: int, count: int, shown: int) -> tuple[int, ...]:
+    """An axis that is repeated as two: how often, and what."""
+    return (dim,) if count == 1 else (shown, dim)
+
+
+def _tiles_few_axes(call: OpCall) -> bool:
+    return call.input(0).rank + sum(n != 1 for n in call.ints_attr("repeats")) <= MAX_RANK
+
+
+class Slice(VendorKernel):
+    """Ranges of a tensor along its axes, also backwards."""
+
+    def record(self, r: Recorder) -> None:
+        begin, end, step = [], [], []
+        for dim, kept in zip(self.call.input(0).shape, slice_ranges(self.call), strict=True):
+            begin.append(kept.start)
+            step.append(kept.step)
+            # One that comes down to the first element has no end that counts from the beginning.
+            end.append(kept.stop if kept.stop >= 0 else -dim - 1)
+        vendor.strided_slice(r, begin, end, step, moved(r, 0), made(r))
+
+
+class Pad(WithWorkspace):
+    """A constant around a tensor, or, where an amount is negative, less of it.
+
+    The constant is a tensor too: it is spread over the result, and x is copied into it.
+    """
+
+    def between_bytes(self) -> int:
+        return between_bytes((1,), bits(self.call.input(0).dtype))
+
+    def record(self, r: Recorder) -> None:
+        x, y = self.call.input(0), self.call.outputs[0]
+        self._spread(r)
+        from_strides, to_strides = _strides(x.shape), _strides(y.shape)
+        source, target, kept = 0, 0, []
+        for axis, (before, after) in enumerate(pad_amounts(self.call)):
+            source += max(-before, 0) * from_strides[axis]
+            target += max(before, 0) * to_strides[axis]
+            kept.append(x.shape[axis] + min(before, 0) + min(after, 0))
+        if math.prod(kept) > 0 and min(kept, default=1) > 0:
+            size, dtype = x.dtype.itemsize, bits(x.dtype)
+            vendor.strided_copy(
+                r,
+                r.tensor(r.input(0) + source * size, kept, dtype, strides=from_strides),
+                r.tensor(r.outputs[0] + target * size, kept, dtype, strides=to_strides),
+            )
+
+    def _spread(self, r: Recorder) -> None:
+        dtype, shape = bits(self.call.input(0).dtype), self.call.outputs[0].shape
+        one = (1,) * max(len(shape), 1)
+        if self.call.has_input(1):
+            source = r.tensor(r.input(1), one, dtype)
+        else:
+            source = r.between(one, dtype)
+            r.fill(source.address, 0, self.call.input(0).dtype.itemsize)
+        r.add("cnnlExpand", *source.both, *made(r).both)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _is_constant(call: OpCall) -> bool:
+    return call.str_attr("mode") == "constant"
+
+
+class Gather(WithWorkspace):
+    """Whole slices of ``x`` along an axis.
+
+    The library gathers single elements, with an index for each: indices are turned so that none
+    counts from the end, and repeated along the other axes. One that is outside fails when it is
+    gathered; how a card says so is its own affair.
+    """
+
+    def _shapes(self) -> tuple[tuple[int, int, int], int]:
+        x, axis = self.call.input(0), self.call.int_attr("axis") % self.call.input(0).rank
+        before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        return (before, x.shape[axis], after), self.call.input(1).elements
+
+    def between_bytes(self) -> int:
+        (before, _, after), count = self._shapes()
+        return index_bytes(self.call.input(1).dtype.name, count) + between_bytes(
+            (before, count, after), "int32"
+        )
+
+    def record(self, r: Recorder) -> None:
+        (before, length, after), count = self._shapes()
+        index = upward(r, 1, length, count)
+        flat = r.tensor(index.address, (1, count, 1), "int32")
+        spread = r.between((before, count, after), "int32")
+        r.add("cnnlExpand", *flat.both, *spread.both)
+        x, y = moved(r, 0, (before, length, after)), made(r, (before, count, after))
+        vendor.gather(r, 1, x, spread, y)
+
+
+class GatherElements(WithWorkspace):
+    """One element for each index."""
+
+    def between_bytes(self) -> int:
+        return index_bytes(self.call.input(1).dtype.name, self.call.input(1).elements)
+
+    def record(self, r: Recorder) -> None:
+        axis = self.call.int_attr("axis") % self.call.input(0).rank
+        spec = self.call.input(1)
+        index = upward(r, 1, self.call.input(0).shape[axis], spec.elements)
+        shaped = r.tensor(index.address, spec.shape, "int32")
+        vendor.gather(r, axis, moved(r, 0), shaped, made(r))
+
+
+def index_bytes(dtype: str, count: int) -> int:
+    """What ``upward`` takes of the workspace."""
+    narrow = between_bytes((count,), "int32")
+    return (
+        (narrow if dtype == "int64" else 0)
+        + 2 * between_bytes((1,), "int32")
+        + 2 * narrow
+        + between_bytes((count,), "bool")
+    )
+
+
+def upward(r: Recorder, index: int, length: int, count: int) -> Operand:
+    """Indices as int32, those that count from the end turned into those from the beginning."""
+    dtype = r.call.input(index).dtype.name
+    given = r.tensor(r.input(index), (count,), dtype)
+    if dtype == "int64":
+        narrow = r.between((count,), "int32")
+        vendor.cast(r, given, narrow)
+        given = narrow
+    zero, size = r.between((1,), "int32"), r.between((1,), "int32")
+    vendor.fill(r, 0, zero)
+    vendor.fill(r, length, size)
+    turned, below = r.between((count,), "int32"), r.between((count,), "bool")
+    chosen = r.between((count,), "int32")
+    vendor.op_tensor(r, "CNNL_OP_TENSOR_ADD", given, size, turned)
+    vendor.logic(r, "LT", given, zero, below)
+    vendor.select(r, below, turned, given, chosen)
+    return chosen
+
+
+UPWARD = (*vendor.FILL, *vendor.OP_TENSOR, *vendor.LOGIC, *vendor.SELECT, "cnnlCastDataType")
+_UPWARD_ENUMS = ("CNNL_LOGIC_OP_LT", "CNNL_CAST_INT64_TO_INT32")
+
+
+def movement_entries(tag: str) -> Iterator[KernelEntry]:
+    """Kernels for ops that move elements of any dtype."""
+    for op, kind, functions, where, text in (
+        ("transpose", Transpose, vendor.TRANSPOSE, None, ""),
+        ("concat", Concat, vendor.CONCAT, None, ""),
+        ("expand", Expand, ("cnnlExpand",), None, ""),
+        ("tile", Tile, ("cnnlExpand",), _tiles_few_axes, "along few axes"),
+        ("slice", Slice, vendor.SLICE, None, ""),
+        ("pad", Pad, ("cnnlExpand", *vendor.COPY), _is_constant, "mode='constant'"),
+    ):
+        yield KernelEntry(tag, op, kind, Takes((), functions, where=where, text=text))
+    for op, gathering in (("gather", Gather), ("gather_elements", GatherElements)):
+        match = Takes((), (*vendor.GATHER, *UPWARD, "cnnlExpand"), _UPWARD_ENUMS)
+        yield KernelEntry(tag, op, gathering, match)
+
