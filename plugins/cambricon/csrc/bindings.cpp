@@ -123,6 +123,9 @@ PYBIND11_MODULE(_native, m) {
       .def("free_host", [](const Library& library, int device, std::uintptr_t address) {
              FreeHost(library, device, AddressOf(address));
            }, py::arg("device"), py::arg("address"), Unlocked())
+      .def("upload", [](const Library& library, int device, std::uintptr_t to, const std::string& data) {
+             Upload(library, device, AddressOf(to), data.data(), data.size());
+           }, py::arg("device"), py::arg("to"), py::arg("data"))
       .def("can_copy_between", &CanCopyBetween, py::arg("device"), py::arg("peer"), Unlocked())
       .def("configure", [](const Library& library, const std::string& function, const py::args& arguments) {
              CallOnce(library, nullptr, function, arguments);

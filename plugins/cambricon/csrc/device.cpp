@@ -8,6 +8,7 @@ namespace headrace::cambricon {
 namespace {
 
 constexpr int kPageLocked = 1;  // CNRT_MEMTYPE_LOCKED
+constexpr int kHostToDevice = 0;  // CNRT_MEM_TRANS_DIR_HOST2DEV
 constexpr int kNoChannel = -1;  // CNRT_CHANNEL_TYPE_NONE
 
 int CurrentDevice(const Library& library) {
@@ -119,6 +120,12 @@ void* AllocateHost(const Library& library, int device, std::size_t bytes) {
 void FreeHost(const Library& library, int device, void* address) {
   const DeviceGuard guard(library, device);
   library.CheckRuntime(library.api().cnrtFreeHost(address), "cnrtFreeHost");
+}
+
+void Upload(const Library& library, int device, void* to, const void* from, std::size_t bytes) {
+  const DeviceGuard guard(library, device);
+  library.CheckRuntime(library.api().cnrtMemcpy(to, const_cast<void*>(from), bytes, kHostToDevice),
+                       "cnrtMemcpy", OfBytes(bytes));
 }
 
 bool CanCopyBetween(const Library& library, int device, int peer) {

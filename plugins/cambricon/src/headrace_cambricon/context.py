@@ -30,6 +30,7 @@ class CambriconContext(DeviceContext):
         self.stream = _native.Stream(device.library, device.index)
         self._fate = StreamFate(self.stream)
         self._scratch: list[tuple[int, int]] = []  # address and size, the largest last
+        self._constants: dict[bytes, int] = {}
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         """Enqueue a copy from the host."""
@@ -105,10 +106,22 @@ class CambriconContext(DeviceContext):
             self._scratch.append((address, nbytes))
         return self._scratch[-1][0]
 
+    def constant(self, data: bytes) -> int:
+        """The address of a copy of ``data`` on the device, for as long as the stream is open.
+
+        For ``bind``: it waits for the copy.
+        """
+        if data not in self._constants:
+            address = self.library.allocate(self.device.index, len(data))
+            self._constants[data] = address
+            self.library.upload(self.device.index, address, data)
+        return self._constants[data]
+
     def close(self) -> None:
         """Free what the stream owns, and destroy its handle, then its queue."""
-        scratch, self._scratch = self._scratch, []
-        for address, _ in scratch:
+        owned = [*(address for address, _ in self._scratch), *self._constants.values()]
+        self._scratch, self._constants = [], {}
+        for address in owned:
             self.library.free(self.device.index, address)
         self.stream.close()
 

@@ -131,11 +131,31 @@ def _header_folder() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or USUAL_HOME) / "include"
 
 
+def parameter_count(function: str) -> int | None:
+    """How many parameters the SDK's header gives a function; None when there is no header."""
+    return parameters(_header_text(), function)
+
+
+def parameters(text: str, function: str) -> int | None:
+    """How many parameters a C header declares for a function.
+
+    Example:
+        >>> parameters("cnnlStatus_t CNNL_WIN_API cnnlSquare(const void *a, int b);", "cnnlSquare")
+        2
+    """
+    found = re.search(rf"\b{function}\s*\(([^()]*)\)", _COMMENT.sub(" ", text))
+    return None if found is None else found[1].count(",") + 1
+
+
+@cache
+def _header_text() -> str:
+    opened = opened_library()
+    if opened is not None and opened.is_stand_in:
+        return ""
+    paths = (_header_folder() / name for name in ("cnnl_core.h", "cnnl.h", "cnnl_extra.h"))
+    return "\n".join(path.read_text("utf-8", "replace") for path in paths if path.is_file())
+
+
 @cache
 def _from_header() -> Mapping[str, int]:
-    found: dict[str, int] = {}
-    for name in ("cnnl_core.h", "cnnl.h", "cnnl_extra.h"):
-        path = _header_folder() / name
-        if path.is_file():
-            found |= enumerators(path.read_text("utf-8", "replace"))
-    return MappingProxyType(found)
+    return MappingProxyType(enumerators(_header_text()))

@@ -14,9 +14,14 @@ from headrace.device import (
 from headrace.hookspecs import hookimpl
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.device import CambriconDevice, Versions, device_count
+from headrace_cambricon.kernels.conv import conv_entries
 from headrace_cambricon.kernels.elementwise import elementwise_entries
+from headrace_cambricon.kernels.matmul import matmul_entries
 from headrace_cambricon.kernels.movement import movement_entries
+from headrace_cambricon.kernels.norm import norm_entries
+from headrace_cambricon.kernels.pool import pool_entries
 from headrace_cambricon.kernels.reduction import reduction_entries
+from headrace_cambricon.kernels.resize import resize_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
 
 TAG = "cambricon"
@@ -50,3 +55,8 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from elementwise_entries(TAG)
     yield from movement_entries(TAG)
     yield from reduction_entries(TAG)
+    yield from matmul_entries(TAG)
+    yield from conv_entries(TAG)
+    yield from pool_entries(TAG)
+    yield from norm_entries(TAG)
+    yield from resize_entries(TAG)

@@ -28,7 +28,7 @@ class Takes:
     Attributes:
         dtypes: names of dtypes; none: any.
         functions: functions that the library must have; of alternatives, written ``a|b``, one.
-        enums: enumerators whose numbers must be known.
+        enums: enumerators whose numbers must be known; of alternatives one.
         where: what else must hold of the call.
         text: ``where`` in words.
     """
@@ -57,9 +57,10 @@ class Takes:
         for names in self.functions:
             if not any(library.has(name) for name in names.split("|")):
                 return f"the library has no {names.replace('|', ' or ')}"
-        for name in self.enums:
-            if find(name) is None:
-                return f"no header of the vendor has told the number of {name}"
+        for names in self.enums:
+            if all(find(name) is None for name in names.split("|")):
+                said = names.replace("|", " or ")
+                return f"no header of the vendor has told the number of {said}"
         return ""
 
     def __str__(self) -> str:
