@@ -97,8 +97,8 @@ class CambriconContext(DeviceContext):
     def scratch(self, nbytes: int) -> int:
         """Memory of this stream for kernels whose library asks for more than was planned.
 
-        One block for all of them, since a queue works in order. For ``bind``: it may allocate, which
-        a launch must not.
+        One block for all of them, since a queue works in order. For ``bind``: it may allocate,
+        which a launch must not.
         """
         if not self._scratch or self._scratch[-1][1] < nbytes:
             # Launches that were bound before keep the older, smaller one.

@@ -12,7 +12,7 @@ from headrace_cambricon.device import CambriconDevice
 from headrace_cambricon.errors import CambriconError
 
 ALIGNMENT_BYTES = 64
-"""What addresses are multiples of. The driver's own are of more; core asks for no more than this."""
+"""What addresses are multiples of. The driver's own are of more; core asks for no more."""
 
 
 class CambriconAllocator(Allocator):
@@ -61,7 +61,7 @@ class PinnedAllocator(Allocator):
         except CambriconError as error:
             raise _out_of_memory(self._device, nbytes, error) from error
         lent = (ctypes.c_uint8 * size).from_address(address)
-        return HostBuffer(np.frombuffer(lent, np.uint8))
+        return HostBuffer(np.ctypeslib.as_array(lent))
 
     def free(self, buffer: Buffer) -> None:
         """Give memory back; its array must not be used any more."""

@@ -126,9 +126,7 @@ def settle(first: StreamFate) -> None:
         drained[id(fate)] = fate, recorded, waited
         todo += [event.fate for event in waited if not event.is_settled]
     with _marking:
-        events = [
-            (event, fate) for fate, recorded, _ in drained.values() for event in recorded
-        ]
+        events = [(event, fate) for fate, recorded, _ in drained.values() for event in recorded]
         # Events wait for earlier ones only, so that these have their answer already.
         for event, fate in sorted(events, key=lambda pair: pair[0].number):
             if not event.is_settled:

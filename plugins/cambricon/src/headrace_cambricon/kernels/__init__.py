@@ -1,1 +1,1 @@
-"""The kernels, one module for each family of ops; each says its op as a sequence of vendor calls."""
+"""The kernels, one module for each family of ops: each op as a sequence of vendor calls."""

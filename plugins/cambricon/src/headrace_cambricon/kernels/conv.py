@@ -23,8 +23,8 @@ _DIRECT, _FASTEST = "CNNL_CONVOLUTION_FWD_ALGO_DIRECT", "CNNL_CONVOLUTION_FWD_FA
 class Conv(ImageKernel):
     """Convolution with groups and bias, over one to three spatial axes.
 
-    x ``[n, *spatial, c]``, weight ``[m, *kernel, c / groups]``, bias ``[m]``; channels first they are
-    turned around it.
+    x ``[n, *spatial, c]``, weight ``[m, *kernel, c / groups]``, bias ``[m]``; channels first,
+    they are turned.
     """
 
     images = (0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -197,7 +198,7 @@ def _is_cast(call: OpCall) -> bool:
         return False
     if not source.is_float and not target.is_float and not _fits(source, target):
         return False
-    steps = zip(path, path[1:], strict=False)
+    steps = itertools.pairwise(path)
     return bool(path) and all(find(vendor.cast_enum(a, b)) is not None for a, b in steps)
 
 
@@ -317,4 +318,3 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
 
 def _chooses_known(call: OpCall) -> bool:
     return call.outputs[0].dtype.name in (*NUMBERS, "bool")
-

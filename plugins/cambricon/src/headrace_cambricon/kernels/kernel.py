@@ -134,7 +134,7 @@ class Recorder:
         nbytes = math.prod(shape) * dtype_of(str(dtype)).itemsize
         return self.tensor(self.take(nbytes), shape, dtype, layout)
 
-    def object(self, kind: str) -> _native.Object:
+    def create(self, kind: str) -> _native.Object:
         """A descriptor of ``kind``, the vendor's name without ``cnnl`` and ``_t``."""
         from headrace_cambricon import _native
 
@@ -142,7 +142,7 @@ class Recorder:
 
     def configured(self, kind: str, function: str, *arguments: object) -> _native.Object:
         """A descriptor of ``kind``, set by ``function``."""
-        made = self.object(kind)
+        made = self.create(kind)
         self.context.library.configure(function, made, *arguments)
         return made
 
@@ -238,4 +238,3 @@ class WithWorkspace(VendorKernel):
         """Room for one copy of everything that it touches: a guess, which need not hold."""
         specs = [spec for spec in (*self.call.inputs, *self.call.outputs) if spec is not None]
         return sum(up(spec.nbytes) for spec in specs) + _SPARE_BYTES
-

@@ -75,7 +75,7 @@ def multiply_stacks(
 
 
 def _product(r: Recorder, flips: tuple[bool, bool]) -> _native.Object:
-    product = r.object("MatMulDescriptor")
+    product = r.create("MatMulDescriptor")
     for name, flip in zip(("TRANSA", "TRANSB"), flips, strict=True):
         attribute = number_of(f"CNNL_MATMUL_DESC_{name}")
         value = struct.pack("i", flip)
@@ -84,7 +84,7 @@ def _product(r: Recorder, flips: tuple[bool, bool]) -> _native.Object:
 
 
 def _heuristic(r: Recorder) -> tuple[_native.Object, _native.Object]:
-    return r.object("MatMulAlgo"), r.object("MatMulHeuristicResult")
+    return r.create("MatMulAlgo"), r.create("MatMulHeuristicResult")
 
 
 def matmul_entries(tag: str) -> Iterator[KernelEntry]:
@@ -96,4 +96,3 @@ def matmul_entries(tag: str) -> Iterator[KernelEntry]:
 
 def _is_flat(call: OpCall) -> bool:
     return call.input(0).rank <= 2 and call.input(1).rank <= 2
-

@@ -80,7 +80,9 @@ class Tile(VendorKernel):
     def record(self, r: Recorder) -> None:
         x, repeats = self.call.input(0).shape, self.call.ints_attr("repeats")
         before = [n for dim, count in zip(x, repeats, strict=True) for n in _split(dim, count, 1)]
-        after = [n for dim, count in zip(x, repeats, strict=True) for n in _split(dim, count, count)]
+        after = [
+            n for dim, count in zip(x, repeats, strict=True) for n in _split(dim, count, count)
+        ]
         source, target = moved(r, 0, before), made(r, after)
         r.add("cnnlExpand", *source.both, *target.both)
 
@@ -243,4 +245,3 @@ def movement_entries(tag: str) -> Iterator[KernelEntry]:
     for op, gathering in (("gather", Gather), ("gather_elements", GatherElements)):
         match = Takes((), (*vendor.GATHER, *UPWARD, "cnnlExpand"), _UPWARD_ENUMS)
         yield KernelEntry(tag, op, gathering, match)
-

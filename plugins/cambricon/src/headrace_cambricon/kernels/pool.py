@@ -66,9 +66,7 @@ class Pool(ImageKernel):
                 address = ctypes.addressof(made)
                 r.context.stream.ask("cnnlInitPoolingExtraInput", pooling, *both, address)
                 extra = r.context.constant(made.raw)
-            r.add(
-                "cnnlPoolingForward_v2", pooling, None, *x.both, None, extra, *y.both, *space
-            )
+            r.add("cnnlPoolingForward_v2", pooling, None, *x.both, None, extra, *y.both, *space)
         else:
             # Some releases seem to answer in elements and not in bytes.
             space = r.workspace(4 * r.ask("cnnlGetPoolingWorkspaceSize", *size))
@@ -97,9 +95,7 @@ def _is_plain(call: OpCall) -> bool:
     window = two_axes(pool_window(call))
     library = opened_library()
     gaps = any(n > 1 for n in window.dilations)
-    if gaps and library is not None and not library.has("cnnlSetPooling2dDescriptor_v2"):
-        return False
-    return True
+    return not gaps or library is None or library.has("cnnlSetPooling2dDescriptor_v2")
 
 
 def _counts_the_same(call: OpCall) -> bool:
@@ -132,5 +128,7 @@ def pool_entries(tag: str) -> Iterator[KernelEntry]:
     for data_format, priority in BOTH_FORMATS:
         formats = (data_format,)
         yield KernelEntry(tag, "max_pool", Made(Pool, (_MAX,)), of_max, priority, formats)
-        yield KernelEntry(tag, "avg_pool", Made(Pool, (_WITHOUT_PADDING,)), without, priority, formats)
+        yield KernelEntry(
+            tag, "avg_pool", Made(Pool, (_WITHOUT_PADDING,)), without, priority, formats
+        )
         yield KernelEntry(tag, "avg_pool", Made(Pool, (_WITH_PADDING,)), of_all, priority, formats)

@@ -39,7 +39,7 @@ class Resize(WithWorkspace):
         outer = y.shape[2:]
         source = r.between((n, *inner, c), x.dtype, "NHWC")
         made = r.between((n, *outer, c), x.dtype, "NHWC")
-        plain = (r.tensor(source.address, source.shape, x.dtype), r.tensor(made.address, made.shape, x.dtype))
+        plain = [r.tensor(t.address, t.shape, x.dtype) for t in (source, made)]
         vendor.transpose(r, (0, 2, 3, 1), r.x(0), plain[0])
         self._resample(r, source, made)
         vendor.transpose(r, (0, 3, 1, 2), plain[1], r.y())
@@ -54,7 +54,12 @@ class Resize(WithWorkspace):
         elif r.has("cnnlInterp_v3"):
             algorithm = number_of(_ALGORITHMS[flags])
             described = r.configured(
-                "InterpDescriptor", "cnnlSetInterpDescriptor_v2", x.descriptor, mode, algorithm, None
+                "InterpDescriptor",
+                "cnnlSetInterpDescriptor_v2",
+                x.descriptor,
+                mode,
+                algorithm,
+                None,
             )
             r.add("cnnlInterp_v3", described, *x.both, *y.both)
         else:
@@ -104,15 +109,15 @@ def _is_cut_off(call: OpCall, axis: ResampledAxis) -> bool:
         "half_pixel": (places + 0.5) * axis.length / axis.size - 0.5,
         "asymmetric": places * axis.length / axis.size,
     }.get(coordinates)
-    rounded = {
-        "prefer_floor": lambda s: np.ceil(s - 0.5),
-        "prefer_ceil": lambda s: np.floor(s + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
-    }[rounding]
     if source is None:
         return False
-    return bool(np.array_equal(np.clip(rounded(source), 0, axis.length - 1), plain))
+    if rounding == "prefer_floor":
+        taken = np.ceil(source - 0.5)
+    elif rounding == "prefer_ceil":
+        taken = np.floor(source + 0.5)
+    else:
+        taken = np.floor(source) if rounding == "floor" else np.ceil(source)
+    return bool(np.array_equal(np.clip(taken, 0, axis.length - 1), plain))
 
 
 def _is_known(call: OpCall) -> bool:

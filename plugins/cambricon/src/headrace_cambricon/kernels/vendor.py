@@ -84,7 +84,9 @@ def binary(r: Recorder, name: str, a: Operand, b: Operand, y: Operand) -> None:
     r.add(f"cnnl{name}", *a.both, *b.both, *y.both, *r.workspace(needed))
 
 
-def precise_binary(r: Recorder, name: str, function: str, a: Operand, b: Operand, y: Operand) -> None:
+def precise_binary(
+    r: Recorder, name: str, function: str, a: Operand, b: Operand, y: Operand
+) -> None:
     """``y = f(a, b)``, with broadcasting, by a function that takes a preference."""
     descriptors = (a.descriptor, b.descriptor, y.descriptor)
     space = r.workspace(r.ask(f"cnnlGet{name}WorkspaceSize", *descriptors))
@@ -96,7 +98,9 @@ LOGIC = ("cnnlGetLogicOpWorkspaceSize", "cnnlLogicOp")
 
 def logic(r: Recorder, op: str, a: Operand, b: Operand, y: Operand) -> None:
     """``y = a op b``, a bool."""
-    space = r.workspace(r.ask("cnnlGetLogicOpWorkspaceSize", a.descriptor, b.descriptor, y.descriptor))
+    space = r.workspace(
+        r.ask("cnnlGetLogicOpWorkspaceSize", a.descriptor, b.descriptor, y.descriptor)
+    )
     r.add("cnnlLogicOp", number_of(f"CNNL_LOGIC_OP_{op}"), *a.both, *b.both, *space, *y.both)
 
 
@@ -139,9 +143,7 @@ TRANSPOSE = ("cnnlTranspose_v2|cnnlTranspose",)
 
 def transpose(r: Recorder, axes: Sequence[int], x: Operand, y: Operand) -> None:
     """Axis ``i`` of ``y`` is axis ``axes[i]`` of ``x``."""
-    order = r.configured(
-        "TransposeDescriptor", "cnnlSetTransposeDescriptor", len(axes), list(axes)
-    )
+    order = r.configured("TransposeDescriptor", "cnnlSetTransposeDescriptor", len(axes), list(axes))
     if r.has("cnnlTranspose_v2"):
         needed = r.ask("cnnlGetTransposeWorkspaceSize", x.descriptor, order)
         r.add("cnnlTranspose_v2", order, *x.both, *y.both, *r.workspace(needed))
@@ -220,7 +222,7 @@ REDUCE = ("cnnlReduce_v2|cnnlReduce",)
 def reduce(
     r: Recorder, op: str, axes: Sequence[int], x: Operand, y: Operand, index: Operand | None = None
 ) -> None:
-    """Fold axes; ``y`` keeps them, with one element. With ``index``, int32: where the extreme is."""
+    """Fold axes; ``y`` keeps them, with one element. ``index``, int32: where it is."""
     wanted = "CNNL_REDUCE_NO_INDICES" if index is None else "CNNL_REDUCE_FLATTENED_INDICES"
     arguments = (
         list(axes), len(axes), number_of(f"CNNL_REDUCE_{op}"), DATA_TYPES[x.dtype],
@@ -230,9 +232,7 @@ def reduce(
     if r.has("cnnlReduce_v2"):
         kind = r.configured("ReduceDescriptor", "cnnlSetReduceDescriptor_v2", *arguments, 0.0)
         where = None if index is None else index.descriptor
-        needed = r.ask(
-            "cnnlGetReduceOpWorkspaceSize_v2", x.descriptor, y.descriptor, where, kind
-        )
+        needed = r.ask("cnnlGetReduceOpWorkspaceSize_v2", x.descriptor, y.descriptor, where, kind)
         space = r.workspace(needed)
         r.add("cnnlReduce_v2", kind, *x.both, None, None, *space, *y.both, where, places)
     else:
