@@ -76,6 +76,22 @@ def test_what_is_short_is_not_handed_over() -> None:
     assert len({*streams_of(plan_of(FORKED, 2, SMALL)).values()}) == 1
 
 
+def test_products_of_few_bytes_are_parted() -> None:
+    """Two branches of square matrices take long for what they read."""
+    builder = JobGraphBuilder("job", Placement.of_device("far"))
+    x = builder.input("x", TensorSpec((192, 192), "float32"))  # 144 KiB
+    for branch in "ab":
+        y = x
+        for number in range(3):
+            flags = {"transpose_a": branch == "b"}
+            (y,) = builder.op("matmul", [y, x], name=f"{branch}{number}", attrs=flags)
+        builder.output(branch, y)
+    registry = BackendRegistry.from_modules({"far": far(("matmul",))})
+    concurrency = Concurrency(compute_streams=2)
+    plan = compile_job(builder.finish(), registry, verify=True, concurrency=concurrency).plan
+    assert len({*streams_of(plan).values()}) == 2
+
+
 def test_a_chain_stays_on_its_stream() -> None:
     """Ops that wait for each other gain nothing by another stream."""
     plan = plan_of([["x"], ["0"], ["1"], ["2"]], 4)

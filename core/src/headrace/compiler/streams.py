@@ -5,8 +5,8 @@ which it could begin first: when the stream is free, and what it reads is there.
 that do not wait for each other run side by side, and leaves a branch on its stream, for a hand-over
 takes time as well. One pass over the edges; equal jobs give equal streams.
 
-How long an op takes is not known. It is taken to read and write so many bytes: too little for a
-convolution, so that too few branches are parted rather than too many.
+How long an op takes is not known. It is taken to read and write so many bytes, or to add up so many
+products, whichever takes longer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from collections.abc import Mapping
 
 from headrace.compiler.op_graph import OpGraph
 from headrace.op_call import OpCall
+from headrace.ops import OPS
 
 HAND_OVER_BYTES = 1 << 19
 """About what a stream works through while another one learns that what it waits for is there: some
 100 us between two threads of a host."""
+
+PRODUCTS_OF_A_BYTE = 4
+"""How many products a stream adds up while it reads or writes a byte: some 20 a nanosecond, as a
+core with vectors does."""
 
 
 def assign_streams(graph: OpGraph, streams: int) -> Mapping[str, int]:
@@ -39,10 +44,13 @@ def assign_streams(graph: OpGraph, streams: int) -> Mapping[str, int]:
         begin = min(begins)
         lane = begins.index(begin)
         lanes[node.op.call.name] = lane
-        free[device][lane] = begin + _bytes(node.op.call)
+        free[device][lane] = begin + _cost(node.op.call)
         made.update(dict.fromkeys(node.op.outputs, ((device, lane), free[device][lane])))
     return lanes
 
 
-def _bytes(call: OpCall) -> int:
-    return sum(spec.nbytes for spec in (*call.inputs, *call.outputs) if spec is not None)
+def _cost(call: OpCall) -> int:
+    """What an op takes, in bytes that could be read or written meanwhile."""
+    nbytes = sum(spec.nbytes for spec in (*call.inputs, *call.outputs) if spec is not None)
+    products = OPS[call.op].products(call) if call.op in OPS else 0  # of a plugin's op: not known
+    return max(nbytes, products // PRODUCTS_OF_A_BYTE)

@@ -60,6 +60,10 @@ class Conv(Imaged):
         return (addressable(call, x.with_shape(made)),)
 
     @classmethod
+    def products(cls, call: OpCall) -> int:
+        return call.outputs[0].elements * math.prod(call.input(1).shape[1:])
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         return _signatures(call, weight_out=0, weight_in=channel_axis(call))
 
@@ -128,6 +132,10 @@ class ConvTranspose(Imaged):
             fail(call, f"pads {call.ints_attr('pads')} leave nothing of the result: {out}")
         made = own_shape(call, (x.shape[0], out_channels, *out))
         return (addressable(call, x.with_shape(made)),)
+
+    @classmethod
+    def products(cls, call: OpCall) -> int:
+        return call.input(0).elements * math.prod(call.input(1).shape[1:])
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:

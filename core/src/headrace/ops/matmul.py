@@ -47,6 +47,10 @@ class Matmul(Op):
         return (a.with_shape(batch + rows + columns),)
 
     @classmethod
+    def products(cls, call: OpCall) -> int:
+        return call.outputs[0].elements * call.input(0).shape[matrix_axes(call, 0)[1]]
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         a, b, y = call.input(0), call.input(1), call.outputs[0]
         m, inner_a = matrix_axes(call, 0)

@@ -187,6 +187,11 @@ class Op:
         return None
 
     @classmethod
+    def products(cls, call: OpCall) -> int:
+        """How many products of two numbers it adds up: what it takes besides its bytes."""
+        return 0
+
+    @classmethod
     def decompose(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...] | None:
