@@ -63,8 +63,8 @@ class HostBuffer(Buffer):
         self.memory = memory
 
     @classmethod
-    def _at(cls, address: int, memory: Array, owner: object) -> HostBuffer:
-        """As the constructor, which asks numpy for the address: that takes longer than the rest."""
+    def at(cls, address: int, memory: Array, owner: object) -> HostBuffer:
+        """As the constructor, for whoever knows where ``memory`` is: asking numpy takes longer."""
         buffer = cls.__new__(cls)
         buffer.address = address
         buffer.nbytes = len(memory)
@@ -80,7 +80,7 @@ class HostBuffer(Buffer):
         """
         self.check_view(offset, nbytes)
         part = self.memory[offset : offset + nbytes]
-        return HostBuffer._at(self.address + offset, part, self.owner)
+        return HostBuffer.at(self.address + offset, part, self.owner)
 
     def array(self, spec: TensorSpec) -> Array:
         """The first ``spec.nbytes`` bytes as an array; shares memory with this buffer."""

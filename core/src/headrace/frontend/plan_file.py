@@ -4,18 +4,19 @@ Layout, numbers little end first::
 
     0    8  magic: the first byte is no text, and line ends show a transfer that changes them
     8    4  version of this layout
-    12   4  zero
+    12   4  CRC-32 of the weights
     16   8  bytes of the header
     24   8  where the weights begin; a multiple of 4096
     32   8  bytes of the weights; the file ends behind them
-    40  32  SHA-256 of the weights
-    72  32  SHA-256 of bytes 0 to 71 and the header
-    104 24  zero
+    40  32  SHA-256 of bytes 0 to 39 and the header
+    72  56  zero
     128     the header, message ``headrace.proto.PlanFile``; zeros up to the weights
     ...     the weights, each at a multiple of 64 behind the beginning, zeros between them
 
 Whatever byte of a file changes, is missing or is too much, it is refused: nothing is believed
-before both digests were compared, and nothing is allocated but what is there. Weights are mapped,
+before both were compared, and nothing is allocated but what is there. Both are there against
+damage, not against people; of the weights, a longer digest would take as long as all else that
+is done to have a large model ready. Weights are mapped,
 not read: devices in host memory use them where they lie. So a file must not be written while a plan
 out of it is open; replace it by another one (as ``write_plan_file`` does) instead.
 
@@ -31,6 +32,7 @@ import secrets
 import stat
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +50,7 @@ LAYOUT_VERSION = 1
 PRELUDE_BYTES = 128
 PAGE_BYTES = 4096
 ALIGNMENT_BYTES = 64
-_FIELDS = struct.Struct("<8sIIQQQ32s")
+_FIELDS = struct.Struct("<8sIIQQQ")
 _DIGEST_BYTES = 32
 
 
@@ -124,10 +126,10 @@ def write_plan_file(
     parts = list(_with_padding(blobs))
     nbytes = sum(map(len, parts))
     start = _aligned(PRELUDE_BYTES + len(header), PAGE_BYTES) if nbytes else 0
-    digest = hashlib.sha256()
+    checksum = 0
     for part in parts:
-        digest.update(part)
-    prelude = _FIELDS.pack(MAGIC, LAYOUT_VERSION, 0, len(header), start, nbytes, digest.digest())
+        checksum = zlib.crc32(part, checksum)
+    prelude = _FIELDS.pack(MAGIC, LAYOUT_VERSION, checksum, len(header), start, nbytes)
     prelude += hashlib.sha256(prelude + header).digest()
     scratch = path.with_name(f".{path.name[:80]}.{os.getpid()}-{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -179,7 +181,7 @@ def _read(file: BinaryIO) -> PlanFile:
         raise PlanError(f"is no compiled plan: it begins {prelude[:8]!r}, not {MAGIC!r}")
     if len(prelude) < PRELUDE_BYTES:
         raise _DamagedError(f"is cut short: it has {size} bytes")
-    _, version, zero, header_bytes, start, nbytes, weights_digest = _FIELDS.unpack_from(prelude)
+    _, version, checksum, header_bytes, start, nbytes = _FIELDS.unpack_from(prelude)
     if version != LAYOUT_VERSION:
         raise _DamagedError(
             f"is a plan file of version {version}, and this headrace reads {LAYOUT_VERSION}"
@@ -187,7 +189,7 @@ def _read(file: BinaryIO) -> PlanFile:
     _check_byte_order(None)
     header_end = PRELUDE_BYTES + header_bytes
     wanted = (_aligned(header_end, PAGE_BYTES), start + nbytes) if nbytes else (0, header_end)
-    if (start, size) != wanted or zero:
+    if (start, size) != wanted:
         raise _DamagedError(
             f"is damaged or cut short: it has {size} bytes, and its first ones say {wanted[1]}"
         )
@@ -202,7 +204,7 @@ def _read(file: BinaryIO) -> PlanFile:
         if any(file.read(start - header_end)):
             raise _DamagedError("is damaged: there are bytes between its header and its weights")
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
-    if hashlib.sha256(mapped).digest() != weights_digest:
+    if zlib.crc32(mapped) != checksum:
         raise _DamagedError("is damaged: the checksum of its weights does not fit")
     saved = decode_saved(header)
     weights = {w.name: array_in(mapped, w) for w in saved.weights if w.source is None}
@@ -220,8 +222,7 @@ def array_in(data: memoryview, weight: Weight) -> Array:
         raise PlanError(
             f"weight {weight.name!r} ends at byte {weight.offset + spec.nbytes} of {len(data)}"
         )
-    part = np.frombuffer(data, np.uint8)[weight.offset : weight.offset + spec.nbytes]
-    return part.view(spec.dtype.numpy).reshape(spec.shape)
+    return np.ndarray(spec.shape, spec.dtype.numpy, data, weight.offset)
 
 
 def bytes_of(array: Array) -> memoryview:

@@ -213,11 +213,25 @@ class Resources:
         for register in self._plan.registers:
             if register.constant is not None:
                 value = _weight(self._plan, register, constants)
-                with self._bringing(f"weight {register.constant!r}", register.chunk):
-                    self._load(register, value)
+                if not self._lies(register, value):
+                    with self._bringing(f"weight {register.constant!r}", register.chunk):
+                        self._load(register, value)
         for chunk, loader in self._loaders.items():
             with self._bringing("one of the weights", chunk):
                 loader.finish()
+
+    def _lies(self, register: RegisterDesc, value: Array) -> bool:
+        """Use a weight of host memory where it lies, if that will do."""
+        if not self._lasting or not isinstance(self._chunks[register.chunk], HostBuffer):
+            return False
+        address: int = value.__array_interface__["data"][0]  # in a third of the time of `ctypes`
+        if address % HostAllocator.ALIGNMENT_BYTES or not value.nbytes:
+            return False
+        if not value.flags.c_contiguous:
+            return False
+        lying = HostBuffer.at(address, value.reshape(-1).view(np.uint8), value)
+        self._lying[register.chunk, register.offset] = lying
+        return True
 
     @contextmanager
     def _bringing(self, what: str, chunk: int) -> Iterator[None]:
@@ -238,11 +252,7 @@ class Resources:
     def _load(self, register: RegisterDesc, value: Array) -> None:
         buffer = self._memory(register)
         if isinstance(buffer, HostBuffer):
-            if self._lasting and _lies_well(value):
-                lying = HostBuffer(value.reshape(-1).view(np.uint8), owner=value)
-                self._lying[register.chunk, register.offset] = lying
-            else:
-                buffer.array(register.spec)[...] = value
+            buffer.array(register.spec)[...] = value
             return
         if register.chunk not in self._loaders:
             self._loaders[register.chunk] = self._loader(register.chunk)
@@ -268,12 +278,6 @@ class Resources:
             return buffer
 
         return WeightLoader(context, most_bytes, allocate)
-
-
-def _lies_well(array: Array) -> bool:
-    """True when a kernel may be given the array in the place of memory from ``HostAllocator``."""
-    aligned = not array.ctypes.data % HostAllocator.ALIGNMENT_BYTES
-    return aligned and array.nbytes > 0 and array.flags.c_contiguous
 
 
 def _weight(plan: Plan, register: RegisterDesc, constants: Mapping[str, Array]) -> Array:
