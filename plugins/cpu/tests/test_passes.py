@@ -7,9 +7,9 @@ import headrace as flow
 import headrace.typing as tp
 
 RNG = np.random.default_rng(0)
-IMAGE = RNG.standard_normal((1, 8, 6, 7)).astype(np.float32)
-WEIGHT = RNG.standard_normal((8, 8, 3, 3)).astype(np.float32) / 9
-BIAS = RNG.standard_normal(8).astype(np.float32)
+IMAGE = RNG.standard_normal((1, 16, 6, 7)).astype(np.float32)
+WEIGHT = RNG.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
+BIAS = RNG.standard_normal(16).astype(np.float32)
 
 
 def convolved(x):
@@ -107,3 +107,41 @@ def test_a_matrix_from_the_right_is_packed_as_it_lies():
         return flow.apply_op("matmul", [x, weight], transpose_b=True)
 
     assert ops_of(body, RNG.standard_normal((1, 5)).astype(np.float32)) == ["cpu.matmul"]
+
+
+def padded(x, mode="constant", value=None):
+    inputs = [x] if value is None else [x, number(value)]
+    return flow.apply_op("pad", inputs, pads=[0, 0, 1, 2, 0, 0, 0, 1], mode=mode)
+
+
+def test_padding_with_zeros_is_done_by_the_convolution():
+    """Beside its own; other padding is not, nor is what somebody else reads."""
+    assert ops_of(lambda x: convolved(padded(x))) == ["cpu.conv"]
+    assert ops_of(lambda x: convolved(padded(x, value=0.0))) == ["cpu.conv"]
+    assert ops_of(lambda x: convolved(padded(x, value=1.0))) == ["pad", "cpu.conv"]
+    assert ops_of(lambda x: convolved(padded(x, "reflect"))) == ["pad", "cpu.conv"]
+    assert ops_of(lambda x: convolved(y := padded(x)) + y)[:2] == ["pad", "cpu.conv"]
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_few_outputs_are_computed_for_several_positions_at_once(columns, stride):
+    """As columns side by side; numbers, bias, residual and activation stay the same."""
+    weight = RNG.standard_normal((columns, 8, 5, 5)).astype(np.float32) / 14
+    bias = RNG.standard_normal(columns).astype(np.float32)
+    more = RNG.standard_normal((1, columns, 12 // stride, 24 // stride)).astype(np.float32)
+
+    def body(x):
+        y = flow.apply_op("conv", [x, weight, bias], pads=[2] * 4, strides=[stride] * 2)
+        return flow.relu(flow.relu(y) + more)
+
+    image = RNG.standard_normal((1, 8, 12, 24)).astype(np.float32)
+    assert ops_of(body, image)[:3] == ["cpu.conv", "reshape", "relu"]
+
+
+def test_enough_outputs_are_left_alone():
+    """A full panel gains nothing, nor do windows of one tap."""
+    wide = RNG.standard_normal((16, 16, 3, 3)).astype(np.float32)
+    point = RNG.standard_normal((3, 16, 1, 1)).astype(np.float32)
+    for weight in (wide, point):
+        assert ops_of(lambda x, w=weight: flow.apply_op("conv", [x, w])) == ["cpu.conv"]

@@ -19,25 +19,29 @@ HEADRACE_INLINE void StoreSome(float* p, V v, int columns) {
   }
 }
 
-HEADRACE_INLINE V Activate(V x, Activation activation, V alpha, V beta) {
+// Calls `f` with the activation of an epilogue, a function of a V: one loop for each, and not one
+// choice for each number.
+template <class F>
+HEADRACE_INLINE void WithActivation(const Epilogue& epilogue, F f) {
+  const V alpha = Broadcast(epilogue.alpha), beta = Broadcast(epilogue.beta);
   const V zero = Broadcast(0), one = Broadcast(1);
-  switch (activation) {
+  const auto line = [=](V x) { return AtMost(AtLeast(MulAdd(alpha, x, beta), zero), one); };
+  switch (epilogue.activation) {
     case Activation::kNone:
-      return x;
+      return f([](V x) { return x; });
     case Activation::kClamp:
-      return AtMost(AtLeast(x, alpha), beta);
+      return f([=](V x) { return AtMost(AtLeast(x, alpha), beta); });
     case Activation::kLeaky:
-      return Select(x < zero, alpha * x, x);
+      return f([=](V x) { return Select(x < zero, alpha * x, x); });
     case Activation::kSigmoid:
-      return Sigmoid(x);
+      return f([](V x) { return Sigmoid(x); });
     case Activation::kSilu:
-      return x * Sigmoid(x);
+      return f([](V x) { return x * Sigmoid(x); });
     case Activation::kHardSigmoid:
-      return AtMost(AtLeast(MulAdd(alpha, x, beta), zero), one);
+      return f(line);
     case Activation::kHardSwish:
-      return x * AtMost(AtLeast(MulAdd(alpha, x, beta), zero), one);
+      return f([=](V x) { return x * line(x); });
   }
-  return x;
 }
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -33,6 +33,18 @@ struct Position {
   }
 };
 
+// As a number: the corner of a window may lie outside the image.
+std::uintptr_t Address(const float* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+// Where one run of each row of a tile begins, `offset` floats from the corner of its window. For as
+// many rows as there may be, so that it is a few vector additions; those beyond the tile's are not
+// read.
+void Spread(const std::uintptr_t (&corners)[kMostRows], Size offset, const float** starts) {
+  auto* to = reinterpret_cast<std::uintptr_t*>(starts);
+  const auto bytes = static_cast<std::uintptr_t>(offset) * sizeof(float);
+  for (int i = 0; i < kMostRows; ++i) to[i] = corners[i] + bytes;
+}
+
 // Rows of a product that are the windows of an image: `segments` runs each, one for each tap or,
 // when a row of taps lies together, one for each row of taps.
 struct Windows {
@@ -45,19 +57,27 @@ struct Windows {
   const float* zeros;         // a run of them, for taps outside
 
   void Fill(Size first, int count, const float** starts) const {
+    std::uintptr_t corners[kMostRows] = {};
     Position at = Position::At(w, first);
+    bool outside[kMostRows] = {}, any_outside = false;
     for (int i = 0; i < count; ++i, at.Next(w)) {
       const Size z = at.z * w.stride[0] - w.pad[0];
       const Size y = at.y * w.stride[1] - w.pad[1];
       const Size column = at.x * w.stride[2] - w.pad[2];
-      const float* corner =
-          x + (((at.n * w.in[0] + z) * w.in[1] + y) * w.in[2] + column) * channels;
-      if (!padded || (Inside(z, 0) && Inside(y, 1) && Inside(column, 2))) {
-        for (std::size_t s = 0; s < offsets.size(); ++s) {
-          starts[s * kMostRows + i] = corner + offsets[s];
-        }
-      } else {
-        FillPadded(z, y, column, corner, starts + i);
+      const Size corner = ((at.n * w.in[0] + z) * w.in[1] + y) * w.in[2] + column;
+      corners[i] = Address(x) + static_cast<std::uintptr_t>(corner * channels) * sizeof(float);
+      outside[i] = padded && !(Inside(z, 0) && Inside(y, 1) && Inside(column, 2));
+      any_outside = any_outside || outside[i];
+    }
+    for (std::size_t s = 0; s < offsets.size(); ++s) {
+      Spread(corners, offsets[s], starts + s * kMostRows);
+    }
+    if (!any_outside) return;
+    at = Position::At(w, first);
+    for (int i = 0; i < count; ++i, at.Next(w)) {
+      if (outside[i]) {
+        HideOutside(at.z * w.stride[0] - w.pad[0], at.y * w.stride[1] - w.pad[1],
+                    at.x * w.stride[2] - w.pad[2], starts + i);
       }
     }
   }
@@ -66,15 +86,14 @@ struct Windows {
     return begin >= 0 && begin + (w.kernel[axis] - 1) * w.dilation[axis] < w.in[axis];
   }
 
-  void FillPadded(Size z, Size y, Size column, const float* corner, const float** starts) const {
-    std::size_t s = 0;
+  // Lets taps outside the image read zeros.
+  void HideOutside(Size z, Size y, Size column, const float** starts) const {
     for (Size i = 0; i < taps[0]; ++i) {
       const bool z_inside = Holds(z + i * w.dilation[0], 0);
       for (Size j = 0; j < taps[1]; ++j) {
         const bool row_inside = z_inside && Holds(y + j * w.dilation[1], 1);
-        for (Size k = 0; k < taps[2]; ++k, ++s, starts += kMostRows) {
-          const bool inside = row_inside && Holds(column + k * w.dilation[2], 2);
-          *starts = inside ? corner + offsets[s] : zeros;
+        for (Size k = 0; k < taps[2]; ++k, starts += kMostRows) {
+          if (!row_inside || !Holds(column + k * w.dilation[2], 2)) *starts = zeros;
         }
       }
     }
@@ -191,11 +210,19 @@ class PaddedConv : public Conv {
 
   static void FillCopy(const void* source, Size first, int count, const float** starts) {
     const auto& copy = *static_cast<const Copy*>(source);
+    std::uintptr_t corners[kMostRows] = {};
+    Size row = first / copy.width, column = first % copy.width;
     for (int i = 0; i < count; ++i) {
-      const Size row = (first + i) / copy.width, column = (first + i) % copy.width;
-      const float* corner = copy.first + row * copy.down + column * copy.across;
-      for (Size s = 0; s < copy.segments; ++s) {
-        starts[s * kMostRows + i] = corner + s / copy.rows * copy.plane + s % copy.rows * copy.line;
+      corners[i] = Address(copy.first + row * copy.down + column * copy.across);
+      if (++column == copy.width) {
+        column = 0;
+        ++row;
+      }
+    }
+    Size s = 0;
+    for (Size plane = 0; s < copy.segments; ++plane) {
+      for (Size line = 0; line < copy.rows; ++line, ++s) {
+        Spread(corners, plane * copy.plane + line * copy.line, starts + s * kMostRows);
       }
     }
   }

@@ -46,9 +46,9 @@ HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const float*
 
 // An epilogue of more than the sums in registers can take: over sums that were put down, so that
 // tiles stay small.
-__attribute__((noinline)) void Finish(const Tile& tile, const float* sums, int rows, int width,
-                                      const Epilogue& epilogue) {
-  const V alpha = Broadcast(epilogue.alpha), beta = Broadcast(epilogue.beta);
+template <class F>
+void FinishWith(const Tile& tile, const float* sums, int rows, int width, const Epilogue& epilogue,
+                F activate) {
   const bool adds_first = tile.addend != nullptr && !epilogue.addend_last;
   const bool adds_last = tile.addend != nullptr && epilogue.addend_last;
   for (int i = 0; i < rows; ++i) {
@@ -58,24 +58,44 @@ __attribute__((noinline)) void Finish(const Tile& tile, const float* sums, int r
       const int columns = tile.columns - c;
       V v = Load(sums + i * width + c);
       if (adds_first) v = v + LoadSome(addend + c, columns);
-      v = Activate(v, epilogue.activation, alpha, beta);
+      v = activate(v);
       if (adds_last) v = v + LoadSome(addend + c, columns);
       StoreSome(y + c, v, columns);
     }
   }
 }
 
+__attribute__((noinline)) void Finish(const Tile& tile, const float* sums, int rows, int width,
+                                      const Epilogue& epilogue) {
+  WithActivation(epilogue,
+                 [&](auto activate) { FinishWith(tile, sums, rows, width, epilogue, activate); });
+}
+
+// Calls `f` for each sum of a tile, unrolled: they stay in registers.
+template <int kRows, int kPanels, class F>
+HEADRACE_INLINE void EachSum(F f) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) f(i, p);
+  }
+}
+
 template <int kRows, int kPanels>
 void RunTile(const Tile& tile, const Epilogue& epilogue) {
   V sum[kRows][kPanels];
-#pragma GCC unroll 4
-  for (int p = 0; p < kPanels; ++p) {
-    const int columns = tile.columns - p * kPanel;
-    const V start = tile.bias == nullptr ? Broadcast(0) : LoadSome(tile.bias + p * kPanel, columns);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      sum[i][p] = tile.goes_on ? LoadSome(tile.y + i * tile.y_stride + p * kPanel, columns) : start;
-    }
+  const bool full = tile.columns == kPanels * kPanel;
+  const auto load = [&](const float* row, int p) {
+    return full ? Load(row + p * kPanel) : LoadSome(row + p * kPanel, tile.columns - p * kPanel);
+  };
+  if (tile.goes_on) {
+    EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = load(tile.y + i * tile.y_stride, p); });
+  } else if (tile.bias != nullptr) {
+    V bias[kPanels];
+    EachSum<1, kPanels>([&](int, int p) { bias[p] = load(tile.bias, p); });
+    EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = bias[p]; });
+  } else {
+    EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = Broadcast(0); });
   }
   const float* panel = tile.panel;
   const float* ahead = tile.ahead;
@@ -99,28 +119,27 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
   }
   if (epilogue.activation > Activation::kClamp || epilogue.addend_last) {
     alignas(64) float sums[kRows][kPanels * kPanel];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) Store(&sums[i][p * kPanel], sum[i][p]);
-    }
+    EachSum<kRows, kPanels>([&](int i, int p) { Store(&sums[i][p * kPanel], sum[i][p]); });
     Finish(tile, &sums[0][0], kRows, kPanels * kPanel, epilogue);
     return;
   }
-  const bool clamp = epilogue.activation == Activation::kClamp;
-  const V low = Broadcast(epilogue.alpha), high = Broadcast(epilogue.beta);
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    float* y = tile.y + i * tile.y_stride;
-    const float* addend = tile.addend + i * epilogue.addend_stride;
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      const int columns = tile.columns - p * kPanel;
-      V v = sum[i][p];
-      if (tile.addend != nullptr) v = v + LoadSome(addend + p * kPanel, columns);
-      if (clamp) v = AtMost(AtLeast(v, low), high);
-      StoreSome(y + p * kPanel, v, columns);
-    }
+  if (tile.addend != nullptr) {
+    EachSum<kRows, kPanels>([&](int i, int p) {
+      sum[i][p] = sum[i][p] + load(tile.addend + i * epilogue.addend_stride, p);
+    });
+  }
+  if (epilogue.activation == Activation::kClamp) {
+    const V low = Broadcast(epilogue.alpha), high = Broadcast(epilogue.beta);
+    EachSum<kRows, kPanels>(
+        [&](int i, int p) { sum[i][p] = AtMost(AtLeast(sum[i][p], low), high); });
+  }
+  if (full) {
+    EachSum<kRows, kPanels>(
+        [&](int i, int p) { Store(tile.y + i * tile.y_stride + p * kPanel, sum[i][p]); });
+  } else {
+    EachSum<kRows, kPanels>([&](int i, int p) {
+      StoreSome(tile.y + i * tile.y_stride + p * kPanel, sum[i][p], tile.columns - p * kPanel);
+    });
   }
 }
 
@@ -210,22 +229,27 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
     const bool last = i + 1 == pieces.count;
     const float* next = last ? panel + (kPanels - 1) * tile.panel_stride : panel;
     const Size next_run = (last ? pieces[0] : pieces[i + 1]).Depth() * kPanel;
-    const Size fours = piece.segments * (piece.length / 4) * tiles;
-    const Size step = fours == 0 ? 0 : (kPanels * next_run + fours - 1) / fours;
+    const Size fours = piece.segments * (piece.length / 4);
+    const Size step = fours == 0 ? 0 : (kPanels * next_run + tiles * fours - 1) / (tiles * fours);
     tile.ahead_step = step < 2 * kPanel ? step : 2 * kPanel;
+    Size ahead = 0;
 
-    for (Size t = 0; t < tiles; ++t) {
-      const Size first = row_begin + count * t / tiles;
-      const int height = static_cast<int>(row_begin + count * (t + 1) / tiles - first);
+    const Size least = count / tiles, higher = count % tiles;
+    for (Size t = 0, first = row_begin; t < tiles; ++t) {
+      const int height = static_cast<int>(least + (t < higher));
       rows.fill(rows.source, first, height, starts);
       for (int r = 0; piece.offset > 0 && r < height; ++r) starts[r] += piece.offset;
-      const Size ahead = t * (fours / tiles) * tile.ahead_step;
-      tile.ahead = next;
-      if (next_run > 0) tile.ahead += ahead / next_run * tile.panel_stride + ahead % next_run;
+      if (ahead >= next_run) {  // on to the run of the next panel
+        ahead -= next_run;
+        next += tile.panel_stride;
+      }
+      tile.ahead = next + ahead;
+      ahead += fours * tile.ahead_step;
       tile.y = product.y + first * product.y_stride + column;
       tile.addend = epilogue.addend;
       if (tile.addend != nullptr) tile.addend += first * epilogue.addend_stride + column;
       RunTileOf<MostRows(kPanels), kPanels>(height, tile, epilogue);
+      first += height;
     }
   }
 }

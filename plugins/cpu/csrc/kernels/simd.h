@@ -277,6 +277,17 @@ HEADRACE_INLINE V Exp(V x) {
   return sum * AsFloats(ShiftLeft<23>(ToInts(n) + BroadcastInt(127)));
 }
 
+// 1 / x for x in [2^-126, 2^126], relative error about 2^-23; 1 / NaN is NaN.
+HEADRACE_INLINE V Reciprocal(V x) {
+#if defined(__AVX512F__)
+  // A division of sixteen takes four times as long.
+  const V guess = {{reinterpret_cast<Part>(_mm512_rcp14_ps(x.part[0]))}};
+  return MulAdd(guess, MulAdd(-x, guess, Broadcast(1)), guess);
+#else
+  return Broadcast(1) / x;
+#endif
+}
+
 // 1 / (1 + exp(-x)) for any x; NaN stays NaN. Below -87 the result is 1e-38 and falls no more.
 HEADRACE_INLINE V Sigmoid(V x) { return Broadcast(1.0f) / (Broadcast(1.0f) + Exp(-x)); }
 

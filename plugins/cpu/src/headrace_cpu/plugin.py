@@ -49,8 +49,10 @@ from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
+from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_products import PackProducts
+from headrace_cpu.passes.widen_columns import WidenColumns
 
 TAG = "cpu"
 
@@ -136,6 +138,9 @@ def headrace_ops() -> Iterable[OpEntry]:
 
 @hookimpl
 def headrace_passes() -> Iterable[PassEntry]:
-    """Pack weights, then put what follows a product into it."""
-    yield PassEntry(TAG, "pack_products", PackProducts(TAG, {entry.name: entry for entry in _OPS}))
+    """Make products with packed weights that do what stands around them; see ``passes``."""
+    own = {entry.name: entry for entry in _OPS}
+    yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
+    yield PassEntry(TAG, "pack_products", PackProducts(TAG, own))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
+    yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))

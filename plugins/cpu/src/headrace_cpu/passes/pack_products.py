@@ -7,24 +7,15 @@ from collections.abc import Mapping
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
-from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
+from headrace_cpu.passes.own_ops import KnownOps
 
 FEW_ROWS = 8
 """A product with fewer rows reads its matrix once, and is slower if that is packed first."""
-
-
-class _Ops:
-    """The ops of core and of this backend."""
-
-    def __init__(self, own: Mapping[str, OpEntry]) -> None:
-        self._own = own
-
-    def op(self, name: str) -> OpEntry:
-        return self._own.get(name) or CORE_OPS.op(name)
 
 
 class PackProducts:
@@ -38,7 +29,7 @@ class PackProducts:
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
         self._tag = tag
-        self._ops = _Ops(own)
+        self._ops = KnownOps(own)
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""

@@ -1,0 +1,114 @@
+"""Let convolutions of few outputs compute several positions as columns of one product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.op_call import OpCall
+from headrace.ops import Tensor
+from headrace.tensor_spec import Array
+from headrace_cpu.ops.conv import packed_window
+from headrace_cpu.ops.epilogue import ADDEND, BIAS
+from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+from headrace_cpu.passes.own_ops import KnownOps
+
+LEAST_GAIN = 1.25
+"""How many times fewer multiplications are worth a copy of the weights."""
+
+
+class WidenColumns:
+    """The pass, for the ops of device ``tag``.
+
+    Before: a ``cpu.conv`` makes a column for each output, and a panel has sixteen. After: where
+    that leaves much of a panel empty, the columns are the outputs at several positions of a row,
+    side by side as they lie in the result, and the window is as wide as all of theirs. The weights
+    are repeated, shifted, with zeros around: an infinity in the image reaches these positions as
+    "not a number" too, if it is in the window of one of them.
+    """
+
+    def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
+        self._tag = tag
+        self._ops = KnownOps(own)
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph with these convolutions."""
+        factors = {op.call.name: self._factor(op, graph) for op in graph.ops}
+        if set(factors.values()) <= {1}:
+            return graph
+        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
+        known = builder.begin_like(graph)
+        builder.reserve(name for name, factor in factors.items() if factor == 1)
+        for op in graph.ops:
+            read = [None if name is None else known[name] for name in op.inputs]
+            if factors[op.call.name] > 1:
+                with builder.placed(op.placement):
+                    made = _widened(op, read, factors[op.call.name], graph, builder)
+            else:
+                made = builder.adopt(op, [None if t is None else t.name for t in read])
+            known.update(zip(op.outputs, made, strict=True))
+        builder.end_like(graph, known)
+        return builder.finish()
+
+    def _factor(self, op: JobOp, graph: JobGraph) -> int:
+        """Positions that make one row of the product; 1 for an op that stays as it is."""
+        if op.placement.tag != self._tag or op.call.op != "cpu.conv":
+            return 1
+        bias = op.inputs[BIAS]
+        if op.inputs[1] not in graph.constants or not (bias is None or bias in graph.constants):
+            return 1
+        return widening(op.call)
+
+
+def widening(call: OpCall) -> int:
+    """How many positions of a row a ``cpu.conv`` had best make at once."""
+    window, columns = packed_window(call), call.int_attr("columns")
+    if call.int_attr("groups") > 1 or window.dilations[-1] > 1:
+        return 1
+    kernel, stride, positions = window.kernel[-1], window.strides[-1], call.outputs[0].shape[-2]
+    plain = panel_count(columns) * kernel
+    gains = {
+        count: plain * count / (panel_count(count * columns) * (kernel + (count - 1) * stride))
+        for count in range(2, PANEL + 1)
+        if positions % count == 0
+    }
+    best = max(gains, key=gains.__getitem__, default=1)
+    return best if gains.get(best, 1) >= LEAST_GAIN else 1
+
+
+def _widened(
+    op: JobOp, read: list[Tensor | None], count: int, graph: JobGraph, builder: JobGraphBuilder
+) -> tuple[Tensor, ...]:
+    call, (panels, bias) = op.call, op.inputs[1:ADDEND]
+    window, columns = packed_window(call), call.int_attr("columns")
+    assert panels is not None
+    weight = unpack(graph.constants[panels], columns)[0]
+    kernel = (*window.kernel[:-1], window.kernel[-1] + (count - 1) * window.strides[-1])
+    matrix = _shifted(weight, window.kernel, window.strides[-1], count)
+    (packed,) = builder.op("cpu.pack", [builder.constant(matrix)])
+    inputs = [read[0], packed, None, None]
+    if bias is not None:
+        inputs[BIAS] = builder.constant(np.tile(graph.constants[bias].reshape(-1), count))
+    *lead, positions, _ = call.outputs[0].shape
+    wide = (*lead, positions // count, count * columns)
+    if read[ADDEND] is not None:
+        (inputs[ADDEND],) = builder.op("reshape", [read[ADDEND]], shape=wide)
+    strides = (*window.strides[:-1], window.strides[-1] * count)
+    attrs = {**call.attrs, "kernel": kernel, "strides": strides, "columns": count * columns}
+    (y,) = builder.op("cpu.conv", inputs, name=call.name, location=call.location, attrs=attrs)
+    return builder.op("reshape", [y], shape=call.outputs[0].shape)
+
+
+def _shifted(weight: Array, kernel: tuple[int, ...], stride: int, count: int) -> Array:
+    """float32[taps of all windows * c, count * m] out of float32[taps * c, m]."""
+    lines, width, columns = math.prod(kernel[:-1]), kernel[-1], weight.shape[1]
+    taps = weight.reshape(lines, width, -1, columns)
+    wide = width + (count - 1) * stride
+    matrix = np.zeros((lines, wide, taps.shape[2], count, columns), np.float32)
+    for position in range(count):
+        begin = position * stride
+        matrix[:, begin : begin + width, :, position] = taps
+    return matrix.reshape(-1, count * columns)
