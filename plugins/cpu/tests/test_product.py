@@ -28,6 +28,19 @@ def packed(matrix, groups=1, *, transposed=False):
     return panels
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("depth", "columns", "groups"), [(3, 16, 1), (300, 40, 1), (7, 34, 2)])
+def test_panels_hold_sixteen_columns(depth, columns, groups, transposed):
+    """Group by group, the last panel of each filled up with zeros."""
+    matrix = np.arange(1, depth * columns + 1, dtype=np.float32).reshape(depth, columns)
+    given = np.ascontiguousarray(matrix.T) if transposed else matrix
+    panels = packed(given, groups, transposed=transposed)
+    each = panels.reshape(groups, -1, depth, 16).transpose(0, 2, 1, 3).reshape(groups, depth, -1)
+    per_group = columns // groups
+    np.testing.assert_array_equal(np.hstack(each[:, :, :per_group]), matrix)
+    assert not each[:, :, per_group:].any()
+
+
 def slow_conv(x, weight, strides, dilations, pads, groups):
     """x [n, *spatial, c], weight [m, *kernel, c / groups]; sums in float64."""
     rank = x.ndim - 2

@@ -25,6 +25,9 @@ constexpr Size kFewStarts = 64 * kMostRows;
 // Numbers to pack that are worth a part of their own.
 constexpr Size kPackedFloats = 1 << 15;
 
+// Of a column, packed before the next one.
+constexpr Size kPackedDepth = 128;
+
 void FillDense(const void* source, Size first, int count, const float** starts) {
   const auto& rows = *static_cast<const DenseRows*>(source);
   for (int i = 0; i < count; ++i) starts[i] = rows.first + (first + i) * rows.stride;
@@ -76,13 +79,22 @@ void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed
   const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
-      float* to = panels + p * depth * kPanel;
       const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
-      for (Size k = 0; k < depth; ++k, to += kPanel) {
-        for (Size i = 0; i < width; ++i) {
-          to[i] = transposed ? b[(first + i) * stride + k] : b[k * stride + first + i];
+      float* to = panels + p * depth * kPanel;
+      if (width < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
+      if (!transposed) {
+        for (Size k = 0; k < depth; ++k) {
+          std::copy_n(b + k * stride + first, width, to + k * kPanel);
         }
-        for (Size i = width; i < kPanel; ++i) to[i] = 0;
+        continue;
+      }
+      // Some of each column at a time, so that what is written stays in the first cache.
+      for (Size k = 0; k < depth; k += kPackedDepth) {
+        const Size end_of_some = std::min(k + kPackedDepth, depth);
+        for (Size i = 0; i < width; ++i) {
+          const float* from = b + (first + i) * stride;
+          for (Size j = k; j < end_of_some; ++j) to[j * kPanel + i] = from[j];
+        }
       }
     }
   });
