@@ -77,6 +77,7 @@ def test_a_residual_is_added_by_the_product():
     """Before the activation or after it."""
     assert ops_of(lambda x: flow.relu(convolved(x) + x)) == ["cpu.conv"]
     assert ops_of(lambda x: x + flow.relu(convolved(x))) == ["cpu.conv"]
+    assert ops_of(lambda x: flow.apply_op("add_n", [convolved(x), x])) == ["cpu.conv"]
 
 
 def test_what_somebody_else_reads_is_kept():
@@ -145,3 +146,18 @@ def test_enough_outputs_are_left_alone():
     point = RNG.standard_normal((3, 16, 1, 1)).astype(np.float32)
     for weight in (wide, point):
         assert ops_of(lambda x, w=weight: flow.apply_op("conv", [x, w])) == ["cpu.conv"]
+
+
+def test_constant_factors_and_terms_go_into_the_weights():
+    """For each output or for all, in any number, before the activation; others stay."""
+    each = RNG.uniform(0.5, 2, (16, 1, 1)).astype(np.float32)
+    whole = RNG.uniform(0.5, 2, (1, 16, 6, 7)).astype(np.float32)
+
+    def scaled(x):
+        return (number(1.5) * (convolved(x) + each) - number(0.5)) / each
+
+    assert ops_of(lambda x: flow.relu(scaled(x))) == ["cpu.conv"]
+    assert ops_of(lambda x: spelled_hard_swish(scaled(x))) == ["cpu.conv"]
+    assert ops_of(lambda x: convolved(x) * whole) == ["cpu.conv", "multiply"]
+    assert ops_of(lambda x: number(1) - convolved(x)) == ["cpu.conv", "subtract"]
+    assert ops_of(lambda x: convolved(x) * number(np.inf)) == ["cpu.conv", "multiply"]

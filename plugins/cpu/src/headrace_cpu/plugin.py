@@ -50,6 +50,7 @@ from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.passes.fold_pads import FoldPads
+from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_products import PackProducts
 from headrace_cpu.passes.widen_columns import WidenColumns
@@ -141,6 +142,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them; see ``passes``."""
     own = {entry.name: entry for entry in _OPS}
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
+    yield PassEntry(TAG, "fold_scales", FoldScales(TAG))
     yield PassEntry(TAG, "pack_products", PackProducts(TAG, own))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
     yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))

@@ -1,0 +1,122 @@
+"""Put constant factors and terms that follow a product into its weights and its bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.data_format import CHANNELS_LAST
+from headrace.dtypes import float32
+from headrace.graph import GraphEditor, JobGraph, JobOp
+from headrace.ops import get_op
+from headrace.tensor_spec import Array
+
+
+class FoldScales:
+    """The pass, for the ops of device ``tag``.
+
+    Before: any ops. After: no ``conv`` of float32 with constant weights, its channels last, is
+    followed by constants that each of its outputs is multiplied with or that are added to it,
+    where nobody else reads what lies between. Computed in float64, and left alone where a number
+    is not finite, as core does with a batch norm.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph with fewer ops."""
+        editor = GraphEditor(graph, self._tag)
+        found = [_chain(conv, editor, graph) for conv in editor.ops("conv")]
+        folds = [fold for chain in found if chain and (fold := _fold(chain, graph)) is not None]
+        if not folds:
+            return graph
+        constants = dict(graph.constants)
+        for fold in folds:
+            constants |= fold.constants()
+        editor = GraphEditor(replace(graph, constants=constants), self._tag)
+        for fold in folds:
+            conv = fold.ops[0]
+            inputs = (conv.inputs[0], *fold.constants())
+            editor.replace(fold.ops, get_op("conv"), inputs, conv.call.attrs)
+        return editor.finish()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """A convolution and what follows it, and the weight and bias that do all of it."""
+
+    ops: tuple[JobOp, ...]
+    weight: Array
+    bias: Array
+
+    def constants(self) -> dict[str, Array]:
+        """By name; the name of an op is its own, and so are these."""
+        name = self.ops[-1].outputs[0]
+        return {f"{name}/weight": self.weight, f"{name}/bias": self.bias}
+
+
+def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ...]:
+    """The convolution and the constant factors and terms after it; empty when there are none."""
+    call, (_, weight, bias) = conv.call, conv.inputs
+    if call.input(0).dtype != float32 or call.str_attr("data_format") != CHANNELS_LAST:
+        return ()
+    if weight not in graph.constants or not (bias is None or bias in graph.constants):
+        return ()
+    ops = [conv]
+    while True:
+        made = ops[-1].outputs[0]
+        users = editor.users(made)
+        if len(users) != 1 or not editor.is_private(ops[-1], users[0]) or made in graph.hints:
+            break
+        if _constant(users[0], made, graph) is None:
+            break
+        ops.append(users[0])
+    return tuple(ops) if len(ops) > 1 else ()
+
+
+def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
+    """What ``op`` does to each channel of ``made`` with, if it is known and stretches nothing."""
+    if op.call.op not in ("multiply", "add", "subtract", "divide"):
+        return None
+    if op.call.op in ("subtract", "divide") and op.inputs[0] != made:
+        return None
+    others = [name for name in op.inputs if name != made]
+    value = graph.constants.get(others[0] or "") if len(others) == 1 else None
+    y = op.call.outputs[0]
+    if value is None or y not in op.call.inputs:
+        return None
+    per_channel = value.shape[-1:] == y.shape[-1:] and value.size == y.shape[-1]
+    return value.reshape(-1) if value.size == 1 or per_channel else None
+
+
+def _fold(ops: Sequence[JobOp], graph: JobGraph) -> _Fold | None:
+    conv, *rest = ops
+    weight, bias = conv.inputs[1:3]
+    assert weight is not None
+    w = graph.constants[weight]
+    scale = np.ones(w.shape[0])
+    shift = np.zeros(w.shape[0]) if bias is None else graph.constants[bias].astype(np.float64)
+    made = conv.outputs[0]
+    with np.errstate(all="ignore"):  # what comes of it is looked at below
+        for op in rest:
+            value = _constant(op, made, graph)
+            assert value is not None
+            number = value.astype(np.float64)
+            match op.call.op:
+                case "multiply":
+                    scale, shift = scale * number, shift * number
+                case "divide":
+                    scale, shift = scale / number, shift / number
+                case "add":
+                    shift = shift + number
+                case _:
+                    shift = shift - number
+            made = op.outputs[0]
+        folded = (w * scale.reshape(-1, *(1,) * (w.ndim - 1))).astype(np.float32)
+        shifted = shift.astype(np.float32)
+    if not (np.isfinite(folded).all() and np.isfinite(shifted).all()):
+        return None
+    return _Fold(tuple(ops), folded, shifted)
