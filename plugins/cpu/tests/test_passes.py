@@ -161,3 +161,18 @@ def test_constant_factors_and_terms_go_into_the_weights():
     assert ops_of(lambda x: convolved(x) * whole) == ["cpu.conv", "multiply"]
     assert ops_of(lambda x: number(1) - convolved(x)) == ["cpu.conv", "subtract"]
     assert ops_of(lambda x: convolved(x) * number(np.inf)) == ["cpu.conv", "multiply"]
+
+
+@pytest.mark.parametrize("kernel", [(2, 2), (1, 3), (2,)])
+def test_transposed_windows_that_do_not_meet_are_a_product_and_a_move(kernel):
+    """With its bias; others are added up where they meet."""
+    image = RNG.standard_normal((2, 8, 6, 5)[: 2 + len(kernel)]).astype(np.float32)
+    weight = RNG.standard_normal((8, 4, *kernel)).astype(np.float32)
+    bias = RNG.standard_normal(4).astype(np.float32)
+
+    def body(x, strides=kernel):
+        return flow.apply_op("conv_transpose", [x, weight, bias], strides=list(strides))
+
+    parts = [op for op in ops_of(body, image) if op != "reshape"]
+    assert parts == ["cpu.matmul"]
+    assert "conv_transpose" in ops_of(lambda x: body(x, [1] * len(kernel)), image)

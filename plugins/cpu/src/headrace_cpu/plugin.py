@@ -17,7 +17,7 @@ from headrace.device import (
 )
 from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import kernel_entries
+from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace_cpu.context import CpuContext
 from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
 from headrace_cpu.kernels.conv import Im2colConv, depthwise
@@ -53,6 +53,7 @@ from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_products import PackProducts
+from headrace_cpu.passes.part_windows import PartWindows, parted
 from headrace_cpu.passes.widen_columns import WidenColumns
 
 TAG = "cpu"
@@ -117,6 +118,7 @@ def _image_entries() -> Iterator[KernelEntry]:
     for op, create, match in (
         ("conv", PackingConv, conv_products),
         ("conv", TurningDepthwise, depthwise_last),
+        ("conv_transpose", NumpyKernel, parted),  # a pass leaves none of them
         ("max_pool", PoolLast, pooled_last),
         ("avg_pool", PoolLast, pooled_last),
         ("instance_norm", GroupNormLast, with_channels),
@@ -141,6 +143,7 @@ def headrace_ops() -> Iterable[OpEntry]:
 def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them; see ``passes``."""
     own = {entry.name: entry for entry in _OPS}
+    yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
     yield PassEntry(TAG, "fold_scales", FoldScales(TAG))
     yield PassEntry(TAG, "pack_products", PackProducts(TAG, own))

@@ -89,7 +89,8 @@ def _packed(
     transposed = is_conv or call.flag_attr("transpose_b")
     key = (weight.name, groups + (transposed << 32))
     if key not in packed:
-        (packed[key],) = builder.op("cpu.pack", [weight], groups=groups, transposed=transposed)
+        attributes = {"groups": groups, "transposed": transposed}
+        (packed[key],) = builder.op("cpu.pack", [weight], location=call.location, attrs=attributes)
     attrs: dict[str, object] = {"columns": weight.spec.shape[0 if transposed else 1]}
     if is_conv:
         attrs["kernel"] = weight.spec.shape[1:-1]

@@ -95,11 +95,13 @@ def _widened(
     *lead, positions, _ = call.outputs[0].shape
     wide = (*lead, positions // count, count * columns)
     if read[ADDEND] is not None:
-        (inputs[ADDEND],) = builder.op("reshape", [read[ADDEND]], shape=wide)
+        (inputs[ADDEND],) = builder.op(
+            "reshape", [read[ADDEND]], location=call.location, shape=wide
+        )
     strides = (*window.strides[:-1], window.strides[-1] * count)
     attrs = {**call.attrs, "kernel": kernel, "strides": strides, "columns": count * columns}
     (y,) = builder.op("cpu.conv", inputs, name=call.name, location=call.location, attrs=attrs)
-    return builder.op("reshape", [y], shape=call.outputs[0].shape)
+    return builder.op("reshape", [y], location=call.location, shape=call.outputs[0].shape)
 
 
 def _shifted(weight: Array, kernel: tuple[int, ...], stride: int, count: int) -> Array:
