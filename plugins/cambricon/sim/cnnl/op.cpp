@@ -99,6 +99,12 @@ void Op::RequireLayout(const Tensor& tensor, std::initializer_list<int> layouts,
                        const char* role) {
   const bool known = std::find(layouts.begin(), layouts.end(), tensor.layout) != layouts.end();
   if (known && tensor.rank() == rank) return;
+  if (!known && RankOf(tensor.layout) == rank) {
+    // Its elements would be taken for others.
+    throw Misuse(
+        "layout", Fault::kNotSupported,
+        Text(role, " has layout ", tensor.layout, "; this op takes layout ", *layouts.begin()));
+  }
   Refuse("layout", Fault::kInvalidArgument,
          Text(role, " has layout ", tensor.layout, " and ", tensor.rank(),
               " dimensions; this op takes layout ", *layouts.begin(), " with ", rank));

@@ -1,6 +1,8 @@
 // What every exported function of the runtime goes through.
 #pragma once
 
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "inject.h"
@@ -41,6 +43,8 @@ Fault Outcome(const char* name, Body&& body) {
     return failure.fault;
   } catch (const std::bad_alloc&) {
     return Fault::kNoHostMemory;
+  } catch (const std::system_error&) {
+    return Fault::kSystem;  // no further thread
   }
   return Strict(scope.Pending());
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <new>
 #include <thread>
 
 #include "device.h"
@@ -41,6 +42,19 @@ std::shared_ptr<Queue> DefaultQueue(std::map<int, std::shared_ptr<Queue>>& defau
   return queue;
 }
 
+// The default queues of one thread; they end with it, once they have run what they have.
+struct OwnQueues {
+  std::map<int, std::shared_ptr<Queue>> by_card;
+
+  ~OwnQueues() {
+    const Lock lock = Guard();
+    for (auto& [card, queue] : by_card) {
+      queue->destroyed = true;
+      queue->Pause(false);
+    }
+  }
+};
+
 std::string Name(const Queue& queue) {
   return queue.number ? queue.Describe() : Text("the default queue of card ", queue.card);
 }
@@ -79,6 +93,11 @@ void Queue::Enqueue(Task task) {
                   DescribeUse(*earlier), ", and nothing makes ", Name(*this), " wait for that"));
     }
   }
+  if (!working_) {
+    // First of all that may fail: nothing is recorded yet that would have to be taken back.
+    std::thread([self = shared_from_this()] { self->Work(); }).detach();
+    working_ = true;
+  }
   for (const Use& use : task.uses) {
     if (use.span.bytes == 0) continue;
     use.span.block->accesses.Add(
@@ -95,10 +114,6 @@ void Queue::Enqueue(Task task) {
     task.place->queue = shared_from_this();
   }
   tasks_.push_back(std::move(task));
-  if (!working_) {
-    working_ = true;
-    std::thread([self = shared_from_this()] { self->Work(); }).detach();
-  }
   TheState().changed.notify_all();
 }
 
@@ -171,6 +186,9 @@ void Queue::Run(Lock& lock, Task& task) {
   } catch (const Failure& failure) {
     fault = failure.fault;
     text = failure.what();
+  } catch (const std::bad_alloc&) {
+    fault = Fault::kNoHostMemory;
+    text = "the loops of the op need more memory than the host has";
   }
   lock.lock();
   if (fault != Fault::kNone) {
@@ -194,8 +212,8 @@ std::shared_ptr<Queue> QueueOf(void* value) {
   const auto number = reinterpret_cast<std::uintptr_t>(value);
   if (number == 0 || (kEra >= 6 && number == 2)) return DefaultQueue(TheQueues().defaults);
   if (kEra >= 6 && number == 1) {
-    thread_local std::map<int, std::shared_ptr<Queue>> own;
-    return DefaultQueue(own);
+    thread_local OwnQueues own;
+    return DefaultQueue(own.by_card);
   }
   std::shared_ptr<Queue> queue = Find<Queue>(value);
   if (queue->card != CurrentCard()) {

@@ -1,6 +1,7 @@
 // Misuse, said out loud: a log that can be read back, stderr, and the status of the call.
 #pragma once
 
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -58,15 +59,10 @@ void ClearReports();
 
 // Text from parts, as a stream would write them.
 template <typename... Parts>
-std::string Text(const Parts&... parts);
-
-}  // namespace mlusim
-
-#include <sstream>
-
-template <typename... Parts>
-std::string mlusim::Text(const Parts&... parts) {
+std::string Text(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();
 }
+
+}  // namespace mlusim

@@ -13,7 +13,9 @@ from stand_in import (
     FROM_POINTERS,
     HOST_TO_CARD,
     HOST_TO_HOST,
+    NCHW,
     NHWC,
+    NOT_SUPPORTED,
     OK,
     address,
     folder,
@@ -367,6 +369,18 @@ def test_an_image_layout_on_a_tensor_that_is_no_image(sim):
     handle, tensor, block = sim.handle(), sim.tensor((2, 2), layout=NHWC), sim.allocate(16)
     sim.refuse("cnnlSquare", handle, tensor, block, tensor, block, kind="layout", status=BAD_PARAM)
     sim.destroy(tensor)
+    sim.free(block)
+    sim.close(handle)
+
+
+def test_channels_first_given_to_an_op_that_takes_them_last(start):
+    """Not even a lenient stand-in takes elements for others."""
+    sim = start(strict=0)
+    handle, block = sim.handle(), sim.allocate(64)
+    image, channel = sim.tensor((1, 2, 2, 2), layout=NCHW), sim.tensor((2,))
+    call = (handle, None, None, image, block, channel, block, block, block, block, 0.0, image)
+    sim.refuse("cnnlBatchNormForwardInference", *call, block, kind="layout", status=NOT_SUPPORTED)
+    sim.destroy(image, channel)
     sim.free(block)
     sim.close(handle)
 
