@@ -76,8 +76,8 @@ def job(ranks: int, layers: int, width: int):
 def worker(ranks: int, layers: int, width: int, derived: bool) -> None:
     """What runs in the fresh process: prints what compiling took, and the length of a run."""
     os.environ["HEADRACE_FAKEDEVICE_COUNT"] = str(PER_MACHINE)
+    from headrace.collector import collector_rests
     from headrace.compiler.pipeline import compile_job
-    from headrace.frontend.collector import collector_rests
     from headrace.registry import BackendRegistry
     from headrace.runtime.simulator import simulate
     from headrace_fakedevice import plugin

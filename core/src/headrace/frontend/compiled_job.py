@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace import plan as plans
+from headrace.collector import collector_rests
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Compiled, compile_job, verifies
 from headrace.compiler.stage import Watch, nobody
-from headrace.frontend.collector import collector_rests
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.ready_job import ReadyJob, close_dropped

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace import plan as plans
+from headrace.collector import collector_rests
 from headrace.compiler.link import agreed_variables
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import Rewritten, compile_jobs, rewrite_job, verifies
@@ -17,7 +18,6 @@ from headrace.errors import (
     ResourceLimitError,
     SessionError,
 )
-from headrace.frontend.collector import collector_rests
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import Delivery
 from headrace.frontend.fallback import fallback_of

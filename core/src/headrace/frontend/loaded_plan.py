@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from headrace.collector import collector_rests
 from headrace.errors import DeviceUnavailableError, InputError, PlanError
 from headrace.frontend import checkpoint
 from headrace.frontend.closing import Closing
-from headrace.frontend.collector import collector_rests
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.future import Future
 from headrace.frontend.plan_file import PlanFile, read_plan_file

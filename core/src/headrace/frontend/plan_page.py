@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.collector import collector_rests
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
-from headrace.frontend.collector import collector_rests
 from headrace.frontend.explain import kernel_text
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of

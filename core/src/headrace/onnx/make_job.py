@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.collector import collector_rests
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
-from headrace.frontend.collector import collector_rests
 from headrace.frontend.ready_job import ReadyJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile

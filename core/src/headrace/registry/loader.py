@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from headrace.collector import collector_rests
 from headrace.errors import SettingError
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
@@ -158,7 +159,7 @@ def _load(
 ) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
     phase = Phase.IMPORT
-    with watched_interrupts() as interrupts:
+    with watched_interrupts() as interrupts, collector_rests():
         try:
             say(phase)
             plugin = import_plugin(installed)

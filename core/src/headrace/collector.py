@@ -1,20 +1,20 @@
-"""The cyclic garbage collector rests while a job is compiled.
+"""The cyclic garbage collector rests while a job is compiled, or a plugin loaded.
 
 A graph is many small objects that all live until it is done. Python's collector looks through them
 again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
 again as it does without, and grew faster than the job. What compiling makes and drops is freed by
-its count of references; cycles wait until it is over.
+its count of references; cycles wait until it is over. A plugin is modules, classes and records that
+all stay, in the middle of which a collection would look through all that is imported.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headrace.runtime.bus import new_lock
-
-_counting = new_lock()
+_counting = threading.Lock()
 _resting = 0  # how many ask for it now, in all threads
 _enabled = False  # what the first of them found
 
