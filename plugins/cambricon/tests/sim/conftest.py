@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from net import Net
-from stand_in import StandIn, folder
+from stand_in import StandIn, folder, fork
 
 ERAS = (4, 5, 6)
 
@@ -90,7 +90,7 @@ def run_in_child(function: Callable[[], None]) -> str:
     """The traceback of what it raised, or how the child died; empty when it went well."""
     read, write = os.pipe()
     sys.stdout.flush()
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             function()

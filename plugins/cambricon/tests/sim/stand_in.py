@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -262,6 +263,13 @@ class StandIn:
         else:
             self.check("cnnlSetTensorDescriptorEx", descriptor, *arguments, ints(strides))
         return descriptor
+
+
+def fork() -> int:
+    """As os.fork, of a process that may have threads: later Pythons warn of those."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def ints(values: Sequence[int]) -> ctypes.Array:

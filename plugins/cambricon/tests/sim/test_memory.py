@@ -5,7 +5,16 @@ import os
 import signal
 
 import numpy as np
-from stand_in import CARD_TO_CARD, CARD_TO_HOST, FROM_POINTERS, HOST_TO_CARD, OK, address, last_era
+from stand_in import (
+    CARD_TO_CARD,
+    CARD_TO_HOST,
+    FROM_POINTERS,
+    HOST_TO_CARD,
+    OK,
+    address,
+    fork,
+    last_era,
+)
 
 
 def test_a_copy_to_the_card_and_back_keeps_every_byte(sim):
@@ -35,7 +44,7 @@ def test_the_host_cannot_touch_memory_of_a_card(sim):
     """Reading or writing at the address ends the process by SIGSEGV."""
     block = sim.allocate(64)
     for touch in (ctypes.string_at, lambda at, size: ctypes.memset(at, 0, size)):
-        child = os.fork()
+        child = fork()
         if child == 0:
             signal.signal(signal.SIGSEGV, signal.SIG_DFL)
             touch(block, 1)

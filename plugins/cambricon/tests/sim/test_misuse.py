@@ -15,6 +15,7 @@ from stand_in import (
     OK,
     address,
     folder,
+    fork,
     last_era,
 )
 
@@ -266,7 +267,7 @@ def test_a_call_from_a_host_function(sim):
 def test_a_call_after_a_fork(sim):
     """The threads of the queues are not in the child."""
     block = sim.allocate(8)
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             sim.refuse("cnrtFree", block, kind="fork", status=sim.code("system"))

@@ -276,6 +276,20 @@ def test_casts(net, types):
     net.close()
 
 
+def test_every_half_and_the_floats_between(net):
+    """To float and back; rounded to the nearest, ties to even, past the largest to infinity."""
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = halves.astype(np.float32)
+    assert np.array_equal(net.cast(halves, "float32"), wide, equal_nan=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        middles = (wide[:-1] + wide[1:]) / 2
+        around = [np.nextafter(middles, np.float32(end)) for end in (-np.inf, np.inf)]
+        for floats in (wide, middles, *around):
+            expected = floats.astype(np.float16)
+            assert np.array_equal(net.cast(floats, "float16"), expected, equal_nan=True)
+    net.close()
+
+
 REDUCTIONS = {
     0: np.sum, 1: np.mean, 2: np.prod, 3: np.max, 4: np.min,
     7: lambda x, axis, keepdims: np.abs(x).sum(axis, keepdims=keepdims),
