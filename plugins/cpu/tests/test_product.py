@@ -169,14 +169,15 @@ def test_a_product_of_any_size(rows, columns, depth):
 
 
 def test_a_large_product_is_the_same_on_any_number_of_threads():
-    """Bit by bit: no sum is split, whatever the parts."""
+    """Bit by bit: no sum is split, whatever the parts, and the addend has its place."""
     rng = np.random.default_rng(0)
-    x, matrix = rng.standard_normal((301, 700), np.float32), rng.standard_normal((700, 530))
-    panels, made = packed(matrix.astype(np.float32)), []
+    x = rng.standard_normal((101, 2900), np.float32)
+    panels = packed(rng.standard_normal((2900, 370), np.float32))
+    addend, made = rng.standard_normal((101, 370), np.float32), []
     for threads in (1, 2, 3, 7):
         headrace_cpu.set_threads(threads)
-        y = np.empty((301, 530), np.float32)
-        _native.matmul(x, panels, None, None, y, "none", 0, 0, False)()
+        y = np.empty((101, 370), np.float32)
+        _native.matmul(x, panels, None, addend, y, "none", 0, 0, False)()
         made.append(y)
     for other in made[1:]:
         np.testing.assert_array_equal(made[0], other)

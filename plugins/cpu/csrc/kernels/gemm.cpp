@@ -10,8 +10,8 @@ namespace {
 // Rows of a block: all heights of tiles divide it.
 constexpr Size kBlockRows = 72;
 
-// Floats of the left matrix that stay in the second cache while the panels go by.
-constexpr Size kBlockFloats = 1 << 17;
+// Floats that stay in the second cache while others go by.
+constexpr Size kStayingFloats = 1 << 17;
 
 // Multiplications and additions that are worth a part of their own.
 constexpr Size kPartWork = Size{1} << 20;
@@ -46,10 +46,13 @@ void Multiply(const Product* products, Size count) {
   const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.Depth(), 1);
   const Size wanted =
       Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
-  // As few blocks of rows as fit: each reads all panels. A run of a row is a pixel of an image,
-  // which the rows around it read as well.
+  // Panels that stay in the second cache are read again for every few rows, and what is made is
+  // written in order. Others go by as seldom as can be: in blocks of as many rows as stay there. A
+  // run of a row is a pixel of an image, which the rows around it read as well.
+  const bool panels_stay = panels * kPanel * products[0].rows.Depth() <= kStayingFloats;
   const Size length = std::max<Size>(products[0].rows.length, 1);
-  const Size block = std::max<Size>(kBlockFloats / length / kBlockRows, 1) * kBlockRows;
+  const Size fitting = std::max<Size>(kStayingFloats / length / kBlockRows, 1) * kBlockRows;
+  const Size block = panels_stay ? kBlockRows : fitting;
   const Size most_row_parts = (rows + kBlockRows - 1) / kBlockRows;
   const Size row_parts =
       std::clamp<Size>((wanted + count - 1) / count, (rows + block - 1) / block, most_row_parts);

@@ -54,7 +54,8 @@ void FinishWith(const Tile& tile, const float* sums, int rows, int width, const 
   const bool adds_last = tile.addend != nullptr && epilogue.addend_last;
   for (int i = 0; i < rows; ++i) {
     float* y = tile.y + i * tile.y_stride;
-    const float* addend = tile.addend + i * epilogue.addend_stride;
+    const float* addend =
+        tile.addend == nullptr ? nullptr : tile.addend + i * epilogue.addend_stride;
     for (int c = 0; c < tile.columns; c += kPanel) {
       const int columns = tile.columns - c;
       V v = Load(sums + i * width + c);
@@ -173,10 +174,11 @@ struct Pieces {
   const Rows& rows;
   Size count;
 
-  // Whole segments where there are several.
-  static Size Count(const Rows& rows, int panels, const Epilogue& epilogue) {
+  // Whole segments where there are several. The same for any number of panels, which depends on the
+  // threads: an addend comes before the first piece or after the only one.
+  static Size Count(const Rows& rows, const Epilogue& epilogue) {
     if (epilogue.addend != nullptr && epilogue.addend_last) return 1;  // it may be where sums would
-    const Size wanted = (rows.Depth() * panels * kPanel + kPieceFloats - 1) / kPieceFloats;
+    const Size wanted = (rows.Depth() * kMostPanels * kPanel + kPieceFloats - 1) / kPieceFloats;
     const Size most = rows.segments > 1 ? rows.segments : rows.length;
     return wanted < most ? (wanted > 1 ? wanted : 1) : (most > 1 ? most : 1);
   }
@@ -208,7 +210,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
   const Rows& rows = product.rows;
   const Size count = row_end - row_begin, depth = rows.Depth();
   const Size tiles = (count + MostRows(kPanels) - 1) / MostRows(kPanels);
-  const Pieces pieces{rows, Pieces::Count(rows, kPanels, product.epilogue)};
+  const Pieces pieces{rows, Pieces::Count(rows, product.epilogue)};
   const Size columns = product.columns - column;
   Tile tile;
   tile.panel_stride = depth * kPanel;
