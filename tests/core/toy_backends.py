@@ -7,6 +7,7 @@ stream that does nothing until it is synchronised, so a missing wait shows as wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from threading import RLock
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,13 +96,20 @@ class FarAllocator(Allocator):
 
 
 class FarEvent(Event):
-    """Reached when its stream is synchronised, which waiting for it does."""
+    """Reached when its stream comes to it, which waiting for it brings about; keeps its error."""
 
     def __init__(self, context: FarContext) -> None:
         self._context = context
+        self.reached = False
+        self.error: Exception | None = None
+
+    def reach(self, error: Exception | None) -> None:
+        self.reached, self.error = True, error
 
     def synchronize(self) -> None:
-        self._context.synchronize()
+        self._context.run(self)
+        if self.error is not None:
+            raise self.error
 
 
 class FarContext(DeviceContext):
@@ -111,7 +119,9 @@ class FarContext(DeviceContext):
 
     def __init__(self, device: Device, stream_index: int) -> None:
         super().__init__(device, stream_index)
-        self.queue: list[Callable[[], None]] = []
+        self.queue: list[Callable[[], None] | FarEvent] = []
+        self._error: Exception | None = None
+        self._running = RLock()  # the host may wait for an event on any thread
 
     def copy_h2d(self, destination: Buffer, source: HostBuffer) -> None:
         assert isinstance(destination, FarBuffer)
@@ -127,12 +137,29 @@ class FarContext(DeviceContext):
         self.queue.append(lambda: np.copyto(destination.hidden, source.hidden))
 
     def record_event(self) -> FarEvent:
-        return FarEvent(self)
+        event = FarEvent(self)
+        self.queue.append(event)
+        return event
+
+    def run(self, until: FarEvent | None = None) -> None:
+        """Do what is queued, up to an event; an error stops all but events, and is kept."""
+        with self._running:
+            while self.queue and not (until is not None and until.reached):
+                item = self.queue.pop(0)
+                if isinstance(item, FarEvent):
+                    item.reach(self._error)
+                elif self._error is None:
+                    try:
+                        item()
+                    except Exception as error:  # noqa: BLE001 - told by whoever waits
+                        self._error = error
 
     def synchronize(self) -> None:
-        work, self.queue = self.queue, []
-        for item in work:
-            item()
+        with self._running:
+            self.run()
+            error, self._error = self._error, None
+        if error is not None:
+            raise error
 
 
 class FarKernel(NumpyKernel):

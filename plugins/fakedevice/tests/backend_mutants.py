@@ -13,7 +13,7 @@ from headrace.device import Buffer, HostBuffer
 from headrace_fakedevice.allocator import FakeAllocator
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.kernels import FakeKernel, array_of
-from headrace_fakedevice.memory import open_buffer
+from headrace_fakedevice.memory import device_index_of, open_buffer
 from headrace_fakedevice.stream import FakeEvent, Stream
 
 
@@ -84,13 +84,12 @@ def all_but_the_last() -> Patches:
 
 
 def errors_are_swallowed() -> Patches:
-    """``synchronize`` forgets what work raised."""
+    """Events forget what the work before them raised."""
 
-    def synchronize(self: Any) -> None:
-        self.run()
-        self._error = None
+    def arrive(self: Any) -> None:
+        self._stream.run(until=self)
 
-    return [(Stream, "synchronize", synchronize)]
+    return [(FakeEvent, "arrive", arrive)]
 
 
 def stays_broken() -> Patches:
@@ -112,6 +111,16 @@ def reads_when_asked() -> Patches:
         self.enqueue(partial(np.copyto, destination.memory, data), "d2h")
 
     return [(FakeContext, "copy_d2h", copy_d2h)]
+
+
+def peers_read_when_asked() -> Patches:
+    """A copy from another device reads when it is asked for, before its source is written."""
+
+    def copy_peer(self: Any, destination: Buffer, source: Buffer) -> None:
+        data = open_buffer(source, device_index_of(source)).copy()
+        self.enqueue(lambda: np.copyto(open_buffer(destination, self.device.index), data), "peer")
+
+    return [(FakeContext, "copy_peer", copy_peer)]
 
 
 def writes_when_asked() -> Patches:

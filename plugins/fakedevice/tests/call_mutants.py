@@ -7,13 +7,12 @@ from typing import Any
 
 from runtime_mutants import Patches
 
-from headrace.runtime import executor, threaded
+from headrace.runtime import executor, launcher, threaded
 from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.devices import DevicePool
 from headrace.runtime.executor import Executor
 from headrace.runtime.resources import Resources
 from headrace.runtime.sections import Sections
-from headrace.runtime.worker import Worker
 
 # --- calls -----------------------------------------------------------------------------------
 
@@ -88,26 +87,12 @@ def restarts_at_once() -> Patches:
 
 def error_is_dropped() -> Patches:
     """What a wait raises is taken for a hiccup."""
-    original = Worker._next
 
-    def next_(self: Any) -> object:
-        context = self._context
+    def on_the_host(event: Any) -> None:
+        with suppress(Exception):
+            event.synchronize()
 
-        class Quiet:
-            host_synchronous = context.host_synchronous
-            stream_index = context.stream_index
-
-            def synchronize(self) -> None:
-                with suppress(Exception):
-                    context.synchronize()
-
-        self._context = Quiet()
-        try:
-            return original(self)
-        finally:
-            self._context = context
-
-    return [(Worker, "_next", next_)]
+    return [(launcher, "_on_the_host", on_the_host)]
 
 
 def cause_is_lost() -> Patches:

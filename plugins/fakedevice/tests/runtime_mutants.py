@@ -14,10 +14,11 @@ from typing import Any
 from headrace.device import HostBuffer
 from headrace.ids import ActorId
 from headrace.plan import TaskKind
-from headrace.runtime import bind, group
+from headrace.runtime import bind, group, launcher
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Publish, Return
-from headrace.runtime.events import ActDone, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, RegisterReady, RegisterReturned
+from headrace.runtime.launcher import Launcher
 from headrace.runtime.network import Network
 from headrace.runtime.resources import Resources
 from headrace.runtime.runner import Runner
@@ -30,47 +31,147 @@ Patches = list[tuple[object, str, object]]
 
 
 def lost_wait() -> Patches:
-    """Work is reported done when it is launched."""
+    """Streams do not wait for what other streams of devices do."""
+
+    def waiting(context: Any, before: Any) -> Any:
+        if context.host_synchronous:
+            return original(context, before)
+        return lambda event: None
+
+    original = launcher._waiting
+    return [(launcher, "_waiting", waiting)]
+
+
+def report_before_launch() -> Patches:
+    """Who comes after an act is told of it, and then it is launched."""
 
     def launch(self: Any, actor_id: ActorId, number: int) -> None:
-        self._current = actor_id
-        self._launch_actor(actor_id, number)
-        self.post(*self._done(actor_id, number))
+        self._runner.deliver(actor_id, ActLaunched(number))
+        self._doing = ((actor_id, number),)
+        self._launcher.launches[actor_id](number)
+        self._doing = ()
+        if actor_id in self._sinks:
+            self._sink_done(actor_id, number)
 
     return [(Worker, "_launch", launch)]
-
-
-def report_before_wait() -> Patches:
-    """Who waits for an act is told of it, and then its stream is synchronised."""
-    original = Worker._next
-
-    def next_(self: Any) -> object:
-        if self._inbox.empty() and self._launched:
-            while self._launched:
-                self._runner.deliver(*self._done(*self._launched.popleft()))
-            self._context.synchronize()
-        return original(self)
-
-    return [(Worker, "_next", next_)]
 
 
 def no_wait_for_copies_out() -> Patches:
-    """Streams that copy to the host are taken to be done when a copy returns."""
-    original = Worker._launch
-
-    def launch(self: Any, actor_id: ActorId, number: int) -> None:
-        if self._context.stream_index != 2:
-            original(self, actor_id, number)
-            return
-        self._launch_actor(actor_id, number)
-        self.post(*self._done(actor_id, number))
-
-    return [(Worker, "_launch", launch)]
+    """The host takes what is copied to it to be there when the copy was asked for."""
+    return [(launcher, "_on_the_host", lambda event: None)]
 
 
-def waits_for_the_first_only() -> Patches:
-    """The group of an exchange waits for its first member."""
-    return [(group.GroupContext, "synchronize", lambda self: self.members[0].synchronize())]
+def inputs_are_not_kept() -> Patches:
+    """The host writes the next input over one that is still being copied to a device."""
+    original = launcher.comes_after
+
+    def comes_after(network: Network, actor_id: ActorId) -> Any:
+        if network.wirings[actor_id].is_source:
+            return ()
+        return original(network, actor_id)
+
+    return [(launcher, "comes_after", comes_after)]
+
+
+def slots_are_reused_at_once() -> Patches:
+    """A stream writes over what other streams have yet to read."""
+    original = launcher.comes_after
+
+    def comes_after(network: Network, actor_id: ActorId) -> Any:
+        return tuple((other, lag) for other, lag in original(network, actor_id) if not lag)
+
+    return [(launcher, "comes_after", comes_after)]
+
+
+def event_of_the_act_before() -> Patches:
+    """Of an actor the event behind the act before is waited for: it is off by one."""
+    original = launcher.comes_after
+
+    def comes_after(network: Network, actor_id: ActorId) -> Any:
+        return tuple((other, lag + 1) for other, lag in original(network, actor_id))
+
+    return [(launcher, "comes_after", comes_after)]
+
+
+def one_event_is_waited_for() -> Patches:
+    """Of several events that an act comes behind, the last one alone is waited for."""
+    original = launcher.comes_after
+
+    def comes_after(network: Network, actor_id: ActorId) -> Any:
+        return original(network, actor_id)[-1:]
+
+    return [(launcher, "comes_after", comes_after)]
+
+
+def marked_before_the_launch() -> Patches:
+    """The event behind an act is recorded before the act is launched."""
+    original = launcher._ordered
+
+    def ordered(launch: Any, waits: Any, marks: Any, record: Any, order: Any) -> Any:
+        early: list[Any] = []
+
+        def launch_late(number: int) -> None:
+            if marks:
+                early.append(record())
+            launch(number)
+
+        return original(launch_late, waits, marks, lambda: early.pop(), order)
+
+    return [(launcher, "_ordered", ordered)]
+
+
+def nothing_is_recorded() -> Patches:
+    """No event is put behind an act: who waits finds one that says it was reached."""
+    original = launcher._ordered
+
+    def ordered(launch: Any, waits: Any, marks: Any, record: Any, order: Any) -> Any:
+        return original(launch, waits, marks, launcher.Event, order)
+
+    return [(launcher, "_ordered", ordered)]
+
+
+def one_event_for_a_stream() -> Patches:
+    """A stream has one event, which is recorded anew while others may wait for it."""
+    original = launcher._ordered
+    held: dict[object, Any] = {}
+
+    def ordered(launch: Any, waits: Any, marks: Any, record: Any, order: Any) -> Any:
+        def again() -> Any:
+            stream = record.__self__
+            if stream not in held:
+                held[stream] = record()
+                return held[stream]
+            stream._stream._queue.append(held[stream])  # as it is: it may have been reached
+            return held[stream]
+
+        return original(launch, waits, marks, again if marks else record, order)
+
+    return [(launcher, "_ordered", ordered)]
+
+
+def ends_when_launched() -> Patches:
+    """A call is over when its last act is launched, if no result is waited for."""
+    return [(Launcher, "works_later", lambda self, actor_id: False)]
+
+
+def last_failure_is_told() -> Patches:
+    """Of work that failed one after another, the last is said to have failed."""
+
+    def first_failed(self: Any) -> Any:
+        marks = [(m, a) for a, kept in enumerate(self._marks) for m in kept if m[0] >= 0]
+        for (_, number, event), actor_id in sorted(marks, key=lambda m: -m[0][0]):
+            try:
+                event.synchronize()
+            except Exception as error:  # noqa: BLE001 - whatever a plugin raises
+                return (ActorId(actor_id), number), error
+        return None
+
+    return [(Launcher, "first_failed", first_failed)]
+
+
+def exchange_does_not_wait() -> Patches:
+    """An exchange among devices begins before what it exchanges is there."""
+    return [(group.GroupContext, "wait_event", lambda self, event: None)]
 
 
 def weights_without_wait() -> Patches:
@@ -112,8 +213,8 @@ def credit_off_by_one() -> Patches:
     return [(Network, "of", staticmethod(of))]
 
 
-def returned_when_launched() -> Patches:
-    """What an act reads is given back when the act is launched, not when it is done."""
+def returned_before_the_launch() -> Patches:
+    """What an act reads is given back, and then the act is launched."""
 
     def deliver(self: Any, actor_id: ActorId, event: object) -> None:
         actor, commands = self._actors[actor_id].on(event)
@@ -121,9 +222,9 @@ def returned_when_launched() -> Patches:
         for command in commands:
             match command:
                 case Act(number=number):
-                    self._launch(actor_id, number)
                     for register in actor.wiring.consumed:
                         self._post(self._producers[register], RegisterReturned(register, actor_id))
+                    self._launch(actor_id, number)
                 case Publish(register=register):
                     for consumer in actor.wiring.consumers[register]:
                         self._post(consumer, RegisterReady(register))
@@ -207,29 +308,10 @@ def last_message_first() -> Patches:
                 held.append(self._inbox.get_nowait())
         if held:
             return held.pop()
-        if self._launched:
-            return original(self)
-        return self._inbox.get()
+        return original(self)
 
     original = Worker._next
     return [(Worker, "_next", get)]
-
-
-def forgets_acts() -> Patches:
-    """Of several acts that a wait ended only the first is reported."""
-    original = Worker._next
-
-    def next_(self: Any) -> object:
-        message = original(self)
-        if isinstance(message, tuple) and isinstance(message[1], ActDone):
-            self._launched.clear()
-            with suppress(queue.Empty):
-                while isinstance((later := self._inbox.get_nowait())[1], ActDone):
-                    pass
-                self._inbox.put(later)
-        return message
-
-    return [(Worker, "_next", next_)]
 
 
 # --- memory ----------------------------------------------------------------------------------

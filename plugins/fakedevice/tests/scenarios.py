@@ -94,12 +94,39 @@ def fails_and_goes_on(seed: int) -> None:
                         results = call.wait()
                     except RunError as error:
                         assert isinstance(error.__cause__, InjectedFault)  # noqa: PT017
+                        where = error.device.replace(f"{plugin.TAG}:", "").split("/s")
+                        stream = f"stream {where[1]} of {plugin.TAG}:{where[0]} fails"
+                        assert stream in str(error.__cause__)  # noqa: PT017
                         failed += 1
                         continue
                     job.check(number, job.picked(results))
             assert bool(failed) == bool(seen.struck)
         finally:
             ready.close()
+
+
+def a_write_fails(seed: int) -> None:
+    """A call without results fails on the device: its caller hears of it, and no other one."""
+    faults = [Fault("launch", 1 + seed % 9)]
+    with watched(seed, faults) as (_, seen), flow.Session(JOBS["chain"].registry()) as session:
+        config = flow.FunctionConfig()
+        config.default_placement_scope(flow.scope.placement(plugin.TAG, "0:0"))
+
+        @flow.global_function(function_config=config, session=session)
+        def count(x: Three) -> None:
+            total = flow.get_variable("total", (3,))
+            flow.assign(total, flow.relu(total + x))
+
+        for _ in range(4):
+            struck = len(seen.struck)
+            try:
+                count(np.ones(3, np.float32))
+            except RunError as error:
+                assert isinstance(error.__cause__, InjectedFault)  # noqa: PT017
+                assert len(seen.struck) == struck + 1
+            else:
+                session.sync()
+                assert len(seen.struck) == struck
 
 
 def close_during_calls(seed: int) -> None:
@@ -154,6 +181,7 @@ def variables(seed: int) -> None:
 
         def job(function: Callable[..., object]) -> Callable[..., object]:
             config = flow.FunctionConfig()
+            config.concurrency_width = 1 + seed % 2
             config.default_placement_scope(flow.scope.placement(plugin.TAG, "0:0"))
             return flow.global_function(function_config=config, session=session)(function)
 
@@ -329,6 +357,7 @@ SCENARIOS: dict[str, Callable[[int], None]] = {
     "makes room": makes_room,
     "does not open": does_not_open,
     "fails and goes on": fails_and_goes_on,
+    "a write fails": a_write_fails,
     "close during calls": close_during_calls,
     "variables": variables,
     "callbacks": callbacks,

@@ -10,7 +10,7 @@ from headrace.errors import ProtocolError
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.actor import Actor, Wiring
 from headrace.runtime.commands import Act, Command, Publish, Return
-from headrace.runtime.events import ActDone, CallArrived, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, CallArrived, RegisterReady, RegisterReturned
 
 ME, NEXT, OTHER = ActorId(1), ActorId(2), ActorId(3)
 X, Y, Z = RegisterId(10), RegisterId(11), RegisterId(12)
@@ -33,7 +33,7 @@ def test_second_act_waits_until_the_output_register_is_free() -> None:
     actor, _ = middle().on(RegisterReady(X))
     actor, commands = actor.on(RegisterReady(X))
     assert commands == ()
-    actor, commands = actor.on(ActDone(0))
+    actor, commands = actor.on(ActLaunched(0))
     assert commands == (Publish(Y), Return(X))
     actor, commands = actor.on(RegisterReturned(Y, NEXT))
     assert commands == (Act(1),)
@@ -52,7 +52,7 @@ def test_two_slots_let_an_actor_run_one_piece_ahead() -> None:
 def test_a_slot_is_free_when_all_consumers_gave_it_back() -> None:
     """The slower of two consumers holds the producer back."""
     actor, _ = middle(consumers=(NEXT, OTHER)).on(RegisterReady(X))
-    actor, _ = actor.on(ActDone(0))
+    actor, _ = actor.on(ActLaunched(0))
     actor, _ = actor.on(RegisterReady(X))
     actor, commands = actor.on(RegisterReturned(Y, NEXT))
     assert commands == ()
@@ -85,11 +85,11 @@ def test_calls_start_a_source() -> None:
         (RegisterReady(Y), "does not consume"),
         (RegisterReturned(Y, NEXT), "never published"),
         (RegisterReturned(Y, OTHER), "never published"),
-        (ActDone(0), "in the order they start"),
+        (ActLaunched(0), "in the order they start"),
         (CallArrived(), "started by registers"),
     ],
 )
-def test_an_event_that_does_not_fit_says_why(event: ActDone, why: str) -> None:
+def test_an_event_that_does_not_fit_says_why(event: ActLaunched, why: str) -> None:
     """An impossible event is an error that names the event and shows the state."""
     with pytest.raises(ProtocolError, match=why):
         middle().on(event)
@@ -119,7 +119,7 @@ def test_flow_control_holds_in_any_order_of_events(slots: int, width: int, rando
             actor, commands = actor.on(RegisterReady(X))
         elif choice == "done":
             running -= 1
-            actor, commands = actor.on(ActDone(published))
+            actor, commands = actor.on(ActLaunched(published))
             published += 1
         else:
             returned[choice] += 1
@@ -155,5 +155,5 @@ def test_an_event_looks_at_its_own_register_only() -> None:
                 assert acts == ()
             actor, acts = actor.on(RegisterReturned(made[-1], reader))
             assert acts == (Act(number),)
-        actor, _ = actor.on(ActDone(number))
+        actor, _ = actor.on(ActLaunched(number))
     assert asked < 10 * len(made)

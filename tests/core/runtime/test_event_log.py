@@ -23,7 +23,7 @@ from headrace.placement import Placement
 from headrace.plan import Plan
 from headrace.registry import BackendRegistry
 from headrace.runtime.event_log import EventLog, replay
-from headrace.runtime.events import ActDone, CallArrived, RegisterReady
+from headrace.runtime.events import ActLaunched, CallArrived, RegisterReady
 from headrace.runtime.executor import Executor
 from headrace.tensor_spec import TensorSpec
 
@@ -112,8 +112,10 @@ def test_a_log_that_tells_no_run_is_refused(registry: BackendRegistry) -> None:
     call = (ActorId(0), CallArrived())
     with pytest.raises(ProtocolError, match=r"message 0 tells actor 1 .* nobody has sent"):
         replay(plan, [(ActorId(1), RegisterReady(RegisterId(0)))])
-    with pytest.raises(ProtocolError, match=r"message 2 tells actor 0 ActDone.* nobody has sent"):
-        replay(plan, [call, *[(ActorId(0), ActDone(0))] * 2])
+    with pytest.raises(
+        ProtocolError, match=r"message 2 tells actor 0 ActLaunched.* nobody has sent"
+    ):
+        replay(plan, [call, *[(ActorId(0), ActLaunched(0))] * 2])
     with pytest.raises(ProtocolError, match="message 0 is for actor 99; plan 'job' has 5"):
         replay(plan, [(ActorId(99), CallArrived())])
-    assert replay(plan, [call]).under_way == ((ActorId(0), ActDone(0)),)
+    assert replay(plan, [call]).under_way == ((ActorId(0), ActLaunched(0)),)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from toy_backends import FarAllocator, FarKernel, far, near
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.errors import ResourceLimitError, RunError, SessionError, SettingError
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
@@ -66,11 +67,14 @@ def test_a_job_gives_the_right_answer_wherever_its_ops_are(
         np.testing.assert_array_equal(compiled.run({"x": X})["y"], EXPECTED)
 
 
-def test_host_synchronous_plans_run_on_the_callers_thread(registry: BackendRegistry) -> None:
-    """Only a plan with a stream that runs behind has worker threads."""
+def test_calls_that_follow_each_other_run_on_the_callers_thread(registry: BackendRegistry) -> None:
+    """Whether streams run behind or not; only a plan whose calls overlap has worker threads."""
     with CompiledJob(job(["near"] * 3), registry) as compiled:
         assert compiled._executor.runs_inline
-    with CompiledJob(job(["near", "far", "near"]), registry) as compiled:
+    mixed, width = job(["near", "far", "near"]), Concurrency(2)
+    with CompiledJob(mixed, registry) as compiled:
+        assert compiled._executor.runs_inline
+    with CompiledJob(mixed, registry, concurrency=width) as compiled:
         assert not compiled._executor.runs_inline
 
 

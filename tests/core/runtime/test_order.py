@@ -7,45 +7,14 @@ from collections import deque
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import network
 
 from headrace.errors import ProtocolError
-from headrace.ids import ActorId, DeviceId, RegisterId, StreamId
-from headrace.runtime.actor import Wiring
-from headrace.runtime.events import ActDone, CallArrived, Event
+from headrace.ids import ActorId
+from headrace.runtime.events import ActLaunched, CallArrived, Event
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.runner import Runner
-
-STREAM = StreamId(DeviceId(0, 1, 0), 0)
-
-
-def network(reads: list[set[int]], slots: list[int]) -> Network:
-    """Actor n writes register n, with ``slots[n]`` slots, and reads those of ``reads[n]``."""
-    readers = [[a for a, read in enumerate(reads) if r in read] for r in range(len(reads))]
-    wirings = []
-    for number, read in enumerate(reads):
-        produced = (RegisterId(number),) if readers[number] else ()
-        wirings.append(
-            Wiring(
-                ActorId(number),
-                tuple(map(RegisterId, sorted(read))),
-                produced,
-                {r: slots[r] for r in produced},
-                {r: tuple(map(ActorId, readers[r])) for r in produced},
-            )
-        )
-    return Network(
-        tuple(wirings),
-        {r: w.actor_id for w in wirings for r in w.produced},
-        (STREAM,) * len(reads),
-        (0,) * len(reads),
-        {0: tuple(w.actor_id for w in wirings if w.is_source)},
-        frozenset(w.actor_id for w in wirings if w.is_sink),
-        {0: sum(w.is_sink for w in wirings)},
-        (),
-        {0: 1},
-        False,
-    )
 
 
 @st.composite
@@ -65,7 +34,7 @@ def test_every_call_acts_in_the_order_of_the_first(wired: Network) -> None:
 
     def launch(actor_id: ActorId, number: int) -> None:
         acts.append((actor_id, number))
-        events.append((actor_id, ActDone(number)))
+        events.append((actor_id, ActLaunched(number)))
 
     runner = Runner(
         wired.wirings, wired.producers, launch, lambda actor, event: events.append((actor, event))

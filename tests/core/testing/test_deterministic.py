@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from toy_backends import far, near
 
+from headrace.compiler.concurrency import Concurrency
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder
 from headrace.placement import Placement
@@ -41,7 +42,10 @@ def job() -> JobGraph:
 def run(seed: int) -> list[str]:
     """Several calls in flight under one seed; who went on, switch for switch."""
     registry = BackendRegistry.from_modules({"near": near(), "far": far()})
-    with deterministic(seed) as schedule, CompiledJob(job(), registry) as compiled:
+    with (
+        deterministic(seed) as schedule,
+        CompiledJob(job(), registry, concurrency=Concurrency(2)) as compiled,
+    ):
         calls = [compiled._executor.submit({"x": X + number}) for number in range(3)]
         for number, call in enumerate(calls):
             expected = np.maximum(X + number, 0) + X + number

@@ -38,6 +38,12 @@ class DeviceContext:
     holds, but its error is not lost. ``synchronize`` raises the first one, once, and the stream is
     clean again. A stream that waits for an event behind the failure has failed as well, so that
     who waits for the last stream of a chain learns of it.
+
+    Core launches ahead of the work: what reads another stream's results is enqueued behind a wait
+    for the event that was recorded behind them, and so is what writes over them. Only the end of a
+    chain is waited for by the host. Core owns events: it never records one twice, and lets go of
+    it when the work before it is done, or after the stream was synchronised. A wait that was
+    enqueued for it may not have been come to by then.
     """
 
     host_synchronous: bool = True
@@ -46,7 +52,7 @@ class DeviceContext:
     Core takes it at its word: it reads results and reuses memory without ``synchronize``, and no
     event is waited for. A context that says True and works later gives wrong numbers, which no look
     at its class can tell; the conformance suite (tag ``streams``) does. When in doubt say False,
-    which costs a thread for each stream.
+    which costs an event for each sequence of launches.
     """
 
     def __init__(self, device: Device, stream_index: int) -> None:
@@ -69,8 +75,9 @@ class DeviceContext:
         """Enqueue a copy to this device from another one of its tag. Since 1.1.
 
         Called only if the ``DeviceEntry`` claims ``PEER_COPIES``; otherwise core copies through the
-        host. The work that wrote ``source`` is done by then. Between two devices whose hardware has
-        no way to each other the plugin goes through the host itself.
+        host. The work that wrote ``source`` is done when the stream comes to the copy, which waits
+        for an event behind it, but need not be when this is called. Between two devices whose
+        hardware has no way to each other the plugin goes through the host itself.
         """
         raise NotImplementedError(f"{type(self).__name__} does not override copy_peer")
 

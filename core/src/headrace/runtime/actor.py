@@ -3,14 +3,15 @@
 Everything that decides when work may start is here, and nothing here touches a device, a thread or
 a clock. An actor's state is a few counters that only grow:
 
-- ``started``, ``finished``: acts launched, acts whose work is done;
-- ``arrived[r]``: pieces of consumed register r that are there, or were;
-- ``returned[r, c]``: pieces of produced register r that consumer c has given back;
+- ``started``, ``launched``: acts that were asked for, acts that are launched;
+- ``arrived[r]``: pieces of consumed register r of which the writing is launched;
+- ``returned[r, c]``: pieces of produced register r of which c has launched the reading;
 - ``calls``: calls announced, for a source actor, which consumes nothing else.
 
 Act n may start when piece n of every consumed register has arrived, and when every produced
 register has a slot that piece n can be written to: a register of s slots is full while s pieces are
-started and not yet given back by all consumers. That is the whole of flow control.
+started and not yet given back by all consumers. That is the whole of flow control. It orders
+launches; what work has to wait for on the device, ``launcher.py`` sees to.
 
 Each counter bounds the acts that may have started; ``blocking`` says how many of them stand at that
 bound. It follows from the others, and is kept so that an event looks at its own counter only: an
@@ -26,7 +27,7 @@ from typing import assert_never
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.commands import Act, Command, Publish, Return
-from headrace.runtime.events import ActDone, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Wiring:
         produced: registers it writes that other actors read.
         slots: how many pieces each produced register holds.
         consumers: who reads each produced register.
-        at_end: what is to be done when an act is done; follows from the others.
+        at_end: what is to be done when an act is launched; follows from the others.
     """
 
     actor_id: ActorId
@@ -74,7 +75,7 @@ class Actor:
     blocking: int
     calls: int = 0
     started: int = 0
-    finished: int = 0
+    launched: int = 0
 
     @staticmethod
     def initial(wiring: Wiring) -> Actor:
@@ -104,14 +105,14 @@ class Actor:
                 return self._counted(arrived, self.returned, self.calls, count)
             case RegisterReturned(register=register, consumer=consumer):
                 key = (register, consumer)
-                if self.returned.get(key, self.finished) >= self.finished:
+                if self.returned.get(key, self.launched) >= self.launched:
                     raise self._unexpected(event, "that piece was never published to it")
                 count = self.returned[key] + 1
                 freed = count + self.wiring.slots[register]
                 return self._counted(self.arrived, {**self.returned, key: count}, self.calls, freed)
-            case ActDone(number=number):
-                if number != self.finished or number >= self.started:
-                    raise self._unexpected(event, "acts finish in the order they start")
+            case ActLaunched(number=number):
+                if number != self.launched or number >= self.started:
+                    raise self._unexpected(event, "acts are launched in the order they start")
                 actor = Actor(
                     self.wiring,
                     self.arrived,
@@ -133,16 +134,16 @@ class Actor:
         risen: int,
     ) -> tuple[Actor, tuple[Command, ...]]:
         """Start as many acts as inputs and free slots allow, now that one bound is ``risen``."""
-        wiring, started, finished = self.wiring, self.started, self.finished
+        wiring, started, launched = self.wiring, self.started, self.launched
         blocking = self.blocking
         if risen != started + 1:  # it was no bound that blocked
-            return Actor(wiring, arrived, returned, blocking, calls, started, finished), ()
+            return Actor(wiring, arrived, returned, blocking, calls, started, launched), ()
         if blocking > 1:
-            return Actor(wiring, arrived, returned, blocking - 1, calls, started, finished), ()
+            return Actor(wiring, arrived, returned, blocking - 1, calls, started, launched), ()
         bounds = [*arrived.values()] or [calls]
         bounds += [count + wiring.slots[r] for (r, _), count in returned.items()]
         limit = min(bounds)
-        actor = Actor(wiring, arrived, returned, bounds.count(limit), calls, limit, finished)
+        actor = Actor(wiring, arrived, returned, bounds.count(limit), calls, limit, launched)
         return actor, tuple([Act(number) for number in range(started, limit)])
 
     def _unexpected(self, event: Event, why: str) -> ProtocolError:

@@ -9,21 +9,21 @@ from headrace.ids import RegisterId
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Launch the actor's tasks for piece ``number``, then report ``ActDone(number)``."""
+    """Launch the actor's tasks for piece ``number``, then report ``ActLaunched(number)``."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Tell every consumer of ``register`` that it holds the next piece."""
+    """Tell every consumer of ``register`` that what writes the next piece is launched."""
 
     register: RegisterId
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Tell the producer of ``register`` that this actor has read a piece."""
+    """Tell the producer of ``register`` that what this actor reads of a piece is launched."""
 
     register: RegisterId
 

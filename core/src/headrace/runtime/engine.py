@@ -7,9 +7,6 @@ from collections.abc import Callable
 from headrace.ids import ActorId
 from headrace.runtime.failure import Failure
 
-LaunchActor = Callable[[ActorId, int], None]
-"""Launches act ``number`` of an actor on its stream."""
-
 SinkDone = Callable[[ActorId, int], bool]
 """Told when a sink has finished act ``number``; True when the call it worked for is over."""
 

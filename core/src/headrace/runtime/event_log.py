@@ -16,7 +16,7 @@ from headrace.ids import ActorId
 from headrace.plan import Plan
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Publish, Return
-from headrace.runtime.events import ActDone, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
 from headrace.runtime.network import Network
 
 Message = tuple[ActorId, Event]
@@ -85,7 +85,7 @@ def replay(plan: Plan, messages: Iterable[Message]) -> Replay:
             match command:
                 case Act(number=number):
                     acts.append((actor_id, number))
-                    sent[actor_id, ActDone(number)] += 1
+                    sent[actor_id, ActLaunched(number)] += 1
                 case Publish(register=register):
                     for consumer in actors[actor_id].wiring.consumers[register]:
                         sent[consumer, RegisterReady(register)] += 1

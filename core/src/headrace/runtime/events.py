@@ -28,10 +28,10 @@ class RegisterReturned:
 
 
 @dataclass(frozen=True, slots=True)
-class ActDone:
-    """The work of act ``number`` is done on the device."""
+class ActLaunched:
+    """Act ``number`` is launched: from now on, who waits for the event behind it comes after it."""
 
     number: int
 
 
-Event = CallArrived | RegisterReady | RegisterReturned | ActDone
+Event = CallArrived | RegisterReady | RegisterReturned | ActLaunched

@@ -1,8 +1,8 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-When every stream of the plan is host-synchronous and it was not compiled for work to overlap, a
-call runs inline on the caller's thread, in the order in which the actors act; otherwise each stream
-has a worker thread that steps its actors.
+A call runs inline, on the caller's thread, in the order in which the actors act; streams that work
+later are ordered by their events. Where calls overlap, or launches that take as long as their work,
+each stream has a worker thread that steps its actors.
 
 An error drops the engine; the next call makes a new one, over the same buffers and weights. Calls
 that were under way beside the one that failed are begun again on it, in their order, so that their
@@ -30,6 +30,7 @@ from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.failure import Failure, inline_error, thread_error
 from headrace.runtime.inline import InlineEngine
+from headrace.runtime.launcher import Launcher
 from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
@@ -89,30 +90,25 @@ class Executor:
         }
         self._lock = new_lock()
         self._closed = False
+        self._engine: ThreadedEngine | None = None
         self._process = os.getpid()
         self._repeatable = frozenset(s.job for s in plan.sections if not s.writes)
         self._calls = CallTable(self._network.sources)
         self._recoveries: list[Thread] = []
         self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
         try:
-            inline = (
-                log is None
-                and not self._network.overlaps
-                and all(c.host_synchronous for c in self._resources.contexts.values())
-            )
-            self._orders = acting_orders(self._network) if inline else None
             self._bind(recorder)
         except BaseException:
             self._resources.close()
             raise
         self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
         self._exchange = _NOTHING  # or that of the inline call that runs, which holds the lock
-        self._engine: ThreadedEngine | None = None
         close_at_exit(self)
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""
-        exchange_of = self._call if self._orders is None else self._exchange_now
+        runs_inline = self._can_run_inline(recorder)
+        exchange_of = self._exchange_now if runs_inline else self._call
         launches = [
             bind_actor(
                 self._plan,
@@ -125,12 +121,34 @@ class Executor:
             for actor, job in zip(self._plan.actors, self._network.jobs, strict=True)
         ]
         inline = None
-        if self._orders is not None:
-            describe = partial(inline_error, self._plan, self._network)
-            inline = InlineEngine(self._orders, launches, describe)
+        if runs_inline:
+            contexts = self._resources.contexts
+            at_once = {stream_id for stream_id, c in contexts.items() if c.host_synchronous}
+            inline = InlineEngine(
+                acting_orders(self._network, at_once),
+                self._network.sinks,
+                Launcher(self._network, contexts, launches),
+                partial(inline_error, self._plan, self._network),
+            )
+        self._stop()
         self._launches: list[LaunchAct] = launches
         self._inline: InlineEngine | None = inline
         self._recorder = recorder
+
+    def _can_run_inline(self, recorder: Recorder | None) -> bool:
+        """Whether the caller's thread alone makes use of all streams.
+
+        Not where calls overlap, nor where launches that take as long as their work are to overlap
+        with others: those of streams side by side, or of any stream when each task is waited for.
+        """
+        contexts = self._resources.contexts
+        late = {s for s, context in contexts.items() if not context.host_synchronous}
+        return (
+            self._log is None
+            and max(self._network.widths.values(), default=1) == 1
+            and self._network.side_by_side <= late
+            and (recorder is None or not late)
+        )
 
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
@@ -323,9 +341,8 @@ class Executor:
         names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
         return ThreadedEngine(
             self._network,
-            contexts,
             names,
-            self._launch,
+            Launcher(self._network, contexts, self._launches),
             partial(self._sink_done, calls),
             failed,
             self._log,
@@ -335,9 +352,6 @@ class Executor:
         if self._engine is not None:
             self._engine.stop()
             self._engine = None
-
-    def _launch(self, actor_id: ActorId, number: int) -> None:
-        self._launches[actor_id](number)
 
     def _fail(self, failure: Failure) -> None:
         acts = failure.acts

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from headrace.device import DeviceContext
+from headrace.device import DeviceContext, Event
+
+
+class GroupEvent(Event):
+    """A point in the work of all members: the points of each.
+
+    Attributes:
+        parts: the events of the members; streams wait for them one by one.
+    """
+
+    def __init__(self, parts: Sequence[Event]) -> None:
+        self.parts = tuple(parts)
+
+    def synchronize(self) -> None:
+        """Wait for all parts, also when one has failed; raises the first error."""
+        with ExitStack() as last_first:
+            for part in reversed(self.parts):
+                last_first.callback(part.synchronize)
 
 
 class GroupContext(DeviceContext):
@@ -27,6 +44,15 @@ class GroupContext(DeviceContext):
         with ExitStack() as last_first:
             for member in reversed(self.members):
                 last_first.callback(member.synchronize)
+
+    def record_event(self) -> GroupEvent:
+        """Mark the point that all members have come to."""
+        return GroupEvent([member.record_event() for member in self.members])
+
+    def wait_event(self, event: Event) -> None:
+        """Let the work of all members wait: what one of them reads, another one holds."""
+        for member in self.members:
+            member.wait_event(event)
 
     def close(self) -> None:
         """Close all members, whatever one of them raises."""

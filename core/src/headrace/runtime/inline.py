@@ -1,11 +1,11 @@
-"""``InlineEngine``: all actors on the caller's thread, for plans whose streams never run behind."""
+"""``InlineEngine``: all actors on the caller's thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.ids import ActorId
-from headrace.runtime.bind import LaunchAct
+from headrace.runtime.launcher import Launcher
 
 Describe = Callable[[BaseException, ActorId], BaseException]
 """Makes of what an actor raised what the caller is told."""
@@ -15,20 +15,28 @@ class InlineEngine:
     """Launches the acts of a call one after another. Used by one thread at a time.
 
     The order was found by stepping the actors once (``order.py``). Stepping them again in every
-    call would find the same and cost more than the work of a small model. No two calls overlap, so
-    no critical section is ever waited for.
+    call would find the same and cost more than the work of a small model. Streams that work later
+    are ordered among each other by their events; the host waits where it reads what they wrote, and
+    at the end for what nobody reads. No two calls overlap, so no critical section is ever waited
+    for.
     """
 
     def __init__(
         self,
         orders: Mapping[int, Sequence[ActorId]],
-        launches: Sequence[LaunchAct],
+        sinks: frozenset[ActorId],
+        launcher: Launcher,
         describe: Describe,
     ) -> None:
         self._steps = {
-            job: tuple((actor_id, launches[actor_id]) for actor_id in order)
+            job: tuple((actor_id, launcher.launches[actor_id]) for actor_id in order)
             for job, order in orders.items()
         }
+        self._owed = {
+            job: tuple(a for a in order if a in sinks and launcher.works_later(a))
+            for job, order in orders.items()
+        }
+        self._launcher = launcher
         self._describe = describe
         self._numbers = dict.fromkeys(orders, 0)
 
@@ -45,8 +53,22 @@ class InlineEngine:
         try:
             for actor_id, launch in self._steps[job]:  # noqa: B007 - `except` reads it
                 launch(number)
+            for actor_id in self._owed[job]:
+                self._launcher.wait(actor_id, number)
         except (Exception, SystemExit) as error:  # which would end the caller's program
             if actor_id is None:
                 raise
-            described = self._describe(error, actor_id)
+            described = self._described(error, actor_id)
             raise described from described.__cause__
+        except BaseException:
+            self._launcher.forget()
+            raise
+
+    def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
+        """What the caller is told; work that was launched before may have failed first."""
+        found = self._launcher.first_failed()
+        self._launcher.forget()
+        if found is None:
+            return self._describe(error, actor_id)
+        (first, _), cause = found
+        return self._describe(cause, first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,8 +25,7 @@ class Network:
         sink_counts: how many sinks each job has that can be called.
         sections: which calls may overlap.
         widths: how many calls may be under way at once, by job that can be called.
-        overlaps: whether it was compiled so that work of one device overlaps: that of several
-            calls, or of several compute streams.
+        side_by_side: the compute streams of devices that compute on more than one.
     """
 
     wirings: tuple[Wiring, ...]
@@ -37,7 +37,7 @@ class Network:
     sink_counts: Mapping[int, int]
     sections: tuple[CriticalSection, ...]
     widths: Mapping[int, int]
-    overlaps: bool
+    side_by_side: frozenset[StreamId]
 
     @staticmethod
     def of(plan: Plan) -> Network:
@@ -73,11 +73,12 @@ class Network:
             sink_counts,
             plan.sections,
             {job: plan.jobs[job].width for job in sources},
-            any(job.width > 1 for job in plan.jobs) or _has_parallel_streams(plan),
+            _side_by_side(plan),
         )
 
 
-def _has_parallel_streams(plan: Plan) -> bool:
-    """True when some device computes on more than one stream."""
+def _side_by_side(plan: Plan) -> frozenset[StreamId]:
+    """The compute streams of devices that compute on more than one."""
     streams = {t.task_id.stream_id for t in plan.tasks if t.kind is TaskKind.COMPUTE}
-    return len({stream_id.device_id for stream_id in streams}) < len(streams)
+    counts = Counter(stream_id.device_id for stream_id in streams)
+    return frozenset(s for s in streams if counts[s.device_id] > 1)

@@ -40,7 +40,7 @@ class Runner:
 
     def story_of(self, actor_id: ActorId) -> tuple[str, ...]:
         """The last transitions of an actor, in words."""
-        return story_of(actor_id, self._recent)
+        return story_of(actor_id, tuple(self._recent))  # others may ask while it grows
 
     def deliver(self, actor_id: ActorId, event: Event) -> None:
         """Step one actor and carry out its commands in order.

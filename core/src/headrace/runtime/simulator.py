@@ -1,7 +1,8 @@
 """``simulate``: a plan run in virtual time, by the same actors, without a device or a thread.
 
-Streams are servers that do their acts one after another; messages between streams take time; what
-may happen in either order happens in the order that a seed says. One seed gives one run, event for
+Streams are servers that do their acts one after another, in the order in which they were launched,
+each when what it comes after is done; messages between streams take time; what may happen in either
+order happens in the order that a seed says. One seed gives one run, event for
 event, so whatever goes wrong under one can be looked at again. As only the plan is needed, it may
 be for a thousand devices that nobody has.
 """
@@ -17,10 +18,11 @@ from itertools import count
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, StreamId
-from headrace.plan import Plan, TaskDesc, TaskKind
+from headrace.plan import CORE_KINDS, Plan, TaskDesc, TaskKind
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Publish, Return
-from headrace.runtime.events import ActDone, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.launcher import comes_after
 from headrace.runtime.network import Network
 
 Duration = Callable[[TaskDesc], float]
@@ -100,11 +102,12 @@ def simulate(
 
 @dataclass(slots=True)
 class _Server:
-    """A stream: what was launched and has not begun, and the act that is under way."""
+    """A stream: when it will be done with what was launched, and what of that has not begun."""
 
-    waiting: deque[tuple[ActorId, int]] = field(default_factory=deque)
-    is_busy: bool = False
+    end: float = 0.0
+    begins: deque[float] = field(default_factory=deque)
     most: int = 0
+    launched: tuple[float, float] = (0.0, 0.0)  # when the last of it was; launches are in order
 
 
 class _Simulator:
@@ -119,30 +122,37 @@ class _Simulator:
             ActorId(number): sum(duration(plan.tasks[position]) for position in actor.tasks)
             for number, actor in enumerate(plan.actors)
         }
+        self._is_hosts = [plan.tasks[a.tasks[0]].kind in CORE_KINDS for a in plan.actors]
         self._hop = hop
         self._jitter = jitter
         self._draw = draw
         self._now = 0.0
         self._count = count()
+        self._comes_after = [comes_after(self._network, w.actor_id) for w in self._network.wirings]
+        self._ends: dict[tuple[ActorId, int], float] = {}  # of the work of acts
         # (time, tie, number, actor, event): what has one time and one tie comes as it was put.
-        self._agenda: list[tuple[float, float, int, ActorId, Event]] = []
+        # Without an event: the work of an act of a sink ends.
+        self._agenda: list[tuple[float, float, int, ActorId, Event | None]] = []
         self._last: dict[tuple[StreamId, StreamId], tuple[float, float]] = {}
         self._log: list[Delivery] = []
         self._spans: list[Span] = []
 
     def run(self, calls: int, job: int, width: int) -> Simulation:
-        sinks = [s for s in self._network.sinks if self._network.jobs[s] == job]
+        done = {s: 0 for s in self._network.sinks if self._network.jobs[s] == job}
         announced = self._announce(job, min(calls, width))
         while self._agenda:
             self._now, _, _, actor_id, event = heappop(self._agenda)
-            self._deliver(actor_id, event)
-            if actor_id in sinks and isinstance(event, ActDone):
-                over = min(self._actors[sink].finished for sink in sinks)
+            if event is not None:
+                self._deliver(actor_id, event)
+            elif actor_id in done:
+                done[actor_id] += 1
+                over = min(done.values())
                 announced += self._announce(job, min(calls, over + width) - announced)
         self._check_over(calls, job)
         most = {stream: server.most for stream, server in self._servers.items()}
         seconds = max((span.end for span in self._spans), default=0.0)
-        return Simulation(tuple(self._log), tuple(self._spans), seconds, most)
+        spans = sorted(self._spans, key=lambda span: span.begin)
+        return Simulation(tuple(self._log), tuple(spans), seconds, most)
 
     def _announce(self, job: int, calls: int) -> int:
         for source in self._network.sources[job]:
@@ -153,33 +163,40 @@ class _Simulator:
     def _deliver(self, actor_id: ActorId, event: Event) -> None:
         self._log.append(Delivery(self._now, actor_id, event))
         stream = self._network.streams[actor_id]
-        if isinstance(event, ActDone):
-            self._servers[stream].is_busy = False
         actor, commands = self._actors[actor_id].on(event)
         self._actors[actor_id] = actor
         for command in commands:
             match command:
                 case Act(number=number):
-                    server = self._servers[stream]
-                    server.waiting.append((actor_id, number))
-                    server.most = max(server.most, len(server.waiting))
+                    self._launch(actor_id, number)
                 case Publish(register=register):
                     for consumer in actor.wiring.consumers[register]:
                         self._send(stream, consumer, RegisterReady(register))
                 case Return(register=register):
                     producer = self._network.producers[register]
                     self._send(stream, producer, RegisterReturned(register, actor_id))
-        self._begin_next(stream)
 
-    def _begin_next(self, stream: StreamId) -> None:
-        server = self._servers[stream]
-        if server.is_busy or not server.waiting:
-            return
-        actor_id, number = server.waiting.popleft()
-        server.is_busy = True
-        end = self._now + self._seconds[actor_id] * self._factor()
-        self._spans.append(Span(actor_id, number, self._now, end))
-        self._put(end, self._draw.random(), actor_id, ActDone(number))
+    def _launch(self, actor_id: ActorId, number: int) -> None:
+        server = self._servers[self._network.streams[actor_id]]
+        before = [
+            self._ends[other, number - lag]
+            for other, lag in self._comes_after[actor_id]
+            if number >= lag
+        ]
+        begin = max(self._now, server.end, *before)
+        server.end = end = begin + self._seconds[actor_id] * self._factor()
+        self._ends[actor_id, number] = end
+        self._spans.append(Span(actor_id, number, begin, end))
+        while server.begins and server.begins[0] <= self._now:
+            server.begins.popleft()
+        server.begins.append(begin)
+        server.most = max(server.most, len(server.begins))
+        # Launches go ahead of the work, but for those of the host's own tasks, which do it.
+        when = end if self._is_hosts[actor_id] else self._now
+        server.launched = max((when, self._draw.random()), server.launched)
+        self._put(*server.launched, actor_id, ActLaunched(number))
+        if actor_id in self._network.sinks:
+            self._put(end, self._draw.random(), actor_id, None)
 
     def _send(self, sender: StreamId, receiver: ActorId, event: Event) -> None:
         to = self._network.streams[receiver]
@@ -190,7 +207,7 @@ class _Simulator:
         self._last[sender, to] = slot
         self._put(*slot, receiver, event)
 
-    def _put(self, time: float, tie: float, actor_id: ActorId, event: Event) -> None:
+    def _put(self, time: float, tie: float, actor_id: ActorId, event: Event | None) -> None:
         heappush(self._agenda, (time, tie, next(self._count), actor_id, event))
 
     def _factor(self) -> float:
@@ -200,7 +217,7 @@ class _Simulator:
         actors = [
             a for a, of in zip(self._actors.values(), self._network.jobs, strict=True) if of == job
         ]
-        behind = [actor for actor in actors if actor.finished < calls]
+        behind = [actor for actor in actors if actor.launched < calls]
         if behind:
             states = "; ".join(map(str, behind[:4]))
             raise ProtocolError(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headrace.ids import ActorId
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Command, Publish, Return
-from headrace.runtime.events import ActDone, CallArrived, Event, RegisterReady, RegisterReturned
+from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
 from headrace.runtime.network import Network
 
 Transition = tuple[ActorId, Event, tuple[Command, ...]]
@@ -46,7 +46,7 @@ def inline_story_of(actor_id: ActorId, network: Network) -> tuple[str, ...]:
                 case Act(number=number):
                     if to == actor_id:
                         return story_of(actor_id, transitions)
-                    events.append((to, ActDone(number)))
+                    events.append((to, ActLaunched(number)))
                 case Publish(register=register):
                     readers = actors[to].wiring.consumers[register]
                     events.extend((reader, RegisterReady(register)) for reader in readers)

@@ -1,15 +1,16 @@
-"""``ThreadedEngine``: a worker thread for each stream, for plans with streams that run behind."""
+"""``ThreadedEngine``: a worker thread for each stream, where the host has to do things at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from headrace.device import DeviceContext
 from headrace.ids import ActorId, StreamId
 from headrace.runtime.bus import new_lock
-from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.engine import Failed, SinkDone
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import CallArrived, Event
+from headrace.runtime.failure import Failure
+from headrace.runtime.launcher import Act, Launcher
 from headrace.runtime.network import Network
 from headrace.runtime.sections import Sections
 from headrace.runtime.worker import Worker
@@ -21,30 +22,30 @@ class ThreadedEngine:
     def __init__(
         self,
         network: Network,
-        contexts: Mapping[StreamId, DeviceContext],
         names: Mapping[StreamId, str],
-        launch: LaunchActor,
+        launcher: Launcher,
         sink_done: SinkDone,
         failed: Failed,
         log: EventLog | None = None,
     ) -> None:
         self._network = network
+        self._launcher = launcher
+        self._failed = failed
         self._call_over = sink_done
         self._sections = Sections(network.sections)
         self._entering = new_lock()
         workers = {
             stream_id: Worker(
-                names[stream_id],
-                context,
+                name,
                 [w for w in network.wirings if network.streams[w.actor_id] == stream_id],
                 network,
-                launch,
+                launcher,
                 self._post,
                 self._sink_done,
-                failed,
+                self._ended,
                 log,
             )
-            for stream_id, context in contexts.items()
+            for stream_id, name in names.items()
         }
         self._worker_of = [workers[stream_id] for stream_id in network.streams]
         self._workers = tuple(workers.values())
@@ -81,6 +82,20 @@ class ThreadedEngine:
             for job in granted:
                 self._announce(job)
         return over
+
+    def _ended(self, error: BaseException, stream: str, acts: Sequence[Act]) -> None:
+        """A thread ended, in one of ``acts`` or outside of them; which act is at fault?
+
+        Work that was launched before may have failed first, and whoever came after it hears of it.
+        """
+        story: tuple[str, ...] = ()
+        if acts:
+            found = self._launcher.first_failed()
+            if found is not None:
+                act, error = found
+                acts = (act,)
+            story = self._worker_of[acts[0][0]].story_of(acts[0][0])
+        self._failed(Failure(error, stream, acts, story))
 
     def _post(self, actor_id: ActorId, event: Event) -> None:
         self._worker_of[actor_id].post(actor_id, event)

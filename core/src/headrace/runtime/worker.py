@@ -5,53 +5,49 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from headrace.device import DeviceContext
-from headrace.device import Event as Mark
 from headrace.ids import ActorId
 from headrace.runtime.actor import Wiring
-from headrace.runtime.engine import Failed, LaunchActor, SinkDone
+from headrace.runtime.engine import SinkDone
 from headrace.runtime.event_log import EventLog
-from headrace.runtime.events import ActDone, Event
-from headrace.runtime.failure import Failure
+from headrace.runtime.events import ActLaunched, Event
+from headrace.runtime.launcher import Act, Launcher
 from headrace.runtime.network import Network
 from headrace.runtime.runner import Post, Runner
 
-Act = tuple[ActorId, int]
+Ended = Callable[[BaseException, str, Sequence[Act]], None]
+"""Told what ended the thread of the stream of a name, and the acts that were being launched."""
 
 
 class Worker:
-    """Delivers the events of one stream's actors, launches their acts, and reports them done.
+    """Delivers the events of one stream's actors and launches their acts.
 
-    Launches go out as fast as events come in. When no event is waiting, the stream is synchronised
-    once for all acts launched so far, and these are reported done in the order of their launch.
-    Where calls overlap, an event behind each act tells which of them failed, if one does.
+    Launches go out as fast as events come in: those that follow them on other streams are ordered
+    behind them by the device. The host waits for the work only where it is the end of a call, and
+    then when no event is waiting.
     """
 
     def __init__(
         self,
         name: str,
-        context: DeviceContext,
         wirings: Iterable[Wiring],
         network: Network,
-        launch: LaunchActor,
+        launcher: Launcher,
         post: Post,
         sink_done: SinkDone,
-        failed: Failed,
+        ended: Ended,
         log: EventLog | None = None,
     ) -> None:
         self._name = name
-        self._context = context
         self._sinks = network.sinks
-        self._launch_actor = launch
+        self._launcher = launcher
         self._sink_done = sink_done
-        self._failed = failed
+        self._ended = ended
         self._runner = Runner(wirings, network.producers, self._launch, post, log)
         self._inbox: queue.SimpleQueue[tuple[ActorId, Event] | None] = queue.SimpleQueue()
-        self._launched: deque[tuple[Act, Mark | None]] = deque()
-        self._marks = network.overlaps and not context.host_synchronous
-        self._suspects: tuple[Act, ...] = ()  # of what raises now
+        self._owed: deque[Act] = deque()  # sinks that were launched
+        self._doing: tuple[Act, ...] = ()  # what raises now
         # Daemon: a session that was never closed must not keep the interpreter from ending.
         self._thread = threading.Thread(target=self._loop, name=f"headrace {name}", daemon=True)
 
@@ -62,6 +58,10 @@ class Worker:
     def post(self, actor_id: ActorId, event: Event) -> None:
         """Hand over an event. Callable from any thread."""
         self._inbox.put((actor_id, event))
+
+    def story_of(self, actor_id: ActorId) -> tuple[str, ...]:
+        """The last transitions of an actor, in words. Callable from any thread."""
+        return self._runner.story_of(actor_id)
 
     def ask_to_stop(self) -> None:
         """Let the thread end once it has done what is in its inbox. Idempotent."""
@@ -77,50 +77,31 @@ class Worker:
             while (message := self._next()) is not None:
                 self._runner.deliver(*message)
         except BaseException as error:  # noqa: BLE001 - what ends this thread must reach the caller
-            acts = self._suspects
-            story = self._runner.story_of(acts[0][0]) if acts else ()
-            self._failed(Failure(error, self._name, acts, story))
+            self._ended(error, self._name, self._doing)
 
     def _next(self) -> tuple[ActorId, Event] | None:
-        """The next event; a stream that would idle first finishes the acts it owes."""
-        try:
-            return self._inbox.get_nowait()
-        except queue.Empty:
-            if not self._launched:
-                return self._inbox.get()
-        self._suspects = tuple(act for act, _ in self._launched)
-        try:
-            self._context.synchronize()
-        except Exception:
-            self._suspects = self._failed_acts()
-            raise
-        self._suspects = ()
-        first = self._done(*self._launched.popleft()[0])
-        while self._launched:
-            self.post(*self._done(*self._launched.popleft()[0]))
-        return first
-
-    def _failed_acts(self) -> tuple[Act, ...]:
-        """The act that failed: the first whose event raises; all of them where events do not."""
-        for act, mark in self._launched:
+        """The next event; a stream that would idle first waits for the calls that it ends."""
+        while self._owed:
             try:
-                if mark is not None:
-                    mark.synchronize()
-            except Exception:  # noqa: BLE001 - the same error, or one that came of it
-                return (act,)
-        return self._suspects
+                return self._inbox.get_nowait()
+            except queue.Empty:
+                self._end(self._owed.popleft())
+        return self._inbox.get()
+
+    def _end(self, act: Act) -> None:
+        self._doing = (act,)
+        self._launcher.wait(*act)
+        self._doing = ()
+        self._sink_done(*act)
 
     def _launch(self, actor_id: ActorId, number: int) -> None:
         act = (actor_id, number)
-        self._suspects = (act,)
-        self._launch_actor(actor_id, number)
-        if self._context.host_synchronous:
-            self.post(*self._done(actor_id, number))
-        else:
-            self._launched.append((act, self._context.record_event() if self._marks else None))
-        self._suspects = ()
-
-    def _done(self, actor_id: ActorId, number: int) -> tuple[ActorId, Event]:
+        self._doing = (act,)
+        self._launcher.launches[actor_id](number)
+        self._doing = ()
         if actor_id in self._sinks:
-            self._sink_done(actor_id, number)
-        return actor_id, ActDone(number)
+            if self._launcher.works_later(actor_id):
+                self._owed.append(act)
+            else:
+                self._sink_done(*act)
+        self.post(actor_id, ActLaunched(number))

@@ -60,6 +60,22 @@ def test_a_peer_copy_is_work_of_its_stream(peers: tuple[OpenedDevice, OpenedDevi
     assert np.array_equal(result.array(SPEC), X)
 
 
+def test_a_peer_copy_waits_for_what_is_still_being_written(
+    peers: tuple[OpenedDevice, OpenedDevice],
+) -> None:
+    """It is asked for before its source is there, behind an event of the other device."""
+    for source, destination in (peers, peers[::-1]):
+        there, here = source.upload(-X), destination.allocate(SPEC.nbytes)
+        writing, context = source.h2d(), destination.compute()
+        staging, result = source.host_copy(X), destination.host(SPEC.nbytes)
+        writing.copy_h2d(there, staging)
+        context.wait_event(writing.record_event())
+        context.copy_peer(here, there)
+        context.copy_d2h(result, here)
+        context.synchronize()
+        assert np.array_equal(result.array(SPEC), X)
+
+
 def test_a_job_takes_the_short_way(
     peers: tuple[OpenedDevice, OpenedDevice], tag: str, backend: Backend
 ) -> None:
