@@ -230,6 +230,28 @@ def test_index_outside_stops_the_import() -> None:
         folded("Gather", [X, ints(0, 4)], axis=1)
 
 
+@pytest.mark.parametrize(
+    ("indices", "op"),
+    [
+        (2, "slice"),
+        (-1, "slice"),
+        ([1], "slice"),
+        ([0, 2], "slice"),
+        ([-3, -2], "slice"),
+        ([2, 0], "gather"),
+        ([1, 1], "gather"),
+        ([[0, 1]], "gather"),
+    ],
+)
+def test_known_places_that_go_up_evenly_are_a_slice(indices: object, op: str) -> None:
+    """One index takes its axis away; others are gathered."""
+    places = np.array(indices, np.int64)
+    (part, *_) = imported("Gather", [TensorSpec((3, 4), "float32"), places], axis=1).ops
+    assert part.call.op == op
+    (value,) = folded("Gather", [X, places], axis=1)
+    assert np.array_equal(value, np.take(X, places, 1))
+
+
 def test_nonzero_of_a_scalar_has_no_rows() -> None:
     """As ONNX says, and not as numpy had it."""
     assert folded("NonZero", [np.array(3.0, np.float32)])[0].shape == (0, 1)

@@ -27,6 +27,10 @@ OURS = "headrace"
 def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     """headrace, with the device's plugin; how many threads it has, the environment says."""
     from headrace.onnx import load
+    from headrace.registry import default_registry
+
+    # Loaded here, before the clock runs: other runtimes have their devices in themselves.
+    default_registry().backend(device.partition(":")[0])
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run

@@ -325,3 +325,70 @@ def take(
 
     A table that is None leaves its axis as it is. fill: one element, read on each launch.
     """
+
+def program(
+    steps: _Parts[tuple[str, _Dims]],
+    constants: _Parts[float],
+    inputs: _Parts[NDArray[Any]],
+    y: NDArray[Any],
+) -> Launch:
+    """Elementwise steps in one pass over memory.
+
+    Operands are numbered: the inputs, the constants, then what each step made; the last step makes
+    y. Inputs are float32, bool, int32 or int64 and broadcast to y, which is float32, or bool for
+    truth; y may be the array of an input that has its shape and dtype. 64 operands at most.
+    """
+
+def softmax(x: _Floats, y: _Floats) -> Launch:
+    """``softmax`` along the last axis. x, y: float32[..., n], which may be the same array."""
+
+def layer_norm(
+    x: _Floats, scale: _Floats | None, bias: _Floats | None, y: _Floats, epsilon: float
+) -> Launch:
+    """Bring each row to mean 0 and deviation 1, times scale, plus bias.
+
+    x, y: float32[..., n], which may be the same array; scale, bias: float32[n]. Sums go on in
+    double.
+    """
+
+def fold_each_row(kind: str, x: _Floats, y: _Floats) -> Launch:
+    """``sum``, ``mean``, ``max`` or ``min`` of each row. x: float32[..., n], y: float32[...]."""
+
+def batch_matmul(
+    a: _Floats,
+    b: _Floats,
+    panels: _Floats,
+    y: _Floats,
+    a_places: _Dims,
+    b_places: _Dims,
+    transposed: bool,
+) -> Launch:
+    """``y[i] = a[a_places[i]] @ b[b_places[i]]``; every matrix of b is packed into panels first.
+
+    a: float32[p, m, k]; b: float32[q, k, n], or [q, n, k] if transposed; y: float32[r, m, n];
+    panels: float32[q, n / 16, k, 16].
+    """
+
+def recurrent_scratch(kind: str, steps: int, batch: int, features: int, hidden: int) -> int:
+    """Floats of the scratch that ``recurrent`` needs."""
+
+def recurrent(
+    kind: str,
+    x: _Floats,
+    w: _Floats,
+    r: _Floats,
+    b: _Floats | None,
+    h: _Floats | None,
+    c: _Floats | None,
+    y: _Floats,
+    y_h: _Floats | None,
+    y_c: _Floats | None,
+    scratch: _Floats,
+    reversed: list[bool],
+    linear_before_reset: bool,
+) -> Launch:
+    """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
+
+    reversed: of each direction, whether it begins at the last step. h, c: where states begin, 0 if
+    None; y_h, y_c: where they end. Nothing overlaps.
+    """

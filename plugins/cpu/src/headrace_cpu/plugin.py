@@ -43,14 +43,19 @@ from headrace_cpu.kernels.product import (
     PackKernel,
     conv_products,
 )
+from headrace_cpu.kernels.program import program_entries
+from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
+from headrace_cpu.kernels.rows import row_entries
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
+from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
+from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_products import PackProducts
 from headrace_cpu.passes.part_windows import PartWindows, parted
@@ -63,6 +68,7 @@ _OPS = (
     OpEntry(TAG, PackedConv, conv),
     OpEntry(TAG, DepthwiseConv, depthwise_conv),
     OpEntry(TAG, PackedMatmul, matmul),
+    OpEntry(TAG, Program, elementwise),
 )
 
 _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
@@ -108,6 +114,9 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "instance_norm", InstanceNorm, FLOATS)
     yield KernelEntry(TAG, "normalization", NormalizationLast, last_axis, priority=1)
     yield from elementwise_entries(TAG)
+    yield from program_entries(TAG)
+    yield from row_entries(TAG)
+    yield from recurrent_entries(TAG)
     yield from copy_entries(TAG)
     yield from reduce_entries(TAG)
     yield from resize_entries(TAG)
@@ -141,7 +150,7 @@ def headrace_ops() -> Iterable[OpEntry]:
 
 @hookimpl
 def headrace_passes() -> Iterable[PassEntry]:
-    """Make products with packed weights that do what stands around them; see ``passes``."""
+    """Make products with packed weights that do what stands around them, then programs."""
     own = {entry.name: entry for entry in _OPS}
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
@@ -149,3 +158,4 @@ def headrace_passes() -> Iterable[PassEntry]:
     yield PassEntry(TAG, "pack_products", PackProducts(TAG, own))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
     yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))
+    yield PassEntry(TAG, "fuse_elementwise", FuseElementwise(TAG))

@@ -14,7 +14,36 @@ from headrace.tensor_spec import Array
 
 
 def _gather(node: Node) -> Tensor:
-    return node.one("gather", [node.input(0), node.input(1)], axis=node.attr("axis", 0))
+    x, indices, axis = node.input(0), node.input(1), node.attr("axis", 0)
+    part = _range(node.known(indices), x.spec.shape[axis]) if _is_axis(axis, x) else None
+    if part is None:
+        return node.one("gather", [x, indices], axis=axis)
+    # What is always in one place is a part of x, which is often no work at all.
+    bounds = {"starts": (part.start,), "ends": (part.stop,), "steps": (part.step,)}
+    sliced = node.one("slice", [x], axes=(axis,), **bounds)
+    if indices.spec.rank == 1:
+        return sliced
+    shape = list(x.spec.shape)
+    del shape[axis]
+    return node.one("reshape", [sliced], shape=tuple(shape))
+
+
+def _is_axis(axis: object, x: Tensor) -> bool:
+    return isinstance(axis, int) and -x.spec.rank <= axis < x.spec.rank
+
+
+def _range(indices: Array | None, length: int) -> range | None:
+    """Known indices, one or a vector, that go up evenly; None for others."""
+    if indices is None or indices.ndim > 1 or indices.size == 0:
+        return None
+    places = indices.reshape(-1).astype(np.int64)
+    if places.min() < -length or places.max() >= length:
+        return None  # the op says what is wrong
+    places = np.where(places < 0, places + length, places)
+    step = int(places[1] - places[0]) if places.size > 1 else 1
+    if step < 1 or (np.diff(places) != step).any():
+        return None
+    return range(int(places[0]), int(places[-1]) + 1, step)
 
 
 def _gather_elements(node: Node) -> Tensor:

@@ -27,6 +27,8 @@ UNARY: Mapping[str, tuple[str, ...]] = {
 
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 BINARY_FLOATS = ("divide", "prelu")
+DOUBLES = dtypes("float64")
+"""What ``kernels/program.py`` does not compute."""
 NUMBERS = dtypes("float32", "float64", "int32", "int64")
 
 
@@ -136,8 +138,8 @@ class BiasAdd(Binary):
 def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     for op in UNARY:
-        yield KernelEntry(tag, op, Unary, FLOATS)
-    yield KernelEntry(tag, "erf", Erf, FLOATS)
+        yield KernelEntry(tag, op, Unary, DOUBLES)
+    yield KernelEntry(tag, "erf", Erf, DOUBLES)
     yield KernelEntry(tag, "clip", Clip, FLOATS)
     for op in BINARY:
         yield KernelEntry(tag, op, Binary, NUMBERS)

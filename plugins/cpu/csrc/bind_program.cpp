@@ -1,0 +1,97 @@
+// Elementwise programs.
+#include <array>
+#include <cstring>
+
+#include "bind_common.h"
+#include "kernels/program.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+constexpr std::size_t kMostOperands = 64;
+
+constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {
+    "add",         "subtract",   "multiply",    "divide",     "maximum",      "minimum",
+    "power",       "negative",   "abs",         "floor",      "ceil",         "round",
+    "sqrt",        "reciprocal", "exp",         "log",        "erf",          "sigmoid",
+    "tanh",        "relu",       "clip",        "leaky_relu", "hard_sigmoid", "hard_swish",
+    "swish",       "equal",      "less",        "less_equal", "greater",      "greater_equal",
+    "logical_and", "logical_or", "logical_not", "is_nan",     "where",        "identity"};
+
+Op OpOf(const std::string& name) {
+  for (std::size_t i = 0; i < kOps.size(); ++i) {
+    if (name == kOps[i]) return static_cast<Op>(i);
+  }
+  throw py::value_error("program: there is no step '" + name + "'");
+}
+
+Item ItemOf(const py::array& array) {
+  if (py::isinstance<Array<float>>(array)) return Item::kFloat;
+  if (py::isinstance<Array<bool>>(array)) return Item::kBool;
+  if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
+  if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
+  throw py::type_error("program: an array must be contiguous, of float32, bool, int32 or int64");
+}
+
+using StepArgs = std::pair<std::string, std::vector<int>>;
+
+std::vector<Step> StepsOf(const std::vector<StepArgs>& args, std::size_t firm) {
+  if (args.empty() || firm + args.size() > kMostOperands) {
+    throw py::value_error("program: has " + std::to_string(args.size()) + " steps on " +
+                          std::to_string(firm) + " operands; at most " +
+                          std::to_string(kMostOperands) + " in all");
+  }
+  std::vector<Step> steps;
+  for (const auto& [name, operands] : args) {
+    const int made = static_cast<int>(firm + steps.size());
+    if (operands.empty() || operands.size() > 3) {
+      throw py::value_error("program: step '" + name + "' has one to three operands");
+    }
+    for (const int operand : operands) {
+      if (operand < 0 || operand >= made) {
+        throw py::value_error("program: step '" + name + "' reads operand " +
+                              std::to_string(operand) + " before it is made");
+      }
+    }
+    const auto at = [&, &all = operands](std::size_t i) { return all[i < all.size() ? i : 0]; };
+    steps.push_back({OpOf(name), at(0), at(1), at(2)});
+  }
+  return steps;
+}
+
+Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>& constants,
+                   const std::vector<py::array>& inputs, py::array& y) {
+  const Dims shape = Shape(y);
+  std::vector<ProgramInput> sources;
+  for (const py::array& input : inputs) {
+    const Dims own = Shape(input);
+    bool fits = own.size() <= shape.size();
+    for (std::size_t i = 1; fits && i <= own.size(); ++i) {
+      fits = own[own.size() - i] == 1 || own[own.size() - i] == shape[shape.size() - i];
+    }
+    if (!fits) {
+      throw py::value_error("program: an input is " + Text(own) + " and y is " + Text(shape));
+    }
+    sources.push_back({input.data(), ItemOf(input), own});
+  }
+  const Item made = ItemOf(y);
+  if (made != Item::kFloat && made != Item::kBool) {
+    throw py::type_error("program: y must be float32 or bool");
+  }
+  if (!y.writeable()) throw py::value_error("program: y is read-only");
+  std::vector<Step> sound = StepsOf(steps, inputs.size() + constants.size());
+  if (y.size() == 0) return {};
+  const auto program = std::make_shared<Program>(std::move(sources), constants, std::move(sound),
+                                                 shape, y.mutable_data(), made);
+  py::tuple arrays = py::make_tuple(py::cast(inputs), y);
+  return {[program] { program->Run(); }, arrays};
+}
+
+}  // namespace
+
+void RegisterProgram(py::module_& m) {
+  m.def("program", &BindProgram, py::arg("steps"), py::arg("constants"), py::arg("inputs"),
+        py::arg("y").noconvert());
+}
+
+}  // namespace headrace::cpu::bind

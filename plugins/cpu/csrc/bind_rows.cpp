@@ -1,0 +1,151 @@
+// Rows that lie one after another, and products of batches of matrices.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "bind_common.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+using Floats = Array<float>;
+
+// Rows and the length of each: the last axis.
+std::pair<Size, Size> Sides(const char* op, const Floats& x) {
+  if (x.ndim() < 1) throw py::value_error(std::string(op) + ": x must have an axis");
+  const Size length = x.shape(x.ndim() - 1);
+  return {length == 0 ? 0 : x.size() / length, length};
+}
+
+Launch BindSoftmax(const Floats& x, Floats& y) {
+  const auto [rows, length] = Sides("softmax", x);
+  RequireShape("softmax", "y", y, Shape(x));
+  const float* from = ReadPointer("softmax", "x", x);
+  float* to = WritePointer("softmax", "y", y);
+  return {[=, count = rows, size = length] { SoftmaxRows(from, to, count, size); },
+          py::make_tuple(x, y)};
+}
+
+Launch BindLayerNorm(const Floats& x, const std::optional<Floats>& scale,
+                     const std::optional<Floats>& bias, Floats& y, double epsilon) {
+  constexpr const char* kOp = "layer_norm";
+  const auto [rows, length] = Sides(kOp, x);
+  RequireShape(kOp, "y", y, Shape(x));
+  if (scale) RequireShape(kOp, "scale", *scale, {length});
+  if (bias) RequireShape(kOp, "bias", *bias, {length});
+  const float* from = ReadPointer(kOp, "x", x);
+  const float* scales = scale ? ReadPointer(kOp, "scale", *scale) : nullptr;
+  const float* biases = bias ? ReadPointer(kOp, "bias", *bias) : nullptr;
+  float* to = WritePointer(kOp, "y", y);
+  return {[=, count = rows, size = length] {
+            LayerNormRows(from, scales, biases, to, count, size, epsilon);
+          },
+          py::make_tuple(x, scale, bias, y)};
+}
+
+Launch BindFold(const std::string& kind, const Floats& x, Floats& y) {
+  constexpr const char* kOp = "fold_each_row";
+  constexpr std::array<const char*, 4> kKinds = {"sum", "mean", "max", "min"};
+  const auto [rows, length] = Sides(kOp, x);
+  Dims made = Shape(x);
+  made.pop_back();
+  RequireShape(kOp, "y", y, made);
+  if (length == 0) throw py::value_error("fold_each_row: rows of x are empty");
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (kind != kKinds[i]) continue;
+    const float* from = ReadPointer(kOp, "x", x);
+    float* to = WritePointer(kOp, "y", y);
+    return {[=, count = rows, size = length] {
+              FoldEachRow(static_cast<Fold>(i), from, to, count, size);
+            },
+            py::make_tuple(x, y)};
+  }
+  throw py::value_error("fold_each_row: there is no kind '" + kind + "'");
+}
+
+// Of each product: which matrix of a batch it reads.
+using Places = std::vector<Size>;
+
+void RequirePlaces(const char* name, const Places& places, Size products, Size matrices) {
+  bool fit = static_cast<Size>(places.size()) == products;
+  for (const Size place : places) fit = fit && place >= 0 && place < matrices;
+  if (fit) return;
+  throw py::value_error(std::string("batch_matmul: ") + name + " must be " +
+                        std::to_string(products) + " numbers below " + std::to_string(matrices));
+}
+
+Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats& y,
+                       const Places& a_places, const Places& b_places, bool transposed) {
+  constexpr const char* kOp = "batch_matmul";
+  if (a.ndim() != 3 || b.ndim() != 3 || y.ndim() != 3) {
+    throw py::value_error("batch_matmul: a, b and y must have three axes");
+  }
+  const Size products = y.shape(0), rows = y.shape(1), columns = y.shape(2), depth = a.shape(2);
+  RequireShape(kOp, "a", a, {a.shape(0), rows, depth});
+  RequireShape(kOp, "b", b,
+               transposed ? Dims{b.shape(0), columns, depth} : Dims{b.shape(0), depth, columns});
+  const Size packed = PanelCount(columns) * kPanel * depth;
+  RequireShape(kOp, "panels", panels, {b.shape(0), PanelCount(columns), depth, kPanel});
+  RequirePlaces("a_places", a_places, products, a.shape(0));
+  RequirePlaces("b_places", b_places, products, b.shape(0));
+  if (y.size() == 0) return {};
+  struct Work {
+    const float* b;
+    float* panels;
+    Size matrices, depth, columns, packed;
+    bool transposed;
+    std::vector<DenseRows> sources;
+    std::vector<cpu::Product> products;
+  };
+  auto work = std::make_shared<Work>();
+  *work = {ReadPointer(kOp, "b", b),
+           WritePointer(kOp, "panels", panels),
+           b.shape(0),
+           depth,
+           columns,
+           packed,
+           transposed,
+           {},
+           {}};
+  const float* from = ReadPointer(kOp, "a", a);
+  float* to = WritePointer(kOp, "y", y);
+  for (Size i = 0; i < products; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    work->sources.push_back({from + a_places[at] * rows * depth, depth});
+  }
+  for (Size i = 0; i < products; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    work->products.push_back({MakeRows(&work->sources[at], rows, depth),
+                              work->panels + b_places[at] * packed,
+                              columns,
+                              to + i * rows * columns,
+                              columns,
+                              {}});
+  }
+  return {[work] {
+            for (Size i = 0; i < work->matrices; ++i) {
+              Pack(work->b + i * work->depth * work->columns, work->depth, work->columns,
+                   work->transposed ? work->depth : work->columns, work->transposed,
+                   work->panels + i * work->packed);
+            }
+            Multiply(work->products.data(), static_cast<Size>(work->products.size()));
+          },
+          py::make_tuple(a, b, panels, y)};
+}
+
+}  // namespace
+
+void RegisterRows(py::module_& m) {
+  m.def("softmax", &BindSoftmax, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("layer_norm", &BindLayerNorm, py::arg("x").noconvert(), py::arg("scale").noconvert(),
+        py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("epsilon"));
+  m.def("fold_each_row", &BindFold, py::arg("kind"), py::arg("x").noconvert(),
+        py::arg("y").noconvert());
+  m.def("batch_matmul", &BindBatchMatmul, py::arg("a").noconvert(), py::arg("b").noconvert(),
+        py::arg("panels").noconvert(), py::arg("y").noconvert(), py::arg("a_places"),
+        py::arg("b_places"), py::arg("transposed"));
+}
+
+}  // namespace headrace::cpu::bind

@@ -1,0 +1,138 @@
+#include "program.h"
+#include "vmath.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+namespace {
+
+template <class F>
+HEADRACE_INLINE void Map1(const float* a, float* to, Size vectors, F f) {
+  for (Size i = 0; i < vectors * kWidth; i += kWidth) Store(to + i, f(Load(a + i)));
+}
+
+template <class F>
+HEADRACE_INLINE void Map2(const float* a, const float* b, float* to, Size vectors, F f) {
+  for (Size i = 0; i < vectors * kWidth; i += kWidth) Store(to + i, f(Load(a + i), Load(b + i)));
+}
+
+template <class F>
+HEADRACE_INLINE void Map3(const float* a, const float* b, const float* c, float* to, Size vectors,
+                          F f) {
+  for (Size i = 0; i < vectors * kWidth; i += kWidth) {
+    Store(to + i, f(Load(a + i), Load(b + i), Load(c + i)));
+  }
+}
+
+HEADRACE_INLINE V Truth(VI mask) { return AsFloats(mask & AsInts(Broadcast(1.0f))); }
+HEADRACE_INLINE VI IsTrue(V x) { return BroadcastInt(-1) - (x == Broadcast(0.0f)); }
+HEADRACE_INLINE V Greater(V a, V b) { return NanOr(b, AtLeast(a, b)); }
+HEADRACE_INLINE V Lesser(V a, V b) { return NanOr(b, AtMost(a, b)); }
+HEADRACE_INLINE V Gate(V x) { return AtMost(AtLeast(x, Broadcast(0.0f)), Broadcast(1.0f)); }
+
+// Squares and roots are exact, others as the library has them.
+void Power(const float* a, const float* b, float* to, Size vectors) {
+  const float power = b[0];
+  bool same = true;
+  for (Size i = 1; i < vectors * kWidth; ++i) same = same && b[i] == power;
+  if (same && power == 2.0f) return Map1(a, to, vectors, [](V x) { return x * x; });
+  if (same && power == 1.0f) return Map1(a, to, vectors, [](V x) { return x; });
+  if (same && power == 0.5f) {
+    return Map1(a, to, vectors, [](V x) {  // of -0 and of -infinity, a power is not the root
+      const V infinity = Broadcast(__builtin_inff());
+      return Select(x == -infinity, infinity, Sqrt(x) + Broadcast(0.0f));
+    });
+  }
+  for (Size i = 0; i < vectors * kWidth; ++i) to[i] = __builtin_powf(a[i], b[i]);
+}
+
+void RunStep(Op op, const float* a, const float* b, const float* c, float* to, Size n) {
+  switch (op) {
+    case Op::kAdd:
+      return Map2(a, b, to, n, [](V x, V y) { return x + y; });
+    case Op::kSubtract:
+      return Map2(a, b, to, n, [](V x, V y) { return x - y; });
+    case Op::kMultiply:
+      return Map2(a, b, to, n, [](V x, V y) { return x * y; });
+    case Op::kDivide:
+      return Map2(a, b, to, n, [](V x, V y) { return x / y; });
+    case Op::kMaximum:
+      return Map2(a, b, to, n, [](V x, V y) { return Greater(x, y); });
+    case Op::kMinimum:
+      return Map2(a, b, to, n, [](V x, V y) { return Lesser(x, y); });
+    case Op::kPower:
+      return Power(a, b, to, n);
+    case Op::kNegative:
+      return Map1(a, to, n, [](V x) { return -x; });
+    case Op::kAbs:
+      return Map1(a, to, n, [](V x) { return Abs(x); });
+    case Op::kFloor:
+      return Map1(a, to, n, [](V x) { return Floor(x); });
+    case Op::kCeil:
+      return Map1(a, to, n, [](V x) { return Ceil(x); });
+    case Op::kRound:
+      return Map1(a, to, n, [](V x) { return RoundEven(x); });
+    case Op::kSqrt:
+      return Map1(a, to, n, [](V x) { return Sqrt(x); });
+    case Op::kReciprocal:
+      return Map1(a, to, n, [](V x) { return Broadcast(1.0f) / x; });
+    case Op::kExp:
+      return Map1(a, to, n, [](V x) { return FullExp(x); });
+    case Op::kLog:
+      return Map1(a, to, n, [](V x) { return Log(x); });
+    case Op::kErf:
+      return Map1(a, to, n, [](V x) { return Erf(x); });
+    case Op::kSigmoid:
+      return Map1(a, to, n, [](V x) { return FullSigmoid(x); });
+    case Op::kTanh:
+      return Map1(a, to, n, [](V x) { return Tanh(x); });
+    case Op::kRelu:
+      return Map1(a, to, n, [](V x) { return AtLeast(x, Broadcast(0.0f)); });
+    case Op::kClip:
+      return Map3(a, b, c, to, n, [](V x, V low, V high) { return Lesser(Greater(x, low), high); });
+    case Op::kLeakyRelu:
+      return Map2(a, b, to, n, [](V x, V y) { return Select(x < Broadcast(0.0f), x * y, x); });
+    case Op::kHardSigmoid:
+      return Map3(a, b, c, to, n, [](V x, V y, V z) { return Gate(MulAdd(x, y, z)); });
+    case Op::kHardSwish:
+      return Map1(a, to, n,
+                  [](V x) { return x * Gate(MulAdd(x, Broadcast(1.0f / 6), Broadcast(0.5f))); });
+    case Op::kSwish:
+      return Map2(a, b, to, n, [](V x, V y) { return x * FullSigmoid(y * x); });
+    case Op::kEqual:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth(x == y); });
+    case Op::kLess:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth(x < y); });
+    case Op::kLessEqual:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth((x < y) | (x == y)); });
+    case Op::kGreater:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth(y < x); });
+    case Op::kGreaterEqual:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth((y < x) | (x == y)); });
+    case Op::kAnd:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth(IsTrue(x) & IsTrue(y)); });
+    case Op::kOr:
+      return Map2(a, b, to, n, [](V x, V y) { return Truth(IsTrue(x) | IsTrue(y)); });
+    case Op::kNot:
+      return Map1(a, to, n, [](V x) { return Truth(x == Broadcast(0.0f)); });
+    case Op::kIsNan:
+      return Map1(a, to, n, [](V x) { return Broadcast(1.0f) - Truth(x == x); });
+    case Op::kWhere:
+      return Map3(a, b, c, to, n, [](V x, V y, V z) { return Select(IsTrue(x), y, z); });
+    case Op::kIdentity:
+    case Op::kCount:
+      return Map1(a, to, n, [](V x) { return x; });
+  }
+}
+
+void Run(const Step* steps, Size count, Size first_made, float* const* operands, Size vectors) {
+  for (Size i = 0; i < count; ++i) {
+    const Step& step = steps[i];
+    RunStep(step.op, operands[step.a], operands[step.b], operands[step.c], operands[first_made + i],
+            vectors);
+  }
+}
+
+}  // namespace
+
+extern const ProgramTable kPrograms = {Run};
+
+}  // namespace headrace::cpu::HEADRACE_ISA

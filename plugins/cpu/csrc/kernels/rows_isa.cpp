@@ -1,0 +1,121 @@
+#include "rows.h"
+#include "vmath.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+namespace {
+
+// Numbers that are summed as floats, in sixteen lanes, before the sum goes on in double.
+constexpr Size kSumFloats = 2048;
+
+HEADRACE_INLINE VI IsNan(V x) { return BroadcastInt(-1) - (x == x); }
+
+// The last `count` floats of a row, and `filler`.
+HEADRACE_INLINE V LoadTail(const float* p, int count, float filler) {
+  float full[kWidth];
+  for (int i = 0; i < kWidth; ++i) full[i] = i < count ? p[i] : filler;
+  return Load(full);
+}
+
+// Calls f(vector, place, count) for the whole row, the end filled up.
+template <class F>
+HEADRACE_INLINE void EachVector(const float* x, Size length, float filler, F f) {
+  Size i = 0;
+  for (; i + kWidth <= length; i += kWidth) f(Load(x + i), i, kWidth);
+  if (i < length) {
+    const int left = static_cast<int>(length - i);
+    f(LoadTail(x + i, left, filler), i, left);
+  }
+}
+
+// The sum of map(x); what the end is filled up with must map to nothing.
+template <class F>
+HEADRACE_INLINE double SumOf(const float* x, Size length, float filler, F map) {
+  double total = 0;
+  for (Size begin = 0; begin < length; begin += kSumFloats) {
+    const Size count = length - begin < kSumFloats ? length - begin : kSumFloats;
+    V sum = Broadcast(0.0f);
+    EachVector(x + begin, count, filler, [&](V v, Size, int) { sum = sum + map(v); });
+    total += static_cast<double>(Sum(sum));
+  }
+  return total;
+}
+
+// The largest, or a NaN.
+HEADRACE_INLINE float LargestOf(const float* x, Size length) {
+  V most = Broadcast(-__builtin_inff());
+  EachVector(x, length, -__builtin_inff(),
+             [&](V v, Size, int) { most = Select(IsNan(v) | (most < v), v, most); });
+  return Largest(most);
+}
+
+float LeastOf(const float* x, Size length) {
+  V least = Broadcast(__builtin_inff());
+  EachVector(x, length, __builtin_inff(),
+             [&](V v, Size, int) { least = Select(IsNan(v) | (v < least), v, least); });
+  return -Largest(-least);
+}
+
+void Softmax(const float* x, float* y, Size rows, Size length) {
+  for (Size r = 0; r < rows; ++r, x += length, y += length) {
+    const V most = Broadcast(LargestOf(x, length));
+    V sum = Broadcast(0.0f);
+    EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) {
+      const V grown = FullExp(v - most);
+      sum = sum + grown;
+      StoreFirst(y + i, grown, count);
+    });
+    const V all = Broadcast(Sum(sum));
+    EachVector(y, length, 0.0f, [&](V v, Size i, int count) { StoreFirst(y + i, v / all, count); });
+  }
+}
+
+void LayerNorm(const float* x, const float* scale, const float* bias, float* y, Size rows,
+               Size length, double epsilon) {
+  const double count = static_cast<double>(length);
+  for (Size r = 0; r < rows; ++r, x += length, y += length) {
+    // Deviations are taken from the mean as a float. What is wrong with that one, by rounding and
+    // by the sum of large numbers, is the mean of the deviations.
+    const float center = static_cast<float>(SumOf(x, length, 0.0f, [](V v) { return v; }) / count);
+    const V middle = Broadcast(center);
+    const double rest = SumOf(x, length, center, [&](V v) { return v - middle; }) / count;
+    const double squares = SumOf(x, length, center, [&](V v) {
+      const V deviation = v - middle;
+      return deviation * deviation;
+    });
+    const double factor = 1 / __builtin_sqrt(squares / count - rest * rest + epsilon);
+    const V factors = Broadcast(static_cast<float>(factor));
+    const V offset = Broadcast(static_cast<float>(-rest * factor));
+    EachVector(x, length, 0.0f, [&](V v, Size i, int some) {
+      V made = MulAdd(v - middle, factors, offset);
+      if (scale != nullptr) made = made * LoadFirst(scale + i, some);
+      if (bias != nullptr) made = made + LoadFirst(bias + i, some);
+      StoreFirst(y + i, made, some);
+    });
+  }
+}
+
+void FoldRow(Fold fold, const float* x, float* y, Size rows, Size length) {
+  for (Size r = 0; r < rows; ++r, x += length) {
+    switch (fold) {
+      case Fold::kSum:
+        y[r] = static_cast<float>(SumOf(x, length, 0.0f, [](V v) { return v; }));
+        break;
+      case Fold::kMean:
+        y[r] = static_cast<float>(SumOf(x, length, 0.0f, [](V v) { return v; }) /
+                                  static_cast<double>(length));
+        break;
+      case Fold::kMax:
+        y[r] = LargestOf(x, length);
+        break;
+      case Fold::kMin:
+        y[r] = LeastOf(x, length);
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+extern const RowTable kRowKernels = {Softmax, LayerNorm, FoldRow};
+
+}  // namespace headrace::cpu::HEADRACE_ISA

@@ -1,0 +1,140 @@
+// Functions of sixteen floats that hold for every float: infinities, NaN and denormal numbers, as
+// arguments and as results. Errors are in units in the last place of the right result, measured
+// over all floats; see test_program.py.
+#pragma once
+
+#include "simd.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+
+HEADRACE_INLINE V NanOr(V x, V y) { return Select(x == x, y, x); }
+
+// 2^n for whole n in [-252, 254], in two factors: one alone would leave the range.
+HEADRACE_INLINE V TimesPowerOfTwo(V x, VI n) {
+  const VI half = Each<VI>([](IntPart v) { return v >> 1; }, n);
+  const VI bias = BroadcastInt(127);
+  return x * AsFloats(ShiftLeft<23>(half + bias)) * AsFloats(ShiftLeft<23>(n - half + bias));
+}
+
+// exp(x) within 2; 0 and infinity where that is the nearest float.
+HEADRACE_INLINE V FullExp(V x) {
+  const V rounder = Broadcast(12582912.0f);
+  const V limited = AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f));
+  const V n = MulAdd(limited, Broadcast(1.44269504f), rounder) - rounder;
+  V rest = MulAdd(n, Broadcast(-0.693359375f), limited);
+  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+  V sum = MulAdd(Broadcast(1.9875691500e-4f), rest, Broadcast(1.3981999507e-3f));
+  sum = MulAdd(sum, rest, Broadcast(8.3334519073e-3f));
+  sum = MulAdd(sum, rest, Broadcast(4.1665795894e-2f));
+  sum = MulAdd(sum, rest, Broadcast(1.6666665459e-1f));
+  sum = MulAdd(sum, rest, Broadcast(5.0000001201e-1f));
+  sum = MulAdd(sum, rest * rest, rest) + Broadcast(1.0f);
+  return NanOr(x, TimesPowerOfTwo(sum, ToInts(n)));
+}
+
+// 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
+HEADRACE_INLINE V FullSigmoid(V x) {
+  const V grown = FullExp(-Abs(x)), one = Broadcast(1.0f);
+  return NanOr(x, Select(x < Broadcast(0.0f), grown, one) / (one + grown));
+}
+
+// tanh(x) within 2.
+HEADRACE_INLINE V Tanh(V x) {
+  const V size = Abs(x), square = x * x, one = Broadcast(1.0f);
+  V small = MulAdd(Broadcast(-5.70498872745e-3f), square, Broadcast(2.06390887954e-2f));
+  small = MulAdd(small, square, Broadcast(-5.37397155531e-2f));
+  small = MulAdd(small, square, Broadcast(1.33314422036e-1f));
+  small = MulAdd(small, square, Broadcast(-3.33332819422e-1f));
+  small = MulAdd(small * square, x, x);
+  const V doubled = AtMost(size, Broadcast(20.0f)) * Broadcast(2.0f);
+  const V large = one - Broadcast(2.0f) / (Exp(doubled) + one);
+  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
+  return NanOr(x, Select(size < Broadcast(0.625f), small, AsFloats(AsInts(large) | sign)));
+}
+
+// log(x) within 2.
+HEADRACE_INLINE V Log(V x) {
+  const V zero = Broadcast(0.0f), least = Broadcast(1.17549435e-38f);
+  const VI tiny = x < least;
+  const V scaled = Select(tiny, x * Broadcast(8388608.0f), x);  // 2^23
+  const VI bits = AsInts(scaled);
+  // A mantissa in [sqrt(1/2), sqrt(2)), and the exponent that belongs to it.
+  const VI offset = bits - BroadcastInt(0x3f3504f3);
+  const VI exponent = Each<VI>([](IntPart v) { return v >> 23; }, offset);
+  const V mantissa = AsFloats(bits - ShiftLeft<23>(exponent));
+  const V n = ToFloats(exponent) - Select(tiny, Broadcast(23.0f), zero);
+  const V r = mantissa - Broadcast(1.0f), square = r * r;
+  V sum = MulAdd(Broadcast(7.0376836292e-2f), r, Broadcast(-1.1514610310e-1f));
+  sum = MulAdd(sum, r, Broadcast(1.1676998740e-1f));
+  sum = MulAdd(sum, r, Broadcast(-1.2420140846e-1f));
+  sum = MulAdd(sum, r, Broadcast(1.4249322787e-1f));
+  sum = MulAdd(sum, r, Broadcast(-1.6668057665e-1f));
+  sum = MulAdd(sum, r, Broadcast(2.0000714765e-1f));
+  sum = MulAdd(sum, r, Broadcast(-2.4999993993e-1f));
+  sum = MulAdd(sum, r, Broadcast(3.3333331174e-1f));
+  V tail = MulAdd(sum * square, r, n * Broadcast(-2.12194440e-4f));
+  tail = MulAdd(Broadcast(-0.5f), square, tail);
+  V result = MulAdd(n, Broadcast(0.693359375f), r + tail);
+  const V infinity = Broadcast(__builtin_inff());
+  result = Select(x == infinity, infinity, result);
+  result = Select(x == zero, -infinity, result);
+  result = Select(x < zero, Broadcast(__builtin_nanf("")), result);
+  return NanOr(x, result);
+}
+
+// erf(x) within 3. Both branches are polynomials fitted to the function of doubles.
+HEADRACE_INLINE V Erf(V x) {
+  const V size = AtMost(Abs(x), Broadcast(4.0f)), square = size * size;
+  V small = MulAdd(Broadcast(7.85385782e-05f), square, Broadcast(-0.000801019254f));
+  small = MulAdd(small, square, Broadcast(0.00518832775f));
+  small = MulAdd(small, square, Broadcast(-0.026853811f));
+  small = MulAdd(small, square, Broadcast(0.112835854f));
+  small = MulAdd(small, square, Broadcast(-0.37612626f));
+  small = MulAdd(small, square, Broadcast(0.128379166f));
+  small = MulAdd(small, x, x);
+  V large = MulAdd(Broadcast(-0.000186380086f), size, Broadcast(0.00294766668f));
+  large = MulAdd(large, size, Broadcast(-0.0218380969f));
+  large = MulAdd(large, size, Broadcast(0.103106819f));
+  large = MulAdd(large, size, Broadcast(0.638144732f));
+  large = MulAdd(large, size, Broadcast(1.12708926f));
+  large = MulAdd(large, size, Broadcast(0.000341512583f));
+  large = Broadcast(1.0f) - Exp(-large);
+  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
+  return NanOr(x, Select(size < Broadcast(1.0f), small, AsFloats(AsInts(large) | sign)));
+}
+
+// `f` of each, where the machine has no vector function.
+template <class F>
+HEADRACE_INLINE V OneByOne(V x, F f) {
+  float lane[kWidth];
+  Store(lane, x);
+  for (int i = 0; i < kWidth; ++i) lane[i] = f(lane[i]);
+  return Load(lane);
+}
+
+#if defined(__AVX512F__)
+#define HEADRACE_ROUND(x, mode) \
+  Each<V>([](Part v) { return reinterpret_cast<Part>(_mm512_roundscale_ps(v, mode)); }, x)
+#elif defined(__AVX__)
+#define HEADRACE_ROUND(x, mode) \
+  Each<V>([](Part v) { return reinterpret_cast<Part>(_mm256_round_ps(v, mode)); }, x)
+#endif
+
+#if defined(HEADRACE_ROUND)
+HEADRACE_INLINE V Floor(V x) { return HEADRACE_ROUND(x, 1); }
+HEADRACE_INLINE V Ceil(V x) { return HEADRACE_ROUND(x, 2); }
+HEADRACE_INLINE V RoundEven(V x) { return HEADRACE_ROUND(x, 0); }
+#undef HEADRACE_ROUND
+#else
+HEADRACE_INLINE V Floor(V x) {
+  return OneByOne(x, [](float v) { return __builtin_floorf(v); });
+}
+HEADRACE_INLINE V Ceil(V x) {
+  return OneByOne(x, [](float v) { return __builtin_ceilf(v); });
+}
+HEADRACE_INLINE V RoundEven(V x) {
+  return OneByOne(x, [](float v) { return __builtin_nearbyintf(v); });
+}
+#endif
+
+}  // namespace headrace::cpu::HEADRACE_ISA

@@ -1,0 +1,184 @@
+"""Rows of float32: softmax, layer norm, reductions of the last axes; batches of products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.ops.reduce import folded_axes
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.ops.pack import PANEL, panel_count
+
+FLOAT32 = dtypes("float32")
+
+
+class SoftmaxRows(Kernel):
+    """``softmax`` of the last axis: x, y: float32[...], which may be one. No workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        return _native.softmax(
+            array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        )
+
+
+def _last_axis(call: OpCall) -> bool:
+    x = call.input(0)
+    axis = call.int_attr("axis") % x.rank
+    return math.prod(x.shape[axis + 1 :]) == 1 and x.elements > 0
+
+
+class LayerNormRows(Kernel):
+    """``layer_norm``: x, y: float32[...], which may be one; scale and bias along the axes that are
+    normalised. Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        length = _inner(call)
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        scale, bias = (optional_array(inputs, call.inputs, index) for index in (1, 2))
+        return _native.layer_norm(
+            x.reshape(-1, length),
+            None if scale is None else scale.reshape(length),
+            None if bias is None else bias.reshape(length),
+            y.reshape(-1, length),
+            call.float_attr("epsilon"),
+        )
+
+
+def _inner(call: OpCall) -> int:
+    x = call.input(0)
+    return math.prod(x.shape[call.int_attr("axis") % x.rank :])
+
+
+def _norms_rows(call: OpCall) -> bool:
+    if call.output_count > 1 or call.input(0).elements == 0:
+        return False
+    return all(
+        spec is None or (spec.dtype.name == "float32" and spec.elements == _inner(call))
+        for spec in call.inputs[1:]
+    )
+
+
+class FoldEachRow(Kernel):
+    """A reduction of the last axes: x: float32[...], y: without them. No workspace."""
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        kind = call.op.removeprefix("reduce_")
+        return _native.fold_each_row(kind, x.reshape(y.size, -1), y.reshape(-1))
+
+
+def _folds_last(call: OpCall) -> bool:
+    shape, folded = call.input(0).shape, folded_axes(call)
+    long = [axis in folded for axis, dim in enumerate(shape) if dim != 1]
+    return 0 not in shape and any(long) and long == sorted(long)
+
+
+class BatchMatmul(Kernel):
+    """``matmul`` of batches: a: float32[..., m, k], b: float32[..., k, n], y: float32[..., m, n];
+    workspace: every matrix of b, packed.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        self._call = call
+        *_, columns = call.outputs[0].shape
+        depth = call.input(0).shape[-1]
+        matrices = math.prod(call.input(1).shape[:-2])
+        self._panels = TensorSpec((matrices, panel_count(columns), depth, PANEL), "float32")
+
+    def workspace_bytes(self) -> int:
+        """The packed matrices."""
+        return self._panels.nbytes
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Make the views and the native launch."""
+        from headrace_cpu import _native
+
+        call = self._call
+        a, b = (array_of(inputs[index], call.inputs[index]) for index in range(2))
+        y = array_of(outputs[0], call.outputs[0])
+        batch = y.shape[:-2]
+        places = [
+            np.broadcast_to(np.arange(math.prod(x.shape[:-2])).reshape(x.shape[:-2]), batch)
+            for x in (a, b)
+        ]
+        return _native.batch_matmul(
+            a.reshape(-1, *a.shape[-2:]),
+            b.reshape(-1, *b.shape[-2:]),
+            array_of(workspace, self._panels),
+            y.reshape(-1, *y.shape[-2:]),
+            *(place.reshape(-1).tolist() for place in places),
+            call.flag_attr("transpose_b"),
+        )
+
+
+def _is_batch(call: OpCall) -> bool:
+    a, b = call.input(0), call.input(1)
+    return (
+        min(a.rank, b.rank) >= 2
+        and not call.flag_attr("transpose_a")
+        and 0 not in (*a.shape, *b.shape)
+    )
+
+
+def row_entries(tag: str) -> Iterator[KernelEntry]:
+    """The kernels of this module."""
+    last = SomeCalls("the last axis", FLOAT32, _last_axis)
+    yield KernelEntry(tag, "softmax", SoftmaxRows, last)
+    norms = SomeCalls("scale and bias of a row", FLOAT32, _norms_rows)
+    yield KernelEntry(tag, "layer_norm", LayerNormRows, norms)
+    rows = SomeCalls("the last axes", FLOAT32, _folds_last)
+    for op in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min"):
+        yield KernelEntry(tag, op, FoldEachRow, rows, priority=1)
+    batches = SomeCalls("matrices as they lie", FLOAT32, _is_batch)
+    yield KernelEntry(tag, "matmul", BatchMatmul, batches)

@@ -1,0 +1,124 @@
+"""cpu.elementwise: several elementwise ops as one, a small program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from headrace.dtypes import DType, bool_, float32, int32, int64
+from headrace.errors import OpError
+from headrace.numpy_ops.function import given
+from headrace.op_call import OpCall
+from headrace.ops import Attr, Input
+from headrace.ops.elementwise import Elementwise
+from headrace.ops.schema import fail
+from headrace.tensor_spec import Array
+
+STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
+    "add": (2, np.add),
+    "subtract": (2, np.subtract),
+    "multiply": (2, np.multiply),
+    "divide": (2, np.divide),
+    "maximum": (2, np.maximum),
+    "minimum": (2, np.minimum),
+    "power": (2, np.power),
+    "negative": (1, np.negative),
+    "abs": (1, np.abs),
+    "floor": (1, np.floor),
+    "ceil": (1, np.ceil),
+    "round": (1, np.rint),
+    "sqrt": (1, np.sqrt),
+    "reciprocal": (1, np.reciprocal),
+    "exp": (1, np.exp),
+    "log": (1, np.log),
+    "erf": (1, lambda x: np.vectorize(math.erf, [np.float64])(x)),
+    "sigmoid": (1, lambda x: 1 / (1 + np.exp(-x.astype(np.float64)))),
+    "tanh": (1, np.tanh),
+    "relu": (1, lambda x: np.maximum(x, 0)),
+    "clip": (3, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
+    "leaky_relu": (2, lambda x, alpha: np.where(x < 0, x * alpha, x)),
+    "hard_sigmoid": (3, lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1)),
+    "hard_swish": (1, lambda x: x * np.clip(x / 6 + np.float32(0.5), 0, 1)),
+    "swish": (2, lambda x, alpha: x / (1 + np.exp(-(alpha * x).astype(np.float64)))),
+    "equal": (2, np.equal),
+    "less": (2, np.less),
+    "less_equal": (2, np.less_equal),
+    "greater": (2, np.greater),
+    "greater_equal": (2, np.greater_equal),
+    "logical_and": (2, np.logical_and),
+    "logical_or": (2, np.logical_or),
+    "logical_not": (1, np.logical_not),
+    "is_nan": (1, np.isnan),
+    "where": (3, lambda condition, x, y: np.where(condition != 0, x, y)),
+    "identity": (1, lambda x: x),
+}
+"""Step -> how many operands it has, and what it does; as ``csrc/kernels/program.h`` has them."""
+
+_COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal")
+TRUTHS = frozenset((*_COMPARISONS, "logical_and", "logical_or", "logical_not", "is_nan"))
+"""Steps that make truth values."""
+
+MOST_OPERANDS = 64
+"""Inputs, numbers and steps of a program, together."""
+
+Step = tuple[str, ...]
+"""A step's name and its operands."""
+
+
+def parse(call: OpCall) -> list[Step]:
+    """The steps of a program.
+
+    Raises:
+        OpError: there are none, or one is not as ``Program`` says.
+    """
+    steps: list[Step] = []
+    for text in call.attrs["steps"]:  # type: ignore[union-attr]
+        name, *operands = str(text).split()
+        if name not in STEPS or len(operands) != STEPS[name][0]:
+            fail(call, f"there is no step {text!r}", OpError)
+        for operand in operands:
+            kind, number = operand[0], operand[1:]
+            if kind not in "it":
+                float(operand)
+            elif not int(number) < (len(call.inputs) if kind == "i" else len(steps)):
+                fail(call, f"step {text!r} reads {operand}, which is not there", OpError)
+        steps.append((name, *operands))
+    if not steps:
+        fail(call, "has no steps", OpError)
+    return steps
+
+
+class Program(Elementwise):
+    """Steps on elements at one index, of inputs that are broadcast together.
+
+    Attributes:
+        steps: in order, each a name of ``STEPS`` and operands: ``i0`` is an input, ``t0`` what an
+            earlier step made, and anything else a number. The last step makes the result.
+
+    Numbers and what steps make are float32, truth 1 and 0; the result is bool if the last step
+    makes truth. Integers are rounded to float32 first.
+    """
+
+    name = "cpu.elementwise"
+    inputs = (Input("xs", frozenset({float32, bool_, int32, int64}), group="", variadic=True),)
+    attrs = (Attr("steps", "strs"),)
+
+    @classmethod
+    def result_dtype(cls, call: OpCall) -> DType:
+        return bool_ if parse(call)[-1][0] in TRUTHS else float32
+
+
+def elementwise(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    """Compute ``cpu.elementwise``: one step after another."""
+    made: list[Array] = []
+
+    def value(operand: str) -> Array:
+        if operand[0] == "i":
+            return given(inputs, int(operand[1:])).astype(np.float32)
+        return made[int(operand[1:])] if operand[0] == "t" else np.array(operand, np.float32)
+
+    for name, *operands in parse(call):
+        made.append(STEPS[name][1](*map(value, operands)).astype(np.float32))
+    outputs[0][...] = made[-1]

@@ -1,0 +1,230 @@
+"""Programs of elementwise steps, each against numpy over the range of floats; and the pass."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.ops import make_call
+from headrace_cpu import _native, set_threads, threads
+from headrace_cpu.ops.program import STEPS, TRUTHS, Program, elementwise
+from headrace_cpu.passes.fuse_elementwise import MOST_STEPS
+
+RNG = np.random.default_rng(0)
+
+SPECIAL = np.array(
+    [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.17e-38, 3.4e38, -3.4e38, 0.5],
+    np.float32,
+)
+EVERYWHERE = np.concatenate(
+    [
+        SPECIAL,
+        # Every 65,537th float, of both signs.
+        np.arange(0, 1 << 32, 65537, dtype=np.uint64).astype(np.uint32).view(np.float32),
+        np.linspace(-105, 90, 200_001, dtype=np.float32),
+        np.linspace(-1.5, 1.5, 200_001, dtype=np.float32),
+    ]
+)
+
+EXACT = {
+    "exp": (np.exp, 2),
+    "log": (np.log, 2),
+    "tanh": (np.tanh, 2),
+    "sigmoid": (lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))), 3),
+    "erf": (np.vectorize(math.erf, [np.float64]), 3),
+    "sqrt": (np.sqrt, 0.5),
+    "reciprocal": (lambda x: 1 / x, 0.5),
+}
+"""Step -> the function of doubles, and the error that is stated, in units in the last place."""
+
+
+def run(steps, inputs, y):
+    """Run a program as the kernel of the op does."""
+    firm = len(inputs)
+    _native.program([(name, list(places)) for name, *places in steps], [], inputs, y)()
+    assert firm
+    return y
+
+
+def units_apart(got, right):
+    """Distance in units in the last place of what is right; of denormal numbers, of the least."""
+    with np.errstate(all="ignore"):
+        nearest = right.astype(np.float32)
+        unit = np.maximum(np.spacing(np.abs(nearest)).astype(np.float64), 2.0**-149)
+        off = np.abs(got.astype(np.float64) - right) / unit
+    same = (got == nearest) | (np.isnan(got) & np.isnan(nearest))
+    return np.where(same, 0, off)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_functions_hold_over_all_floats(name):
+    """No further from the exact result than is stated; denormal results are there, not zeros."""
+    exact, bound = EXACT[name]
+    with np.errstate(all="ignore"):
+        right = exact(EVERYWHERE.astype(np.float64))
+    apart = units_apart(run([(name, 0)], [EVERYWHERE], np.empty_like(EVERYWHERE)), right)
+    worst = int(np.argmax(apart))
+    assert apart[worst] <= bound, (EVERYWHERE[worst], right[worst])
+
+
+@pytest.mark.parametrize("name", sorted(STEPS.keys() - EXACT.keys()))
+def test_steps_are_those_of_the_op(name):
+    """On every pair and triple of numbers that are hard."""
+    count, function = STEPS[name]
+    operands = list(np.array(list(itertools.product(SPECIAL, repeat=count))).T.copy())
+    with np.errstate(all="ignore"):
+        right = function(*operands)
+    y = np.empty(right.shape, bool if name in TRUTHS else np.float32)
+    got = run([(name, *range(count))], operands, y)
+    if name == "clip":  # limits that are no numbers are none
+        keep = ~np.isnan(operands[1]) & ~np.isnan(operands[2])
+        got, right = got[keep], right[keep]
+    if name == "hard_sigmoid":  # the product is not rounded by itself, so it overflows later
+        with np.errstate(all="ignore"):
+            keep = np.isfinite(operands[0] * operands[1])
+        got, right = got[keep], right[keep]
+    np.testing.assert_allclose(got, right, rtol=1e-6, atol=2.0**-148)
+
+
+@st.composite
+def broadcasts(draw):
+    """A shape, and three that broadcast to it, together to all of it."""
+    shape = draw(st.lists(st.sampled_from([1, 2, 3, 16, 17, 64, 130]), max_size=4))
+    while math.prod(shape) > 20_000:
+        shape.remove(max(shape))
+    others = []
+    for _ in range(2):
+        skipped = draw(st.integers(0, len(shape)))
+        kept = draw(st.lists(st.booleans(), min_size=len(shape), max_size=len(shape)))
+        dims = [dim if keep else 1 for dim, keep in zip(shape, kept, strict=True)]
+        others.append(tuple(dims[skipped:]))
+    return tuple(shape), *others
+
+
+@settings(max_examples=60, deadline=None)
+@given(broadcasts(), st.sampled_from(["float32", "int32", "int64", "bool"]))
+def test_inputs_are_broadcast(shapes, dtype):
+    """Whatever their shapes are; integers and truths are floats inside."""
+    whole, first, second = shapes
+    x = RNG.standard_normal(whole).astype(np.float32)
+    a = RNG.integers(0, 2, first).astype(dtype)
+    b = RNG.standard_normal(second).astype(np.float32)
+    y = np.empty(whole, np.float32)
+    got = run([("multiply", 0, 1), ("add", 3, 2), ("relu", 4)], [x, a, b], y)
+    np.testing.assert_allclose(
+        got, np.broadcast_to(np.maximum(x * a.astype(np.float32) + b, 0), whole), rtol=1e-6,
+        atol=1e-6,
+    )  # fmt: skip
+
+
+def test_results_may_lie_on_an_input_and_depend_on_no_number_of_threads():
+    """A long program over more than one part, in place."""
+    x = RNG.standard_normal((64, 1030)).astype(np.float32)
+    row = RNG.standard_normal(1030).astype(np.float32)
+    steps = [("add", 0, 1), ("tanh", 2), ("multiply", 3, 0), ("exp", 4)]
+    before, made = threads(), []
+    try:
+        for count in (1, 2, 4):
+            set_threads(count)
+            y = x.copy()
+            made.append(run(steps, [y, row], y))
+    finally:
+        set_threads(before)
+    assert np.array_equal(made[0], made[1])
+    assert np.array_equal(made[0], made[2])
+    np.testing.assert_allclose(made[0], np.exp(np.tanh(x + row) * x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([], "0 steps"),
+        ([("add", [0, 1])], "before it is made"),
+        ([("nothing", [0])], "no step 'nothing'"),
+        ([("add", [0, 0])] * 70, "at most 64"),
+    ],
+)
+def test_programs_that_are_none_are_refused(steps, said):
+    """Before anything runs."""
+    x = np.ones(3, np.float32)
+    with pytest.raises(ValueError, match=said):
+        _native.program(steps, [], [x], x.copy())
+
+
+def test_the_op_computes_as_the_kernel_does():
+    """Its numpy form is independent of the extension."""
+    specs = [flow.TensorSpec((2, 3), "float32"), flow.TensorSpec((3,), "bool")]
+    steps = ["multiply i0 0.5", "where i1 t0 -1.0", "less t1 0.0"]
+    call = make_call(Program, "p", specs, {"steps": steps})
+    assert str(call.outputs[0]) == "bool[2, 3]"
+    x, chosen = RNG.standard_normal((2, 3)).astype(np.float32), np.array([True, False, True])
+    y = np.empty((2, 3), bool)
+    elementwise(call, [x, chosen], [y])
+    np.testing.assert_array_equal(y, np.where(chosen, x * 0.5, -1) < 0)
+
+
+def job_on(device, body, *arrays):
+    """What a job makes there, and its ops."""
+    with flow.Session() as session:
+        a, b = (tp.Numpy.Placeholder(array.shape) for array in arrays)
+
+        @flow.global_function(session=session)
+        def job(x: a, y: b) -> tp.Numpy:
+            with flow.scope.placement(device, "0:0"):
+                return body(x, y)
+
+        made = job(*arrays)
+        return made, [op.op.partition("(")[0] for op in session.explain("job").ops]
+
+
+def number(value, *shape):
+    return np.full(shape, value, np.float32)
+
+
+BODIES = {
+    "a chain": (lambda x, y: flow.relu(flow.sigmoid(x) * y + number(1)), 1),
+    "read twice inside": (lambda x, y: x * flow.sigmoid(x) + y, 1),
+    "gelu": (
+        lambda x, y: x * number(0.5) * (flow.apply_op("erf", [x / number(1.4142135)]) + number(1)),
+        1,
+    ),
+    "a clip with numbers": (
+        lambda x, y: flow.apply_op("clip", [x + y, number(-1), number(1)]) * number(2),
+        1,
+    ),
+    "a longer number": (lambda x, y: (x + number(1, 1, 1, 1)) * number(2), 1),
+    "a truth": (
+        lambda x, y: flow.apply_op("where", [flow.apply_op("less", [x, y]), x, number(0)]) + y,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_follows_each_other_is_one_program(name):
+    """As another device computes it op by op."""
+    body, count = BODIES[name]
+    x = RNG.standard_normal((3, 20)).astype(np.float32)
+    y = RNG.standard_normal(20).astype(np.float32)
+    made, ops = job_on("cpu", body, x, y)
+    assert ops.count("cpu.elementwise") == count, ops
+    np.testing.assert_allclose(made, job_on("fakedevice", body, x, y)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_long_chains_are_several_programs():
+    """Each of a bounded length."""
+
+    def body(x, y):
+        for _ in range(2 * MOST_STEPS + 3):
+            x = flow.relu(x + y)
+        return x
+
+    x, y = (RNG.standard_normal(5).astype(np.float32) for _ in range(2))
+    made, ops = job_on("cpu", body, x, y)
+    assert len(ops) == math.ceil(2 * (2 * MOST_STEPS + 3) / MOST_STEPS)
+    np.testing.assert_allclose(made, job_on("fakedevice", body, x, y)[0], rtol=1e-5)

@@ -1,0 +1,93 @@
+"""Rows that lie one after another, and batches of products: against numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace_cpu import _native
+
+RNG = np.random.default_rng(0)
+LENGTHS = st.sampled_from([1, 2, 15, 16, 17, 31, 32, 100, 2048, 2049, 5000])
+
+
+def drawn(*shape, shift=0.0):
+    return (RNG.standard_normal(shape) + shift).astype(np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), LENGTHS)
+def test_softmax(rows, length):
+    """In place too; large numbers do not overflow."""
+    x = drawn(rows, length, shift=300)
+    y = np.empty_like(x)
+    _native.softmax(x, y)()
+    wide = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=2e-6)
+    _native.softmax(x, x)()
+    assert np.array_equal(x, y)
+
+
+def test_softmax_of_what_is_no_number():
+    """A row with a NaN is one of NaNs; an infinity that is masked out has no weight."""
+    x = np.array([[1, np.nan, 2], [1, -np.inf, 1], [0, 0, 0]], np.float32)
+    y = np.empty_like(x)
+    _native.softmax(x, y)()
+    assert np.isnan(y[0]).all()
+    np.testing.assert_array_equal(y[1], [0.5, 0, 0.5])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5), LENGTHS, st.booleans(), st.sampled_from([0.0, 1e4]))
+def test_layer_norm(rows, length, scaled, shift):
+    """With scale and bias and without, far from zero too."""
+    x = drawn(rows, length, shift=shift)
+    scale, bias = (drawn(length), drawn(length)) if scaled else (None, None)
+    y = np.empty_like(x)
+    _native.layer_norm(x, scale, bias, y, 1e-5)()
+    wide = x.astype(np.float64)
+    right = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    if scaled:
+        right = right * scale + bias
+    np.testing.assert_allclose(y, right, rtol=1e-4, atol=2e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5), LENGTHS, st.sampled_from(["sum", "mean", "max", "min"]), st.booleans())
+def test_folds(rows, length, kind, has_nan):
+    """Extremes of a row with a NaN are one, wherever it lies."""
+    x = drawn(rows, length, shift=1)
+    if has_nan:
+        x[0, length // 2] = np.nan
+    y = np.empty(rows, np.float32)
+    _native.fold_each_row(kind, x, y)()
+    right = getattr(np, kind)(x.astype(np.float64), axis=1)
+    np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(*[st.sampled_from([1, 2, 6, 16, 17, 33])] * 3, st.booleans(), st.integers(1, 3))
+def test_batches_of_products(rows, depth, columns, transposed, batch):
+    """Each product reads the matrices that it is told to."""
+    a, b = drawn(batch, rows, depth), drawn(2, depth, columns)
+    laid = np.ascontiguousarray(b.transpose(0, 2, 1)) if transposed else b
+    panels = np.full((2, -(-columns // 16), depth, 16), np.nan, np.float32)
+    y = np.empty((batch, rows, columns), np.float32)
+    places = [index % 2 for index in range(batch)]
+    _native.batch_matmul(a, laid, panels, y, list(range(batch)), places, transposed)()
+    np.testing.assert_allclose(y, a @ b[places], rtol=1e-5, atol=1e-5)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    """Before anything runs."""
+    x = drawn(2, 3)
+    with pytest.raises(ValueError, match="y is"):
+        _native.softmax(x, drawn(3, 2))
+    with pytest.raises(ValueError, match="scale is"):
+        _native.layer_norm(x, drawn(2), None, x, 1e-5)
+    with pytest.raises(ValueError, match="no kind"):
+        _native.fold_each_row("median", x, drawn(2))
+    with pytest.raises(ValueError, match="numbers below 1"):
+        _native.batch_matmul(
+            drawn(1, 2, 3), drawn(1, 3, 4), drawn(1, 1, 3, 16), drawn(1, 2, 4), [0], [1], False
+        )
