@@ -16,6 +16,10 @@ from headrace_cpu.ops.pack import PANEL, panel_count
 
 FLOAT32 = dtypes("float32")
 
+FEW_ROWS = 8
+SMALL_MATRIX = 4096
+"""Few rows read a matrix once: if it is larger than this, packing it costs more than it saves."""
+
 
 class SoftmaxRows(Kernel):
     """``softmax`` of the last axis: x, y: float32[...], which may be one. No workspace."""
@@ -164,11 +168,9 @@ class BatchMatmul(Kernel):
 
 def _is_batch(call: OpCall) -> bool:
     a, b = call.input(0), call.input(1)
-    return (
-        min(a.rank, b.rank) >= 2
-        and not call.flag_attr("transpose_a")
-        and 0 not in (*a.shape, *b.shape)
-    )
+    if min(a.rank, b.rank) < 2 or call.flag_attr("transpose_a") or 0 in (*a.shape, *b.shape):
+        return False
+    return a.shape[-2] >= FEW_ROWS or math.prod(b.shape[-2:]) <= SMALL_MATRIX
 
 
 def row_entries(tag: str) -> Iterator[KernelEntry]:

@@ -1,5 +1,6 @@
 """Passes of this backend: from ops of core to its own.
 
 They run in the order in which ``plugin.py`` lists them: padding goes into what reads it, weights
-are packed, then what follows a product is put into it, and narrow ones are made wide.
+are packed, then what follows a product is put into it, and narrow ones are made wide. Elementwise
+ops that are left, and follow each other, become programs.
 """
