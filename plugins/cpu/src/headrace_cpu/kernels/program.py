@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall
+from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import bool_, float32, int32, int64
 from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import SomeCalls
@@ -99,7 +99,7 @@ def _is_truth(op: str, index: int) -> bool:
     return op.startswith("logical_") or (op == "where" and index == 0)
 
 
-one_step = SomeCalls("float32", lambda call: True, is_step)
+one_step = SomeCalls("floats of 32 bits", dtypes("float32", "bool", "int32", "int64"), is_step)
 
 
 def program_entries(tag: str) -> Iterator[KernelEntry]:
