@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import headrace as flow
 import headrace.typing as tp
+from headrace.errors import OpError
 from headrace.ops import make_call
 from headrace_cpu import _native, set_threads, threads
 from headrace_cpu.ops.program import STEPS, TRUTHS, Program, elementwise
@@ -168,6 +169,13 @@ def test_the_op_computes_as_the_kernel_does():
     np.testing.assert_array_equal(y, np.where(chosen, x * 0.5, -1) < 0)
 
 
+@pytest.mark.parametrize("step", ["add i0", "add i0 i1", "add i0 t0", "add i0 x", "fly i0 i0"])
+def test_steps_that_are_none_are_refused(step):
+    """With the step, when the op is made."""
+    with pytest.raises(OpError, match=step):
+        make_call(Program, "p", [flow.TensorSpec((3,), "float32")], {"steps": [step]})
+
+
 def job_on(device, body, *arrays):
     """What a job makes there, and its ops."""
     with flow.Session() as session:
@@ -197,6 +205,10 @@ BODIES = {
         lambda x, y: flow.apply_op("clip", [x + y, number(-1), number(1)]) * number(2),
         1,
     ),
+    "a clip from below": (
+        lambda x, y: flow.apply_op("clip", [x + y, number(0), None]) * number(np.inf),
+        1,
+    ),
     "a longer number": (lambda x, y: (x + number(1, 1, 1, 1)) * number(2), 1),
     "a truth": (
         lambda x, y: flow.apply_op("where", [flow.apply_op("less", [x, y]), x, number(0)]) + y,
@@ -214,6 +226,20 @@ def test_what_follows_each_other_is_one_program(name):
     made, ops = job_on("cpu", body, x, y)
     assert ops.count("cpu.elementwise") == count, ops
     np.testing.assert_allclose(made, job_on("fakedevice", body, x, y)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_chains_of_many_numbers_fit():
+    """Whatever the steps are, a program has no more operands than it may have."""
+
+    def body(x, y):
+        for n in range(MOST_STEPS):
+            x = flow.apply_op("hard_sigmoid", [x], alpha=0.1 + n, beta=0.2 + n / 7)
+        return x + y
+
+    x, y = (RNG.standard_normal(5).astype(np.float32) for _ in range(2))
+    made, ops = job_on("cpu", body, x, y)
+    assert sorted(ops) == ["cpu.elementwise", "hard_sigmoid"]
+    np.testing.assert_allclose(made, job_on("fakedevice", body, x, y)[0], rtol=1e-5)
 
 
 def test_long_chains_are_several_programs():

@@ -9,7 +9,7 @@ from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, 
 from headrace.dtypes import bool_, float32, int32, int64
 from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.ops.program import STEPS, Step, parse
+from headrace_cpu.ops.program import STEPS, Step, parse, place_of
 
 ATTRS: Mapping[str, tuple[str, ...]] = {
     "leaky_relu": ("alpha",),
@@ -46,17 +46,18 @@ class ProgramKernel(Kernel):
         numbers: dict[str, int] = {}
         for _, *operands in steps:
             for operand in operands:
-                if operand[0] not in "it":
+                if place_of(operand) is None:
                     numbers.setdefault(operand, len(call.inputs) + len(numbers))
         firm = len(call.inputs) + len(numbers)
 
-        def place(operand: str) -> int:
-            if operand[0] == "i":
-                return int(operand[1:])
-            return firm + int(operand[1:]) if operand[0] == "t" else numbers[operand]
+        def register(operand: str) -> int:
+            place = place_of(operand)
+            if place is None:
+                return numbers[operand]
+            return firm + place if operand[0] == "t" else place
 
         return _native.program(
-            [(name, [place(operand) for operand in operands]) for name, *operands in steps],
+            [(name, [register(operand) for operand in operands]) for name, *operands in steps],
             [float(number) for number in numbers],
             [array_of(buffer, spec) for buffer, spec in zip(inputs, call.inputs, strict=True)],
             array_of(outputs[0], call.outputs[0]),

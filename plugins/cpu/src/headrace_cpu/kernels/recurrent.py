@@ -46,15 +46,23 @@ class RecurrentKernel(Kernel):
         from headrace_cpu import _native
 
         call, is_lstm = self._call, self._call.op == "lstm"
-        made = [array_of(buffer, spec) for buffer, spec in zip(outputs, call.outputs, strict=True)]
-        made += [None] * (3 - len(made))
+        x, w, r = (array_of(inputs[index], call.inputs[index]) for index in range(3))
+        y, y_h, y_c = (
+            array_of(outputs[index], call.outputs[index]) if index < len(outputs) else None
+            for index in range(3)
+        )
+        assert y is not None
         return _native.recurrent(
             call.op,
-            *(array_of(inputs[index], call.inputs[index]) for index in range(3)),
+            x,
+            w,
+            r,
             optional_array(inputs, call.inputs, 3),
             optional_array(inputs, call.inputs, _H),
             optional_array(inputs, call.inputs, _C) if is_lstm else None,
-            *made,
+            y,
+            y_h,
+            y_c,
             array_of(workspace, self._workspace()),
             list(backwards(call)),
             not is_lstm and call.flag_attr("linear_before_reset"),

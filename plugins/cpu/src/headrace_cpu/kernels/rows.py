@@ -152,16 +152,17 @@ class BatchMatmul(Kernel):
         a, b = (array_of(inputs[index], call.inputs[index]) for index in range(2))
         y = array_of(outputs[0], call.outputs[0])
         batch = y.shape[:-2]
-        places = [
+        a_places, b_places = (
             np.broadcast_to(np.arange(math.prod(x.shape[:-2])).reshape(x.shape[:-2]), batch)
             for x in (a, b)
-        ]
+        )
         return _native.batch_matmul(
             a.reshape(-1, *a.shape[-2:]),
             b.reshape(-1, *b.shape[-2:]),
             array_of(workspace, self._panels),
             y.reshape(-1, *y.shape[-2:]),
-            *(place.reshape(-1).tolist() for place in places),
+            a_places.reshape(-1).tolist(),
+            b_places.reshape(-1).tolist(),
             call.flag_attr("transpose_b"),
         )
 

@@ -74,20 +74,34 @@ def parse(call: OpCall) -> list[Step]:
         OpError: there are none, or one is not as ``Program`` says.
     """
     steps: list[Step] = []
-    for text in call.attrs["steps"]:  # type: ignore[union-attr]
+    texts = call.attrs["steps"]
+    assert isinstance(texts, tuple)
+    for text in texts:
         name, *operands = str(text).split()
         if name not in STEPS or len(operands) != STEPS[name][0]:
             fail(call, f"there is no step {text!r}", OpError)
         for operand in operands:
-            kind, number = operand[0], operand[1:]
-            if kind not in "it":
-                float(operand)
-            elif not int(number) < (len(call.inputs) if kind == "i" else len(steps)):
+            place = place_of(operand)
+            there = len(steps) if operand[0] == "t" else len(call.inputs)
+            if not _is_number(operand) if place is None else place >= there:
                 fail(call, f"step {text!r} reads {operand}, which is not there", OpError)
         steps.append((name, *operands))
     if not steps:
         fail(call, "has no steps", OpError)
     return steps
+
+
+def place_of(operand: str) -> int | None:
+    """Which input or step an operand is; None for a number, of which ``inf`` begins like one."""
+    return int(operand[1:]) if operand[0] in "it" and operand[1:].isdecimal() else None
+
+
+def _is_number(operand: str) -> bool:
+    try:
+        float(operand)
+    except ValueError:
+        return False
+    return True
 
 
 class Program(Elementwise):
@@ -115,9 +129,10 @@ def elementwise(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[
     made: list[Array] = []
 
     def value(operand: str) -> Array:
-        if operand[0] == "i":
-            return given(inputs, int(operand[1:])).astype(np.float32)
-        return made[int(operand[1:])] if operand[0] == "t" else np.array(operand, np.float32)
+        place = place_of(operand)
+        if place is None:
+            return np.array(operand, np.float32)
+        return made[place] if operand[0] == "t" else given(inputs, place).astype(np.float32)
 
     for name, *operands in parse(call):
         made.append(STEPS[name][1](*map(value, operands)).astype(np.float32))

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.program import is_step, step_of
-from headrace_cpu.ops.program import Program, Step
+from headrace_cpu.ops.program import MOST_OPERANDS, Program, Step
 
-MOST_STEPS = 24
+MOST_STEPS = (MOST_OPERANDS - 1) // 3
+"""Steps hang together, so n of them have at most 3 * n - (n - 1) operands from outside."""
 MOST_INPUTS = 12
 
 
