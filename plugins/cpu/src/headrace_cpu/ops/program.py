@@ -51,7 +51,7 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "logical_or": (2, np.logical_or),
     "logical_not": (1, np.logical_not),
     "is_nan": (1, np.isnan),
-    "where": (3, lambda condition, x, y: np.where(condition != 0, x, y)),
+    "where": (3, lambda condition, x, y: np.choose(condition != 0, [y, x])),
     "identity": (1, lambda x: x),
 }
 """Step -> how many operands it has, and what it does; as ``csrc/kernels/program.h`` has them."""
