@@ -5,6 +5,7 @@ Imported by the processes that measure, so nothing here is imported before it is
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Mapping
@@ -23,14 +24,19 @@ Load = Callable[[str], Run]
 
 OURS = "headrace"
 
+COMPILER = ("headrace.onnx.specialise", "headrace.frontend.compiled_job")
+"""Imported by a process only when it has no plan of the model."""
+
 
 def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     """headrace, with the device's plugin; how many threads it has, the environment says."""
     from headrace.onnx import load
     from headrace.registry import default_registry
 
-    # Loaded here, before the clock runs: other runtimes have their devices in themselves.
+    # Before the clock runs: other runtimes have their compiler and their devices in themselves.
     default_registry().backend(device.partition(":")[0])
+    for module in () if plan_cache else COMPILER:
+        importlib.import_module(module)
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run
