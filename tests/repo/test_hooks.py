@@ -20,7 +20,7 @@ PREFIX = "headrace_"
 HOOKS: dict[str, Callable[..., Any]] = {
     name: value for name, value in vars(hookspecs).items() if hasattr(value, "headrace_spec")
 }
-PLUGINS = ["cpu", "fakedevice"]
+PLUGINS = ["cambricon", "cpu", "fakedevice"]
 
 
 def implementations(module: ModuleType) -> dict[str, Callable[..., Any]]:

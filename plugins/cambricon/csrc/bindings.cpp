@@ -126,6 +126,11 @@ PYBIND11_MODULE(_native, m) {
       .def("upload", [](const Library& library, int device, std::uintptr_t to, const std::string& data) {
              Upload(library, device, AddressOf(to), data.data(), data.size());
            }, py::arg("device"), py::arg("to"), py::arg("data"))
+      .def("download", [](const Library& library, int device, std::uintptr_t from, std::size_t bytes) {
+             std::string data(bytes, '\0');
+             Download(library, device, data.data(), AddressOf(from), bytes);
+             return py::bytes(data);
+           }, py::arg("device"), py::arg("source"), py::arg("nbytes"))
       .def("can_copy_between", &CanCopyBetween, py::arg("device"), py::arg("peer"), Unlocked())
       .def("configure", [](const Library& library, const std::string& function, const py::args& arguments) {
              CallOnce(library, nullptr, function, arguments);

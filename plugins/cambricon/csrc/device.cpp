@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kPageLocked = 1;  // CNRT_MEMTYPE_LOCKED
 constexpr int kHostToDevice = 0;  // CNRT_MEM_TRANS_DIR_HOST2DEV
+constexpr int kDeviceToHost = 2;  // CNRT_MEM_TRANS_DIR_DEV2HOST
 constexpr int kNoChannel = -1;  // CNRT_CHANNEL_TYPE_NONE
 
 int CurrentDevice(const Library& library) {
@@ -125,6 +126,12 @@ void FreeHost(const Library& library, int device, void* address) {
 void Upload(const Library& library, int device, void* to, const void* from, std::size_t bytes) {
   const DeviceGuard guard(library, device);
   library.CheckRuntime(library.api().cnrtMemcpy(to, const_cast<void*>(from), bytes, kHostToDevice),
+                       "cnrtMemcpy", OfBytes(bytes));
+}
+
+void Download(const Library& library, int device, void* to, const void* from, std::size_t bytes) {
+  const DeviceGuard guard(library, device);
+  library.CheckRuntime(library.api().cnrtMemcpy(to, const_cast<void*>(from), bytes, kDeviceToHost),
                        "cnrtMemcpy", OfBytes(bytes));
 }
 

@@ -42,6 +42,8 @@ void FreeHost(const Library& library, int device, void* address);
 // Copies to memory that no queue uses, and waits.
 void Upload(const Library& library, int device, void* to, const void* from, std::size_t bytes);
 
+void Download(const Library& library, int device, void* to, const void* from, std::size_t bytes);
+
 // True when there is a way from one to the other that does not lead through the host.
 bool CanCopyBetween(const Library& library, int device, int peer);
 

@@ -9,6 +9,7 @@ from headrace.device import Buffer, Device, DeviceContext, Event, HostBuffer, La
 from headrace.errors import DeviceError, LaunchError
 from headrace_cambricon.device import CambriconDevice
 from headrace_cambricon.errors import CambriconError
+from headrace_cambricon.memory import CambriconBuffer
 from headrace_cambricon.settling import CambriconEvent, StreamFate, settle
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ class CambriconContext(DeviceContext):
     def copy_d2d(self, destination: Buffer, source: Buffer) -> None:
         """Enqueue a copy within the device."""
         self.stream.copy_d2d(destination.address, source.address, _size(destination, source))
+
+    def copy_peer(self, destination: Buffer, source: Buffer) -> None:
+        """Enqueue a copy from another device; where there is no way to it, through the host."""
+        nbytes = _size(destination, source)
+        assert isinstance(source, CambriconBuffer)
+        peer, here = source.device_index, self.device.index
+        if not self.library.can_copy_between(here, peer):
+            settle(self._fate)  # what is queued here may still use the destination
+            if nbytes:
+                data = self.library.download(peer, source.address, nbytes)
+                self.library.upload(here, destination.address, data)
+            return
+        self.stream.copy_peer(destination.address, source.address, nbytes, peer)
 
     def synchronize(self) -> None:
         """Wait for everything that was enqueued; raises the first error of it, once."""

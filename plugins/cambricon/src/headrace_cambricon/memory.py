@@ -15,6 +15,25 @@ ALIGNMENT_BYTES = 64
 """What addresses are multiples of. The driver's own are of more; core asks for no more."""
 
 
+class CambriconBuffer(Buffer):
+    """A range of a device's memory, which knows whose it is."""
+
+    __slots__ = ("device_index",)
+
+    def __init__(self, address: int, nbytes: int, device_index: int) -> None:
+        super().__init__(address, nbytes)
+        self.device_index = device_index
+
+    def view(self, offset: int, nbytes: int) -> CambriconBuffer:
+        """The part from ``offset`` on.
+
+        Raises:
+            DeviceError: it reaches out of this buffer.
+        """
+        self.check_view(offset, nbytes)
+        return CambriconBuffer(self.address + offset, nbytes, self.device_index)
+
+
 class CambriconAllocator(Allocator):
     """Gives memory of one device. The driver is asked for each allocation: core pools them."""
 
@@ -23,7 +42,7 @@ class CambriconAllocator(Allocator):
         assert isinstance(device, CambriconDevice)
         self._device = device
 
-    def allocate(self, nbytes: int) -> Buffer:
+    def allocate(self, nbytes: int) -> CambriconBuffer:
         """``nbytes`` bytes; what they hold is whatever was there.
 
         Raises:
@@ -32,7 +51,7 @@ class CambriconAllocator(Allocator):
         library, index = self._device.library, self._device.index
         try:
             # A size of 0 means different things to different releases.
-            return Buffer(library.allocate(index, max(nbytes, 1)), nbytes)
+            return CambriconBuffer(library.allocate(index, max(nbytes, 1)), nbytes, index)
         except CambriconError as error:
             raise _out_of_memory(self._device, nbytes, error) from error
 

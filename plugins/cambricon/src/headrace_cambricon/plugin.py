@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.device import (
+    PEER_COPIES,
     AllocatorEntry,
+    ConformanceProfile,
     DeviceContextEntry,
     DeviceEntry,
     KernelEntry,
     MemoryKind,
 )
 from headrace.hookspecs import hookimpl
+from headrace_cambricon.conformance import profile
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.device import CambriconDevice, Versions, device_count
 from headrace_cambricon.kernels.conv import conv_entries
@@ -31,7 +34,11 @@ TAG = "cambricon"
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type; the library is opened when somebody asks how many there are."""
     yield DeviceEntry(
-        TAG, device_count, CambriconDevice, frozenset({"in-place"}), versions=Versions()
+        TAG,
+        device_count,
+        CambriconDevice,
+        frozenset({"in-place", PEER_COPIES}),
+        versions=Versions(),
     )
 
 
@@ -60,3 +67,9 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from pool_entries(TAG)
     yield from norm_entries(TAG)
     yield from resize_entries(TAG)
+
+
+@hookimpl
+def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
+    """Say what the library is not known to do."""
+    yield profile(TAG)

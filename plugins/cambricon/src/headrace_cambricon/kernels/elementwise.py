@@ -134,13 +134,6 @@ class Compare(WithWorkspace):
         vendor.logic(r, self._op, r.x(0), r.x(len(self.call.inputs) - 1), r.y())
 
 
-class Where(WithWorkspace):
-    """``a`` where the condition holds, else ``b``; with broadcasting."""
-
-    def record(self, r: Recorder) -> None:
-        vendor.select(r, r.x(0), r.x(1), r.x(2), r.y())
-
-
 class Cast(VendorKernel):
     """One dtype as another, by one cast of the library or by two."""
 
@@ -305,7 +298,6 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     for op, logic in _LOGIC.items():
         match = Takes(("bool",), vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
         yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
-    yield KernelEntry(tag, "where", Where, Takes(("bool",), vendor.SELECT, where=_chooses_known))
     yield KernelEntry(
         tag, "cast", Cast, Takes(CAST, ("cnnlCastDataType",), where=_is_cast, text="known casts")
     )
@@ -314,7 +306,3 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "cast", ToBool, match)
     for op in ("identity", "reshape"):
         yield KernelEntry(tag, op, Copy)
-
-
-def _chooses_known(call: OpCall) -> bool:
-    return call.outputs[0].dtype.name in (*NUMBERS, "bool")

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from headrace.device import KernelEntry, OpCall
 from headrace.dtypes import DType
 from headrace.ops.shape import permutation
@@ -23,6 +26,8 @@ from headrace_cambricon.kernels.kernel import (
     between_bytes,
 )
 from headrace_cambricon.kernels.match import Takes
+
+Places = NDArray[np.int32]
 
 _BY_SIZE = {1: "uint8", 2: "float16", 4: "float32", 8: "int64"}
 
@@ -146,8 +151,64 @@ class Pad(WithWorkspace):
         r.add("cnnlExpand", *source.both, *made(r).both)
 
 
+class PadByIndex(WithWorkspace):
+    """A tensor continued beyond its borders, axis by axis: elements gathered at known places."""
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+        self._steps: list[tuple[tuple[int, int, int], Places]] = []
+        shape = list(call.input(0).shape)
+        for axis, amounts in enumerate(pad_amounts(call)):
+            if amounts != (0, 0):
+                places = padded_places(shape[axis], amounts, call.str_attr("mode"))
+                self._steps.append((collapsed(shape, axis), places))
+                shape[axis] = len(places)
+
+    def between_bytes(self) -> int:
+        dtype, total = bits(self.call.input(0).dtype), 0
+        for index, ((before, _, after), places) in enumerate(self._steps):
+            made = (before, len(places), after)
+            total += between_bytes(made, "int32")
+            total += between_bytes(made, dtype) if index + 1 < len(self._steps) else 0
+        return total
+
+    def record(self, r: Recorder) -> None:
+        dtype, address = bits(self.call.input(0).dtype), r.input(0)
+        if not self._steps:
+            r.copy(r.outputs[0], address, self.call.outputs[0].nbytes)
+        for index, (shape, places) in enumerate(self._steps):
+            before, _, after = shape
+            made = (before, len(places), after)
+            known = r.context.constant(places.tobytes())
+            flat, spread = r.tensor(known, (1, len(places), 1), "int32"), r.between(made, "int32")
+            r.add("cnnlExpand", *flat.both, *spread.both)
+            is_last = index + 1 == len(self._steps)
+            y = r.tensor(r.outputs[0], made, dtype) if is_last else r.between(made, dtype)
+            vendor.gather(r, 1, r.tensor(address, shape, dtype), spread, y)
+            address = y.address
+
+
+def padded_places(length: int, amounts: tuple[int, int], mode: str) -> Places:
+    """Where each element of a padded axis comes from."""
+    before, after = amounts
+    kept = np.arange(max(-before, 0), length - max(-after, 0), dtype=np.int32)
+    around = (max(before, 0), max(after, 0))
+    if mode == "reflect" and len(kept) == 1:
+        mode = "edge"  # nothing beside it to mirror at
+    return np.pad(kept, around, mode)  # type: ignore[call-overload, no-any-return]
+
+
+def collapsed(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """How many elements lie before an axis, along it, and behind it."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
 def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _is_continued(call: OpCall) -> bool:
+    return not _is_constant(call)
 
 
 def _is_constant(call: OpCall) -> bool:
@@ -164,8 +225,7 @@ class Gather(WithWorkspace):
 
     def _shapes(self) -> tuple[tuple[int, int, int], int]:
         x, axis = self.call.input(0), self.call.int_attr("axis") % self.call.input(0).rank
-        before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        return (before, x.shape[axis], after), self.call.input(1).elements
+        return collapsed(x.shape, axis), self.call.input(1).elements
 
     def between_bytes(self) -> int:
         (before, _, after), count = self._shapes()
@@ -181,6 +241,24 @@ class Gather(WithWorkspace):
         r.add("cnnlExpand", *flat.both, *spread.both)
         x, y = moved(r, 0, (before, length, after)), made(r, (before, count, after))
         vendor.gather(r, 1, x, spread, y)
+
+
+class Fill(VendorKernel):
+    """One number everywhere, spread from one element that lies on the device."""
+
+    def record(self, r: Recorder) -> None:
+        y = self.call.outputs[0]
+        element = np.array(self.call.float_attr("value")).astype(y.dtype.numpy).tobytes()
+        shape = (1,) * max(len(y.shape), 1)
+        one = r.tensor(r.context.constant(element), shape, bits(y.dtype))
+        r.add("cnnlExpand", *one.both, *made(r).both)
+
+
+class Where(WithWorkspace):
+    """``a`` where the condition holds, else ``b``; with broadcasting."""
+
+    def record(self, r: Recorder) -> None:
+        vendor.select(r, r.x(0), moved(r, 1), moved(r, 2), made(r))
 
 
 class GatherElements(WithWorkspace):
@@ -239,9 +317,12 @@ def movement_entries(tag: str) -> Iterator[KernelEntry]:
         ("expand", Expand, ("cnnlExpand",), None, ""),
         ("tile", Tile, ("cnnlExpand",), _tiles_few_axes, "along few axes"),
         ("slice", Slice, vendor.SLICE, None, ""),
-        ("pad", Pad, ("cnnlExpand", *vendor.COPY), _is_constant, "mode='constant'"),
+        ("pad", Pad, ("cnnlExpand", *vendor.COPY), _is_constant, "a constant"),
+        ("pad", PadByIndex, ("cnnlExpand", *vendor.GATHER), _is_continued, "not a constant"),
     ):
         yield KernelEntry(tag, op, kind, Takes((), functions, where=where, text=text))
+    yield KernelEntry(tag, "fill", Fill, Takes((), ("cnnlExpand",)))
+    yield KernelEntry(tag, "where", Where, Takes(("bool",), vendor.SELECT))
     for op, gathering in (("gather", Gather), ("gather_elements", GatherElements)):
         match = Takes((), (*vendor.GATHER, *UPWARD, "cnnlExpand"), _UPWARD_ENUMS)
         yield KernelEntry(tag, op, gathering, match)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from headrace.device import KernelEntry, OpCall
 from headrace.ops.reduce import folded_axes
 from headrace_cambricon.enums import number_of
@@ -18,6 +20,8 @@ from headrace_cambricon.kernels.kernel import (
 )
 from headrace_cambricon.kernels.match import FLOATS, Takes
 
+_OF_NOTHING = {"ADD": 0.0, "AVG": math.nan, "MUL": 1.0, "MAX": -math.inf, "MIN": math.inf}
+
 
 class Reduce(WithWorkspace):
     """The sum, mean, product or extreme of axes."""
@@ -28,6 +32,12 @@ class Reduce(WithWorkspace):
 
     def record(self, r: Recorder) -> None:
         x, axes = self.call.input(0), sorted(folded_axes(self.call))
+        if not x.elements:  # of nothing
+            nothing = np.array(_OF_NOTHING[self._op]).astype(x.dtype.numpy).tobytes()
+            shape = (1,) * max(self.call.outputs[0].rank, 1)
+            one = r.tensor(r.context.constant(nothing), shape, x.dtype)
+            r.add("cnnlExpand", *one.both, *r.y().both)
+            return
         if not axes:  # a scalar has none, and is its own sum
             r.copy(r.outputs[0], r.input(0), x.nbytes)
             return
@@ -84,10 +94,6 @@ def _takes_first(call: OpCall) -> bool:
     return not call.flag_attr("select_last_index")
 
 
-def _is_not_empty(call: OpCall) -> bool:
-    return call.input(0).elements > 0
-
-
 def reduction_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for reductions and softmax."""
     for op, kind in (
@@ -97,7 +103,7 @@ def reduction_entries(tag: str) -> Iterator[KernelEntry]:
         ("reduce_max", "MAX"),
         ("reduce_min", "MIN"),
     ):
-        match = Takes(FLOATS, vendor.REDUCE, where=_is_not_empty, text="not empty")
+        match = Takes(FLOATS, (*vendor.REDUCE, "cnnlExpand"))
         yield KernelEntry(tag, op, Made(Reduce, (kind,)), match)
     for op, kind in (("argmax", "MAX"), ("argmin", "MIN")):
         needs, enums = (*vendor.REDUCE, "cnnlCastDataType"), ("CNNL_CAST_INT32_TO_INT64",)
