@@ -1,4 +1,5 @@
-// From Python's arguments to those of a vendor function: one Slot for each parameter, chosen by its C type.
+// From Python's arguments to those of a vendor function: one Slot for each parameter, chosen by its
+// C type.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,10 +20,12 @@ namespace py = pybind11;
 // Takes them one after another, and names the one that does not fit.
 class Arguments {
  public:
-  Arguments(std::string call, py::args values) : call_(std::move(call)), values_(std::move(values)) {}
+  Arguments(std::string call, py::args values)
+      : call_(std::move(call)), values_(std::move(values)) {}
 
   py::handle Next() {
-    if (next_ >= values_.size()) Refuse("it takes more than " + std::to_string(values_.size()) + " arguments");
+    if (next_ >= values_.size())
+      Refuse("it takes more than " + std::to_string(values_.size()) + " arguments");
     return values_[next_++];
   }
 
@@ -48,7 +51,8 @@ class Arguments {
 
   void Finish() const {
     if (next_ < values_.size()) {
-      Refuse("it takes " + std::to_string(next_) + " arguments, not " + std::to_string(values_.size()));
+      Refuse("it takes " + std::to_string(next_) + " arguments, not " +
+             std::to_string(values_.size()));
     }
   }
 
@@ -58,7 +62,9 @@ class Arguments {
   }
 
  private:
-  [[noreturn]] void Refuse(const std::string& why) const { throw py::type_error(call_ + ": " + why); }
+  [[noreturn]] void Refuse(const std::string& why) const {
+    throw py::type_error(call_ + ": " + why);
+  }
 
   std::string call_;
   py::args values_;
@@ -154,7 +160,8 @@ struct Slot<const std::int64_t*> : ArraySlot<std::int64_t> {
 template <>
 struct Slot<const void* const*> {
   explicit Slot(Arguments& arguments) {
-    for (const std::uintptr_t address : arguments.Take<std::vector<std::uintptr_t>>("a list of addresses")) {
+    for (const std::uintptr_t address :
+         arguments.Take<std::vector<std::uintptr_t>>("a list of addresses")) {
       values.push_back(reinterpret_cast<const void*>(address));
     }
   }
@@ -195,31 +202,28 @@ struct ObjectSlot {
     return static_cast<T>(object->value());
   }
 };
-#define OBJECT(type, creators, destroyers)                                            \
-  template <>                                                                         \
-  struct Slot<type> {                                                                 \
-    explicit Slot(Arguments& arguments)                                               \
-        : object(arguments.TakeOptional<std::shared_ptr<Object>>(#type " or None")    \
-                     .value_or(nullptr)) {                                            \
-      if (object) ObjectSlot<type>::Of(object, arguments, #type);                     \
-    }                                                                                 \
-    type Get(cnnlHandle_t) {                                                          \
-      return object ? static_cast<type>(object->value()) : nullptr;                   \
-    }                                                                                 \
-    std::shared_ptr<Object> object;                                                   \
-  };                                                                                  \
-  template <>                                                                         \
-  struct Slot<const type*> {                                                          \
-    explicit Slot(Arguments& arguments)                                               \
-        : objects(arguments.Take<std::vector<std::shared_ptr<Object>>>("a list of "   \
-                                                                       #type)) {      \
-      for (const auto& object : objects) {                                            \
-        values.push_back(ObjectSlot<type>::Of(object, arguments, #type));             \
-      }                                                                               \
-    }                                                                                 \
-    const type* Get(cnnlHandle_t) { return values.data(); }                           \
-    std::vector<std::shared_ptr<Object>> objects;                                     \
-    std::vector<type> values;                                                         \
+#define OBJECT(type, creators, destroyers)                                                    \
+  template <>                                                                                 \
+  struct Slot<type> {                                                                         \
+    explicit Slot(Arguments& arguments)                                                       \
+        : object(arguments.TakeOptional<std::shared_ptr<Object>>(#type " or None")            \
+                     .value_or(nullptr)) {                                                    \
+      if (object) ObjectSlot<type>::Of(object, arguments, #type);                             \
+    }                                                                                         \
+    type Get(cnnlHandle_t) { return object ? static_cast<type>(object->value()) : nullptr; }  \
+    std::shared_ptr<Object> object;                                                           \
+  };                                                                                          \
+  template <>                                                                                 \
+  struct Slot<const type*> {                                                                  \
+    explicit Slot(Arguments& arguments)                                                       \
+        : objects(arguments.Take<std::vector<std::shared_ptr<Object>>>("a list of " #type)) { \
+      for (const auto& object : objects) {                                                    \
+        values.push_back(ObjectSlot<type>::Of(object, arguments, #type));                     \
+      }                                                                                       \
+    }                                                                                         \
+    const type* Get(cnnlHandle_t) { return values.data(); }                                   \
+    std::vector<std::shared_ptr<Object>> objects;                                             \
+    std::vector<type> values;                                                                 \
   };
 #include "api/objects.inc"
 #undef OBJECT

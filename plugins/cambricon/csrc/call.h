@@ -1,4 +1,5 @@
-// A call of the vendor's library with its arguments, made once and run many times; and a launch, which is a list of them.
+// A call of the vendor's library with its arguments, made once and run many times; and a launch,
+// which is a list of them.
 #pragma once
 
 #include <memory>

@@ -7,10 +7,10 @@
 namespace headrace::cambricon {
 namespace {
 
-constexpr int kPageLocked = 1;  // CNRT_MEMTYPE_LOCKED
+constexpr int kPageLocked = 1;    // CNRT_MEMTYPE_LOCKED
 constexpr int kHostToDevice = 0;  // CNRT_MEM_TRANS_DIR_HOST2DEV
 constexpr int kDeviceToHost = 2;  // CNRT_MEM_TRANS_DIR_DEV2HOST
-constexpr int kNoChannel = -1;  // CNRT_CHANNEL_TYPE_NONE
+constexpr int kNoChannel = -1;    // CNRT_CHANNEL_TYPE_NONE
 
 int CurrentDevice(const Library& library) {
   const Api& api = library.api();
@@ -35,7 +35,8 @@ void ChooseDevice(const Library& library, int device) {
   library.CheckRuntime(api.cnrtSetCurrentDevice(handle), "cnrtSetCurrentDevice");
 }
 
-// Up to 4.x nothing works before cnrtInit, which is for once in a process; later ones have no need of it.
+// Up to 4.x nothing works before cnrtInit, which is for once in a process; later ones have no need
+// of it.
 void Initialize(const Library& library) {
   if (library.era() > 4 || !library.api().cnrtInit) return;
   static std::once_flag once;
@@ -73,7 +74,8 @@ std::string DeviceName(const Library& library, int device) {
   const Api& api = library.api();
   if (api.cnrtGetDeviceProperties) {
     std::vector<char> record(16384);
-    library.CheckRuntime(api.cnrtGetDeviceProperties(record.data(), device), "cnrtGetDeviceProperties");
+    library.CheckRuntime(api.cnrtGetDeviceProperties(record.data(), device),
+                         "cnrtGetDeviceProperties");
     return std::string(record.data(), strnlen(record.data(), 256));
   }
   if (!api.cnrtGetDeviceInfo) return "";
@@ -113,7 +115,8 @@ void* AllocateHost(const Library& library, int device, std::size_t bytes) {
   if (api.cnrtHostMalloc) {
     library.CheckRuntime(api.cnrtHostMalloc(&address, bytes), "cnrtHostMalloc", OfBytes(bytes));
   } else {
-    library.CheckRuntime(api.cnrtMallocHost(&address, bytes, kPageLocked), "cnrtMallocHost", OfBytes(bytes));
+    library.CheckRuntime(api.cnrtMallocHost(&address, bytes, kPageLocked), "cnrtMallocHost",
+                         OfBytes(bytes));
   }
   return address;
 }
@@ -139,7 +142,8 @@ bool CanCopyBetween(const Library& library, int device, int peer) {
   const Api& api = library.api();
   if (!api.cnrtGetPeerAccessibility || !api.cnrtMemcpyPeerAsync) return false;
   unsigned can = 0;
-  library.CheckRuntime(api.cnrtGetPeerAccessibility(&can, device, peer), "cnrtGetPeerAccessibility");
+  library.CheckRuntime(api.cnrtGetPeerAccessibility(&can, device, peer),
+                       "cnrtGetPeerAccessibility");
   return can != 0;
 }
 

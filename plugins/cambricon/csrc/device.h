@@ -1,4 +1,5 @@
-// Devices, and the thread's choice among them: every call that depends on it is made under a DeviceGuard.
+// Devices, and the thread's choice among them: every call that depends on it is made under a
+// DeviceGuard.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,8 @@ constexpr const char* kFiles[] = {"libcndrv.so", "libcnrt.so", "libcnnl.so"};
 
 void* OpenFile(const std::string& folder, const char* file) {
   const std::string path = folder.empty() ? file : folder + "/" + file;
-  // Global: the libraries find each other's functions, and whatever is loaded behind them finds these.
+  // Global: the libraries find each other's functions, and whatever is loaded behind them finds
+  // these.
   void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!opened) {
     const char* why = dlerror();
@@ -42,7 +43,8 @@ std::shared_ptr<Library> Library::Open(const std::string& folder) {
   std::shared_ptr<Library> library(new Library);
   library->folder_ = folder;
   library->Fill(opened[1], opened[2]);
-  library->runtime_path_ = PathOf(reinterpret_cast<void*>(library->api_.cnrtMalloc), folder + "/libcnrt.so");
+  library->runtime_path_ =
+      PathOf(reinterpret_cast<void*>(library->api_.cnrtMalloc), folder + "/libcnrt.so");
   Take(library->api_.mlusim_era, opened[0], "mlusim_era");
   Take(library->api_.mlusim_enum, opened[0], "mlusim_enum");
   library->ReadVersions();
@@ -52,9 +54,9 @@ std::shared_ptr<Library> Library::Open(const std::string& folder) {
 void Library::Fill(void* runtime, void* network) {
   std::map<std::string, std::string> wanted;  // role -> names that would do
   std::set<std::string> filled;
-#define CNRT(result, name, role, first, last, parameters)                                    \
-  Take(api_.name, runtime, #name);                                                          \
-  wanted[role] += (wanted[role].empty() ? "" : ", ") + std::string(#name);                  \
+#define CNRT(result, name, role, first, last, parameters)                  \
+  Take(api_.name, runtime, #name);                                         \
+  wanted[role] += (wanted[role].empty() ? "" : ", ") + std::string(#name); \
   if (api_.name) filled.insert(role);
 #include "api/cnrt.inc"
 #undef CNRT
@@ -64,8 +66,8 @@ void Library::Fill(void* runtime, void* network) {
     }
   }
 #define CNNL(name, parameters) Take(api_.name, network, #name);
-#define CNNL_NEEDED(name, parameters)                              \
-  Take(api_.name, network, #name);                                 \
+#define CNNL_NEEDED(name, parameters) \
+  Take(api_.name, network, #name);    \
   if (!api_.name) throw LoadError("libcnnl.so has no " #name);
 #define CNNL_SHAPE(alias, name, parameters) Take(api_.alias, network, #name);
 #include "api/cnnl.inc"
@@ -80,11 +82,11 @@ void Library::Fill(void* runtime, void* network) {
     }
   };
 #define NAMES(...) {__VA_ARGS__}
-#define OBJECT(type, creators, destroyers)                                      \
-  {                                                                             \
-    Lifetime& lifetime = lifetimes_[#type];                                     \
-    take_first(lifetime.create, lifetime.create_name, NAMES creators);          \
-    take_first(lifetime.destroy, lifetime.destroy_name, NAMES destroyers);      \
+#define OBJECT(type, creators, destroyers)                                 \
+  {                                                                        \
+    Lifetime& lifetime = lifetimes_[#type];                                \
+    take_first(lifetime.create, lifetime.create_name, NAMES creators);     \
+    take_first(lifetime.destroy, lifetime.destroy_name, NAMES destroyers); \
   }
 #include "api/objects.inc"
 #undef OBJECT
@@ -135,8 +137,8 @@ void Library::CheckRuntime(int status, const char* call, const std::string& what
   } else if (api_.cnrtGetLastErr) {
     api_.cnrtGetLastErr();
   }
-  std::string message = std::string(call) + what + " failed: " + meaning.name + " (" +
-                        std::to_string(status) + ")";
+  std::string message =
+      std::string(call) + what + " failed: " + meaning.name + " (" + std::to_string(status) + ")";
   if (text && *text && meaning.name != text) message += std::string(", \"") + text + "\"";
   throw CallError(message, call, status, meaning.kind);
 }
@@ -144,8 +146,9 @@ void Library::CheckRuntime(int status, const char* call, const std::string& what
 void Library::CheckNetwork(int status, const char* call) const {
   if (status == 0) return;
   const Meaning meaning = NetworkMeaning(status);
-  throw CallError(std::string(call) + " failed: " + meaning.name + " (" + std::to_string(status) + ")",
-                  call, status, meaning.kind);
+  throw CallError(
+      std::string(call) + " failed: " + meaning.name + " (" + std::to_string(status) + ")", call,
+      status, meaning.kind);
 }
 
 bool Library::IsDone(int status, const char* call) const {

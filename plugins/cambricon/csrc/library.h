@@ -1,4 +1,5 @@
-// The vendor's libraries, opened: a table of functions, the era that it belongs to, and the checks of every status.
+// The vendor's libraries, opened: a table of functions, the era that it belongs to, and the checks
+// of every status.
 #pragma once
 
 #include <array>
@@ -13,11 +14,12 @@ namespace headrace::cambricon {
 
 using Version = std::array<int, 3>;
 
-// Opened once in a process and never closed: threads of the driver outlive whoever asked for it. Immutable after that;
-// may be used by any thread.
+// Opened once in a process and never closed: threads of the driver outlive whoever asked for it.
+// Immutable after that; may be used by any thread.
 class Library {
  public:
-  // Opens libcndrv.so, libcnrt.so and libcnnl.so of a folder; an empty one leaves the search to the system. Throws LoadError.
+  // Opens libcndrv.so, libcnrt.so and libcnnl.so of a folder; an empty one leaves the search to the
+  // system. Throws LoadError.
   static std::shared_ptr<Library> Open(const std::string& folder);
 
   const Api& api() const { return api_; }
@@ -29,7 +31,8 @@ class Library {
   const std::string& runtime_path() const { return runtime_path_; }
   bool is_stand_in() const { return api_.mlusim_era != nullptr; }
 
-  // How to create and destroy what objects.inc lists; throws LoadError for what the library has not.
+  // How to create and destroy what objects.inc lists; throws LoadError for what the library has
+  // not.
   struct Lifetime {
     int (*create)(void** object) = nullptr;
     int (*destroy)(void* object) = nullptr;

@@ -15,7 +15,9 @@ class NetworkCall : public Call {
   virtual std::vector<py::object> Results() const = 0;
   virtual bool has_results() const = 0;
 
-  void Run(Stream& stream) override { stream.library().CheckNetwork(Invoke(stream.handle()), name); }
+  void Run(Stream& stream) override {
+    stream.library().CheckNetwork(Invoke(stream.handle()), name);
+  }
 
   const char* name = "";
 };
@@ -62,9 +64,9 @@ struct Function {
 
 const std::unordered_map<std::string, Function>& Functions() {
   static const std::unordered_map<std::string, Function> functions{
-#define CNNL_SHAPE(alias, name, parameters)                                   \
-  {#alias,                                                                    \
-   {#name, [](const Api& api) { return api.alias != nullptr; },               \
+#define CNNL_SHAPE(alias, name, parameters)                     \
+  {#alias,                                                      \
+   {#name, [](const Api& api) { return api.alias != nullptr; }, \
     [](const Api& api, Arguments& arguments) { return Bind(api.alias, arguments); }}},
 #define CNNL(name, parameters) CNNL_SHAPE(name, name, parameters)
 #define CNNL_NEEDED(name, parameters)  // the library and streams call these
@@ -76,11 +78,13 @@ const std::unordered_map<std::string, Function>& Functions() {
   return functions;
 }
 
-std::shared_ptr<NetworkCall> Make(const Library& library, const std::string& name, py::args values) {
+std::shared_ptr<NetworkCall> Make(const Library& library, const std::string& name,
+                                  py::args values) {
   const auto found = Functions().find(name);
   if (found == Functions().end()) throw py::value_error(name + " is not in the table of functions");
   const Function& function = found->second;
-  if (!function.is_there(library.api())) throw LoadError(std::string("libcnnl.so has no ") + function.name);
+  if (!function.is_there(library.api()))
+    throw LoadError(std::string("libcnnl.so has no ") + function.name);
   Arguments arguments(name, std::move(values));
   std::shared_ptr<NetworkCall> call = function.bind(library.api(), arguments);
   arguments.Finish();
@@ -96,13 +100,16 @@ bool HasFunction(const Library& library, const std::string& name) {
   return found->second.is_there(library.api());
 }
 
-std::shared_ptr<Call> MakeCall(const Library& library, const std::string& name, py::args arguments) {
+std::shared_ptr<Call> MakeCall(const Library& library, const std::string& name,
+                               py::args arguments) {
   std::shared_ptr<NetworkCall> call = Make(library, name, std::move(arguments));
-  if (call->has_results()) throw py::type_error(name + " fills something in: it is called once, not launched");
+  if (call->has_results())
+    throw py::type_error(name + " fills something in: it is called once, not launched");
   return call;
 }
 
-py::object CallOnce(const Library& library, cnnlHandle_t handle, const std::string& name, py::args arguments) {
+py::object CallOnce(const Library& library, cnnlHandle_t handle, const std::string& name,
+                    py::args arguments) {
   const std::shared_ptr<NetworkCall> call = Make(library, name, std::move(arguments));
   {
     py::gil_scoped_release no_python_below;

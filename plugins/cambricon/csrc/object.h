@@ -12,7 +12,9 @@ class Object {
  public:
   // `type` is the vendor's name, such as cnnlTensorDescriptor_t.
   Object(std::shared_ptr<const Library> library, std::string type)
-      : library_(std::move(library)), type_(std::move(type)), lifetime_(library_->LifetimeOf(type_)) {
+      : library_(std::move(library)),
+        type_(std::move(type)),
+        lifetime_(library_->LifetimeOf(type_)) {
     library_->CheckNetwork(lifetime_.create(&value_), lifetime_.create_name);
   }
   ~Object() { lifetime_.destroy(value_); }

@@ -15,7 +15,8 @@ Owner<cnrtQueue_t> NewQueue(std::shared_ptr<const Library> library, int device) 
   return {queue, Destroyer{std::move(library), device}};
 }
 
-Owner<cnnlHandle_t> NewHandle(std::shared_ptr<const Library> library, int device, cnrtQueue_t queue) {
+Owner<cnnlHandle_t> NewHandle(std::shared_ptr<const Library> library, int device,
+                              cnrtQueue_t queue) {
   const DeviceGuard guard(*library, device);
   cnnlHandle_t handle = nullptr;
   library->CheckNetwork(library->api().cnnlCreate(&handle), "cnnlCreate");
@@ -86,8 +87,8 @@ void Stream::Copy(void* to, const void* from, std::size_t bytes, Direction direc
                     : api.cnrtMemcpyAsync_V2 ? api.cnrtMemcpyAsync_V2
                                              : api.cnrtMemcpyAsync;
   library_->CheckRuntime(
-      copy(to, const_cast<void*>(from), bytes, queue_.get(), static_cast<int>(direction)), "cnrtMemcpyAsync",
-      " of " + std::to_string(bytes) + " bytes");
+      copy(to, const_cast<void*>(from), bytes, queue_.get(), static_cast<int>(direction)),
+      "cnrtMemcpyAsync", " of " + std::to_string(bytes) + " bytes");
 }
 
 void Stream::CopyFrom(int peer, void* to, const void* from, std::size_t bytes) {
@@ -103,7 +104,8 @@ void Stream::Fill(void* address, int value, std::size_t bytes) {
   const DeviceGuard guard(*library_, device_);
   const Api& api = library_->api();
   if (api.cnrtMemsetAsync) {
-    library_->CheckRuntime(api.cnrtMemsetAsync(address, value, bytes, queue_.get()), "cnrtMemsetAsync");
+    library_->CheckRuntime(api.cnrtMemsetAsync(address, value, bytes, queue_.get()),
+                           "cnrtMemsetAsync");
   } else {
     library_->CheckRuntime(
         api.cnrtMemsetD8Async(address, static_cast<unsigned char>(value), bytes, queue_.get()),
@@ -121,9 +123,8 @@ std::shared_ptr<Event> Stream::Record() {
 
 void Stream::WaitFor(const Event& event) {
   const DeviceGuard guard(*library_, device_);
-  library_->CheckRuntime(
-      library_->api().cnrtQueueWaitNotifier(event.notifier(), queue_.get(), 0),
-      "cnrtQueueWaitNotifier");
+  library_->CheckRuntime(library_->api().cnrtQueueWaitNotifier(event.notifier(), queue_.get(), 0),
+                         "cnrtQueueWaitNotifier");
 }
 
 void Stream::Synchronize() {
@@ -139,7 +140,8 @@ void Stream::Synchronize() {
 bool Stream::IsIdle() {
   const DeviceGuard guard(*library_, device_);
   const Api& api = library_->api();
-  if (api.cnrtQueueQuery) return library_->IsDone(api.cnrtQueueQuery(queue_.get()), "cnrtQueueQuery");
+  if (api.cnrtQueueQuery)
+    return library_->IsDone(api.cnrtQueueQuery(queue_.get()), "cnrtQueueQuery");
   return library_->IsDone(api.cnrtQueryQueue(queue_.get()), "cnrtQueryQueue");
 }
 

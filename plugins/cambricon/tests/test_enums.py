@@ -22,7 +22,7 @@ cnnlStatus_t CNNL_WIN_API cnnlSet(const int a[], /* the
 
 
 def test_a_header_is_read() -> None:
-    """Values, counted ones and names of others; an expression, and what counts on it, is left out."""
+    """Values, counted ones and names of others; an expression, and what counts on it, is not."""
     assert enums.enumerators(HEADER) == {
         "CNNL_SOFTMAX_FAST": 0,
         "CNNL_SOFTMAX_ACCURATE": 1,

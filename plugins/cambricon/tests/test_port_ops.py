@@ -28,9 +28,7 @@ def conv(id: str, x: tuple[int, ...], stride: int, same: bool) -> Case:
 
 
 def pool(id: str, op: str, channels: int, same: bool, **tolerance: float) -> Case:
-    pads = (
-        (0, 0, 1, 1) if same else ()
-    )  # an even length in strides of 2: one row too few, at the end
+    pads = (0, 0, 1, 1) if same else ()  # an even length, in strides of 2
     attrs = {"kernel": (3, 3), "strides": (2, 2), "pads": pads, "data_format": "channels_last"}
     return Case(id, op, (floats(1, 100, 100, channels),), attrs, **tolerance)
 

@@ -1,4 +1,5 @@
-// The functions of the vendor's libraries as a struct of pointers; null for those that a library has not.
+// The functions of the vendor's libraries as a struct of pointers; null for those that a library
+// has not.
 #pragma once
 
 #include "types.h"

@@ -1,4 +1,5 @@
-// The vendor's types as far as its C interface shows them: opaque pointers, and enums of 4 bytes, which are passed as int.
+// The vendor's types as far as its C interface shows them: opaque pointers, and enums of 4 bytes,
+// which are passed as int.
 #pragma once
 
 #include <cstddef>
