@@ -22,7 +22,7 @@ NOT_BACKENDS = {
     "HostBuffer": "core's own; its view is covered as that of Buffer",
 }
 # Public methods that plugins call and do not override.
-HELPERS = {("Buffer", "check_view"), ("HostBuffer", "array")}
+HELPERS = {("Buffer", "check_view"), ("HostBuffer", "array"), ("HostBuffer", "at")}
 
 
 def records() -> dict[str, type]:
