@@ -23,6 +23,7 @@ from headrace_cambricon.kernels.matmul import matmul_entries
 from headrace_cambricon.kernels.movement import movement_entries
 from headrace_cambricon.kernels.norm import norm_entries
 from headrace_cambricon.kernels.pool import pool_entries
+from headrace_cambricon.kernels.quantised import quantised_entries
 from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.kernels.resize import resize_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
@@ -64,6 +65,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from reduction_entries(TAG)
     yield from matmul_entries(TAG)
     yield from conv_entries(TAG)
+    yield from quantised_entries(TAG)
     yield from pool_entries(TAG)
     yield from norm_entries(TAG)
     yield from resize_entries(TAG)

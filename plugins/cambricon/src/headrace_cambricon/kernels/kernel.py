@@ -187,9 +187,10 @@ class Recorder:
             return self._free, nbytes
         return self.context.scratch(nbytes), nbytes
 
-    def launch(self) -> Launch:
-        """Everything that was added, as one call."""
-        return self.context.stream.join(self._launches)
+    def cut(self) -> Launch:
+        """What was added since the last cut, as one call."""
+        launches, self._launches = self._launches, []
+        return self.context.stream.join(launches)
 
 
 class VendorKernel(Kernel):
@@ -224,7 +225,7 @@ class VendorKernel(Kernel):
         recorder = Recorder(self.call, context, inputs, outputs, workspace)
         if any(spec.elements for spec in self.call.outputs):
             self.record(recorder)
-        return recorder.launch()
+        return recorder.cut()
 
     def record(self, r: Recorder) -> None:
         """Add the calls; outputs are not empty."""

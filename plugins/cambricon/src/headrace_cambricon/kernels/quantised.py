@@ -1,0 +1,191 @@
+"""Convolution and matrix product in int8 or int16, of tensors that are float32 outside.
+
+Chosen by ``HEADRACE_CAMBRICON_QUANTISE``: results are rougher, on cards that multiply integers much
+faster than floats. Both factors are fitted by their greatest magnitude in every call; the library
+puts what it found into memory of the device, and wants it in descriptors of the host: hence the
+wait in the middle of a launch.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+
+from headrace.device import Buffer, DeviceContext, KernelEntry, Launch, OpCall
+from headrace.errors import DeviceError
+from headrace_cambricon.context import CambriconContext
+from headrace_cambricon.enums import number_of
+from headrace_cambricon.kernels import vendor
+from headrace_cambricon.kernels.conv import CONVOLVE, convolution, convolve
+from headrace_cambricon.kernels.elementwise import Made
+from headrace_cambricon.kernels.images import BOTH_FORMATS, ImageKernel
+from headrace_cambricon.kernels.kernel import Operand, Recorder, WithWorkspace, between_bytes
+from headrace_cambricon.kernels.match import Takes
+from headrace_cambricon.kernels.matmul import multiply
+
+VARIABLE = "HEADRACE_CAMBRICON_QUANTISE"
+_BITS = {"int8": 8, "int16": 16}
+_RAISED = 10  # above the kernels that compute in floats
+
+
+def chosen() -> str:
+    """The integer type that the user chose; empty for none.
+
+    Raises:
+        DeviceError: the variable names another.
+    """
+    text = os.environ.get(VARIABLE, "")
+    if text and text not in _BITS:
+        raise DeviceError(f"{VARIABLE} must be {' or '.join(_BITS)}; it is {text!r}")
+    return text
+
+
+class Factor:
+    """A float32 operand as integers: ``x = q * 2**position / scale``."""
+
+    def __init__(self, r: Recorder, x: Operand, dtype: str, layout: str) -> None:
+        self._x, self._bits = x, _BITS[dtype]
+        self._position, self._scale, offset = (r.between((1,), "int32") for _ in range(3))
+        self.integers = r.between(x.shape, dtype, layout)
+        places = (self._position.address, self._scale.address)
+        if r.has("cnnlQuantifyOnline"):
+            space = r.workspace(r.ask("cnnlGetQuantifyOnlineWorkspaceSize", x.descriptor))
+            r.add("cnnlQuantifyOnline", False, *x.both, *space, *places, *self.integers.both)
+        else:
+            mode = number_of("CNNL_QUANTIZE_POSITION_SCALE")
+            space = r.workspace(r.ask("cnnlGetQuantizeParamWorkspaceSize", x.descriptor))
+            r.add("cnnlQuantizeParam", mode, *x.both, self._bits, *space, *places, offset.address)
+
+    @staticmethod
+    def between_bytes(shape: Sequence[int], dtype: str) -> int:
+        """What it takes of the workspace."""
+        return 3 * between_bytes((1,), "int32") + between_bytes(shape, dtype)
+
+    def finish(self, r: Recorder) -> None:
+        """What is left to do once the scale is known."""
+        if not r.has("cnnlQuantifyOnline"):
+            mode = number_of("CNNL_QUANTIZE_POSITION_SCALE")
+            r.add("cnnlQuantizeV1", mode, *self._x.both, *self.integers.both)
+
+    def read(self, context: CambriconContext) -> None:
+        """Put position and scale into the descriptor; the work that found them is done."""
+        library, device = context.library, context.device.index
+        (position,) = struct.unpack("i", library.download(device, self._position.address, 4))
+        (scale,) = struct.unpack("f", library.download(device, self._scale.address, 4))
+        library.configure(
+            "cnnlSetTensorDescriptorPositionAndScale", self.integers.descriptor, position, scale
+        )
+
+
+class TwoFactors(WithWorkspace):
+    """Fits two factors, waits, and multiplies."""
+
+    def __init__(self, call: OpCall, dtype: str) -> None:
+        super().__init__(call)
+        self.dtype = dtype
+
+    def factor_bytes(self) -> int:
+        """Of both factors."""
+        return sum(Factor.between_bytes(self.call.input(n).shape, self.dtype) for n in (0, 1))
+
+    def factors(self, r: Recorder) -> list[Factor]:
+        """Record what fits them."""
+        raise NotImplementedError
+
+    def product(self, r: Recorder, factors: list[Factor]) -> None:
+        """Record what is done with them."""
+        raise NotImplementedError
+
+    def bind(
+        self,
+        context: DeviceContext,
+        inputs: Sequence[Buffer | None],
+        outputs: Sequence[Buffer],
+        workspace: Buffer | None,
+    ) -> Launch:
+        """Record both halves."""
+        assert isinstance(context, CambriconContext)
+        r = Recorder(self.call, context, inputs, outputs, workspace)
+        factors = self.factors(r)
+        fit = r.cut()
+        for factor in factors:
+            factor.finish(r)
+        self.product(r, factors)
+        multiply_them = r.cut()
+
+        def launch() -> None:
+            fit()
+            context.synchronize()
+            for factor in factors:
+                factor.read(context)
+            multiply_them()
+
+        return launch
+
+
+class QuantisedConv(TwoFactors, ImageKernel):
+    """Convolution in integers; bias and result are float32."""
+
+    images = (0, 1)
+
+    def between_bytes(self) -> int:
+        return super().between_bytes() + self.factor_bytes()
+
+    def factors(self, r: Recorder) -> list[Factor]:
+        return [Factor(r, self.image(r, index), self.dtype, "NHWC") for index in (0, 1)]
+
+    def product(self, r: Recorder, factors: list[Factor]) -> None:
+        x, weight = (factor.integers for factor in factors)
+        bias = r.x(2) if self.call.has_input(2) else None
+        described = convolution(r, self.call, len(x.shape), "float32")
+        self.result(r, lambda y: convolve(r, described, x, weight, bias, y))
+
+
+class QuantisedMatmul(TwoFactors):
+    """A product of two matrices in integers; the result is float32."""
+
+    def between_bytes(self) -> int:
+        return self.factor_bytes()
+
+    def factors(self, r: Recorder) -> list[Factor]:
+        return [Factor(r, r.x(index), self.dtype, "ARRAY") for index in (0, 1)]
+
+    def product(self, r: Recorder, factors: list[Factor]) -> None:
+        flips = (self.call.flag_attr("transpose_a"), self.call.flag_attr("transpose_b"))
+        a, b = (factor.integers for factor in factors)
+        multiply(r, flips, a, b, r.y())
+
+
+def _is_plain_image(call: OpCall) -> bool:
+    return _is_full(call) and call.input(0).rank == 4
+
+
+def _is_flat(call: OpCall) -> bool:
+    return _is_full(call) and call.input(0).rank == call.input(1).rank == 2
+
+
+def _is_full(call: OpCall) -> bool:
+    return all(spec is None or spec.elements > 0 for spec in (*call.inputs, *call.outputs))
+
+
+def quantised_entries(tag: str) -> Iterator[KernelEntry]:
+    """Kernels in the integer type that was chosen; none when none was.
+
+    Raises:
+        DeviceError: ``HEADRACE_CAMBRICON_QUANTISE`` names another.
+    """
+    dtype = chosen()
+    if not dtype:
+        return
+    fits = ("cnnlQuantifyOnline|cnnlQuantizeParam", "cnnlQuantifyOnline|cnnlQuantizeV1")
+    algorithms = ("CNNL_CONVOLUTION_FWD_FASTEST|CNNL_CONVOLUTION_FWD_ALGO_DIRECT",)
+    needs = (*fits, *CONVOLVE, *vendor.TRANSPOSE)
+    match = Takes(("float32",), needs, algorithms, _is_plain_image, f"in {dtype}")
+    for data_format, priority in BOTH_FORMATS:
+        made = Made(QuantisedConv, (dtype,))
+        yield KernelEntry(tag, "conv", made, match, _RAISED + priority, (data_format,))
+    match = Takes(
+        ("float32",), (*fits, "cnnlMatMul_v2|cnnlMatMul"), (), _is_flat, f"matrices, in {dtype}"
+    )
+    yield KernelEntry(tag, "matmul", Made(QuantisedMatmul, (dtype,)), match, _RAISED)
