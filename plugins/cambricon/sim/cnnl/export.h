@@ -4,7 +4,6 @@
 #include "../core/call.h"
 #include "types.h"
 
-#define MLUSIM_EXPORT extern "C" __attribute__((visibility("default")))
 #define MLUSIM_CNNL(name, parameters, ...)                                          \
   MLUSIM_EXPORT int name parameters {                                               \
     return mlusim::network::StatusOf(mlusim::Outcome(#name, [&] { __VA_ARGS__; })); \
@@ -44,12 +43,6 @@ inline Status StatusOf(Fault fault) {
     default:
       return kInternalError;
   }
-}
-
-template <typename T>
-T* Needed(T* pointer, const char* what) {
-  if (!pointer) throw Misuse("null-pointer", Fault::kInvalidArgument, Text(what, " is NULL"));
-  return pointer;
 }
 
 }  // namespace mlusim::network

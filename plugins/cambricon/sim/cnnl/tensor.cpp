@@ -2,8 +2,7 @@
 
 #include <climits>
 
-#include "../core/state.h"
-#include "export.h"
+#include "descriptor.h"
 
 namespace mlusim::network {
 
@@ -95,25 +94,8 @@ void Get(void* value, int* layout, int* type, int* rank, int* dims, int* strides
   }
 }
 
-void Create(void** value) {
-  Needed(value, "the descriptor");
-  const Lock lock = Guard();
-  *value = Register(std::make_shared<Tensor>());
-}
-
 void Reset(void* value) {
-  const Lock lock = Guard();
-  const std::shared_ptr<Tensor> tensor = Find<Tensor>(value);
-  const Tensor fresh;
-  tensor->layout = fresh.layout;
-  tensor->type = fresh.type;
-  tensor->dims.clear();
-  tensor->strides.clear();
-  tensor->position = 0;
-  tensor->scale = 1;
-  tensor->offset = 0;
-  tensor->quantised = tensor->was_set = false;
-  tensor->onchip_type = kInvalid;
+  With<Tensor>(value, [](Tensor& tensor) { static_cast<Description&>(tensor) = Description(); });
 }
 
 void Quantise(void* value, int position, float scale, int offset) {
@@ -128,21 +110,13 @@ void Quantise(void* value, int position, float scale, int offset) {
   tensor->quantised = true;
 }
 
-template <typename Read>
-void With(void* value, Read&& read) {
-  const Lock lock = Guard();
-  read(*Find<Tensor>(value));
-}
-
 }  // namespace
 }  // namespace mlusim::network
 
 using namespace mlusim;
 using namespace mlusim::network;
 
-MLUSIM_CNNL(cnnlCreateTensorDescriptor, (void** value), Create(value))
-MLUSIM_CNNL(cnnlDestroyTensorDescriptor, (void* value), const Lock lock = Guard();
-            Unregister(Find<Tensor>(value)))
+MLUSIM_LIFETIME(Tensor, cnnlCreateTensorDescriptor, cnnlDestroyTensorDescriptor)
 MLUSIM_CNNL(cnnlResetTensorDescriptor, (void* value), Reset(value))
 MLUSIM_CNNL(cnnlSetTensorDescriptor, (void* value, int layout, int type, int rank, const int* dims),
             Set<int>(value, layout, type, rank, dims, nullptr))
@@ -157,7 +131,7 @@ MLUSIM_CNNL(cnnlGetTensorDescriptorEx,
 MLUSIM_EXPORT std::size_t cnnlGetTensorElementNum(void* value) {
   std::size_t count = 0;
   Outcome("cnnlGetTensorElementNum",
-          [&] { With(value, [&](Tensor& tensor) { count = tensor.Count(); }); });
+          [&] { With<Tensor>(value, [&](Tensor& tensor) { count = tensor.Count(); }); });
   return count;
 }
 MLUSIM_CNNL(cnnlSetTensorDescriptorPosition, (void* value, int position),
@@ -168,23 +142,23 @@ MLUSIM_CNNL(cnnlSetTensorDescriptorPositionScaleAndOffset,
             (void* value, int position, float scale, int offset),
             Quantise(value, position, scale, offset))
 MLUSIM_CNNL(cnnlGetTensorDescriptorPosition, (void* value, int* position),
-            With(value, [&](Tensor& tensor) { *position = tensor.position; }))
+            With<Tensor>(value, [&](Tensor& tensor) { *position = tensor.position; }))
 MLUSIM_CNNL(cnnlGetTensorDescriptorPositionAndScale, (void* value, int* position, float* scale),
-            With(value, [&](Tensor& tensor) {
+            With<Tensor>(value, [&](Tensor& tensor) {
               *position = tensor.position;
               *scale = tensor.scale;
             }))
 MLUSIM_CNNL(cnnlGetTensorDescriptorPositionScaleAndOffset,
             (void* value, int* position, float* scale, int* offset),
-            With(value, [&](Tensor& tensor) {
+            With<Tensor>(value, [&](Tensor& tensor) {
               *position = tensor.position;
               *scale = tensor.scale;
               *offset = tensor.offset;
             }))
 MLUSIM_CNNL(cnnlSetTensorDescriptorOnchipDataType, (void* value, int type),
-            With(value, [&](Tensor& tensor) { tensor.onchip_type = type; }))
+            With<Tensor>(value, [&](Tensor& tensor) { tensor.onchip_type = type; }))
 MLUSIM_CNNL(cnnlGetTensorDescriptorOnchipDataType, (void* value, int* type),
-            With(value, [&](Tensor& tensor) { *type = tensor.onchip_type; }))
+            With<Tensor>(value, [&](Tensor& tensor) { *type = tensor.onchip_type; }))
 
 MLUSIM_CNNL(cnnlSetTensorDescriptor_v2,
             (void* value, int layout, int type, int rank, const std::int64_t* dims),
@@ -194,4 +168,4 @@ MLUSIM_CNNL(cnnlSetTensorDescriptorEx_v2,
              const std::int64_t* strides),
             Set(value, layout, type, rank, dims, Needed(strides, "the strides")))
 MLUSIM_CNNL(cnnlSetTensorDescriptorPointerMode, (void* value, int mode),
-            With(value, [&](Tensor& tensor) { tensor.pointer_mode = mode; }))
+            With<Tensor>(value, [&](Tensor& tensor) { tensor.pointer_mode = mode; }))

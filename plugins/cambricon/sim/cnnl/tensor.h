@@ -13,10 +13,8 @@ namespace mlusim::network {
 
 using Dims = std::vector<std::int64_t>;
 
-struct Tensor : Object {
-  static constexpr const char* kKind = "tensor descriptor";
-  const char* Kind() const override { return kKind; }
-
+// What a reset takes back.
+struct Description {
   int layout = ARRAY;
   int type = kFloat;
   Dims dims;
@@ -28,6 +26,11 @@ struct Tensor : Object {
   int onchip_type = kInvalid;
   int pointer_mode = 1;  // CNNL_POINTER_MODE_DEVICE
   bool was_set = false;
+};
+
+struct Tensor : Object, Description {
+  static constexpr const char* kKind = "tensor descriptor";
+  const char* Kind() const override { return kKind; }
 
   int rank() const { return static_cast<int>(dims.size()); }
   std::int64_t Count() const;

@@ -1,4 +1,4 @@
-// What every exported function of the runtime goes through.
+// What every exported function of the vendor goes through.
 #pragma once
 
 #include <new>
@@ -8,7 +8,18 @@
 #include "inject.h"
 #include "report.h"
 
+// Only functions of C are exported by the two upper libraries, and only those that exports.txt
+// names.
+#define MLUSIM_EXPORT extern "C" __attribute__((visibility("default")))
+
 namespace mlusim {
+
+// The pointer of an argument that may not be NULL.
+template <typename T>
+T* Needed(T* pointer, const char* what) {
+  if (!pointer) throw Misuse("null-pointer", Fault::kInvalidArgument, Text(what, " is NULL"));
+  return pointer;
+}
 
 // Before cnrtInit in the era that has it, after a fork, or inside a function of cnrtInvokeHostFunc:
 // throws. Under no lock.

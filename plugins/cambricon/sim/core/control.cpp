@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "call.h"
 #include "enums.h"
 #include "inject.h"
 #include "leaks.h"
@@ -14,8 +15,6 @@
 #include "queue.h"
 #include "report.h"
 #include "state.h"
-
-#define MLUSIM_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace mlusim {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 #include "memory.h"
 #include "object.h"
 #include "queue.h"
@@ -36,7 +38,13 @@ std::vector<std::string> Leaks() {
 void ReportLeaks() {
   if (getpid() != kProcess) return;
   Lock lock = Guard();
-  for (const auto& queue : AllQueues()) queue->Drain(lock);
+  for (const auto& queue : AllQueues()) {
+    queue->Pause(false);
+    // Not for ever: a function of the host may wait for an interpreter that is gone.
+    const auto idle = [&] { return queue->Idle(); };
+    if (TheState().changed.wait_for(lock, std::chrono::seconds(5), idle)) continue;
+    Report("exit", "leak", Text(queue->Describe(), " still has work"));
+  }
   for (const std::string& leak : Leaks()) Report("exit", "leak", leak);
 }
 
