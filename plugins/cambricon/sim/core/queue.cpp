@@ -225,6 +225,7 @@ std::shared_ptr<Queue> QueueOf(void* value) {
 }
 
 void DestroyQueue(void* value) {
+  const Lock lock = Guard();
   if (reinterpret_cast<std::uintptr_t>(value) <= 2) {
     throw Misuse("default-queue", Fault::kInvalidArgument, "a default queue cannot be destroyed");
   }

@@ -91,13 +91,15 @@ class Queue : public Object, public std::enable_shared_from_this<Queue> {
   std::mt19937_64 choices_;  // drawn by callers
 };
 
+// Takes the lock. The queue drains by itself.
+void DestroyQueue(void* value);
+
 // All under the lock.
 
 std::shared_ptr<Queue> MakeQueue(int card);
 // NULL and the special values of the era stand for a default queue. Throws Misuse for others that
 // are no live queue, and for one of another card than the calling thread's.
 std::shared_ptr<Queue> QueueOf(void* value);
-void DestroyQueue(void* value);
 // Live, default and draining queues of a card.
 std::vector<std::shared_ptr<Queue>> QueuesOf(int card);
 std::vector<std::shared_ptr<Queue>> AllQueues();
