@@ -12,6 +12,12 @@ WEIGHT = RNG.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
 BIAS = RNG.standard_normal(16).astype(np.float32)
 
 
+@pytest.fixture(autouse=True)
+def _sums_of_all_taps(monkeypatch):
+    """Which algorithm is chosen is told in test_winograd.py."""
+    monkeypatch.setenv("HEADRACE_CPU_WINOGRAD", "0")
+
+
 def convolved(x):
     """A convolution that keeps the shape."""
     return flow.apply_op("conv", [x, WEIGHT, BIAS], pads=[1] * 4)

@@ -2,6 +2,7 @@
 #include "bind_epilogue.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
+#include "kernels/winograd.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -39,6 +40,43 @@ Launch BindConv(const Floats& x, const Floats& panels, const MaybeFloats& bias,
       MakeConv(shape, ReadPointer(kOp, "x", x), ReadPointer(kOp, "panels", panels),
                WritePointer(kOp, "y", y), epilogue);
   return {[conv] { conv->Run(); }, py::make_tuple(x, panels, bias, addend, y)};
+}
+
+Launch BindWinograd(const Floats& x, const Floats& panels, const MaybeFloats& bias,
+                    const MaybeFloats& addend, Floats& y, Size m, const Dims& pads_begin,
+                    const std::string& activation, float alpha, float beta, bool addend_last) {
+  constexpr const char* kOp = "winograd_conv";
+  const Dims in = Shape(x), out = Shape(y);
+  if (in.size() != 4 || out.size() != 4 || out[0] != in[0]) {
+    throw py::value_error("winograd_conv: x is " + Text(in) + " and y is " + Text(out) +
+                          " but must be [n, height, width, channels] with one n");
+  }
+  if (m != 2 && m != 4) {
+    throw py::value_error("winograd_conv: m is " + std::to_string(m) + " but must be 2 or 4");
+  }
+  RequireDims(kOp, "x", in, 4, 0);
+  RequireDims(kOp, "y", out, 4, 0);
+  RequireDims(kOp, "pads_begin", pads_begin, 2, 0);
+  WinogradConv conv;
+  conv.n = in[0];
+  conv.channels = in[3];
+  conv.outputs = out[3];
+  conv.m = m;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    conv.in[axis] = in[i + 1];
+    conv.out[axis] = out[i + 1];
+    conv.pad[axis] = pads_begin[i];
+  }
+  RequireShape(kOp, "panels", panels,
+               {(m + 2) * (m + 2), PanelCount(conv.outputs), conv.channels, kPanel});
+  conv.epilogue =
+      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, conv.outputs);
+  if (y.size() == 0) return {};
+  conv.x = ReadPointer(kOp, "x", x);
+  conv.panels = ReadPointer(kOp, "panels", panels);
+  conv.y = WritePointer(kOp, "y", y);
+  return {[conv] { Convolve(conv); }, py::make_tuple(x, panels, bias, addend, y)};
 }
 
 Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias,
@@ -100,6 +138,10 @@ void RegisterGemm(py::module_& m) {
         py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
         py::arg("groups"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
         py::arg("addend_last"));
+  m.def("winograd_conv", &BindWinograd, py::arg("x").noconvert(), py::arg("panels").noconvert(),
+        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
+        py::arg("m"), py::arg("pads_begin"), py::arg("activation"), py::arg("alpha"),
+        py::arg("beta"), py::arg("addend_last"));
   m.def("matmul", &BindMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
         py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
         py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));

@@ -240,6 +240,26 @@ def binary(
     divide.
     """
 
+def winograd_conv(
+    x: _Floats,
+    panels: _Floats,
+    bias: _Floats | None,
+    addend: _Floats | None,
+    y: _Floats,
+    m: int,
+    pads_begin: _Dims,
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+) -> Launch:
+    """Convolve with 3x3 taps, stride 1, in tiles of m x m outputs, and do what follows.
+
+    x: float32[n, height, width, c]; panels: transformed weights,
+    float32[(m + 2)^2, columns / 16, c, 16]; bias, addend, y and the activation as those of
+    ``conv``. m is 2 or 4.
+    """
+
 def depthwise_conv_last(
     x: _Floats,
     taps: _Floats,

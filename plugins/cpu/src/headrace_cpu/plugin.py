@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from headrace.device import (
     CHANNELS_LAST,
@@ -48,11 +50,13 @@ from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
+from headrace_cpu.kernels.winograd import VARIABLE, WinogradKernel, largest_tile
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.ops.program import Program, elementwise
+from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_elementwise import FuseElementwise
@@ -66,6 +70,8 @@ TAG = "cpu"
 _OPS = (
     OpEntry(TAG, Pack, pack),
     OpEntry(TAG, PackedConv, conv),
+    OpEntry(TAG, WinogradPack, winograd_pack),
+    OpEntry(TAG, WinogradConv, winograd_conv),
     OpEntry(TAG, DepthwiseConv, depthwise_conv),
     OpEntry(TAG, PackedMatmul, matmul),
     OpEntry(TAG, Program, elementwise),
@@ -75,19 +81,26 @@ _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
 
 def _open(index: int) -> Device:
-    # A missing or broken extension, or a HEADRACE_CPU_ISA or HEADRACE_CPU_THREADS that says
-    # nonsense, is an error here, which names this plugin, and not on the first launch of a kernel.
+    # A missing or broken extension, or a HEADRACE_CPU_ISA, HEADRACE_CPU_THREADS or
+    # HEADRACE_CPU_WINOGRAD that says nonsense, is an error here, which names this plugin, and not
+    # on the first launch of a kernel.
     from headrace_cpu import _native
 
     _native.isa()
     _native.threads()
+    largest_tile()
     return Device(index)
 
 
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type: the cores of this machine are one device."""
-    yield DeviceEntry(TAG, open=_open, capabilities=frozenset({"in-place"}))
+    yield DeviceEntry(
+        TAG,
+        open=_open,
+        capabilities=frozenset({"in-place"}),
+        versions={name: os.environ[name] for name in (VARIABLE,) if name in os.environ},
+    )
 
 
 @hookimpl
@@ -106,6 +119,8 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.pack", PackKernel)
     yield KernelEntry(TAG, "cpu.conv", ConvKernel)
     yield KernelEntry(TAG, "cpu.depthwise_conv", DepthwiseKernel)
+    yield KernelEntry(TAG, "cpu.winograd_conv", WinogradKernel)
+    yield KernelEntry(TAG, "cpu.winograd_pack", partial(NumpyKernel, function=winograd_pack))
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
@@ -155,7 +170,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
     yield PassEntry(TAG, "fold_scales", FoldScales(TAG))
-    yield PassEntry(TAG, "pack_products", PackProducts(TAG, own))
+    yield PassEntry(TAG, "pack_products", PackProducts(TAG, own, largest_tile))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
     yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))
     yield PassEntry(TAG, "fuse_elementwise", FuseElementwise(TAG))

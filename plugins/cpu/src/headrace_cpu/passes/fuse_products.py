@@ -14,8 +14,11 @@ from headrace_cpu.ops.conv import PackedConv
 from headrace_cpu.ops.depthwise import DepthwiseConv
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.matmul import PackedMatmul
+from headrace_cpu.ops.winograd import WinogradConv
 
-PRODUCTS: Mapping[str, type[Op]] = {op.name: op for op in (PackedConv, DepthwiseConv, PackedMatmul)}
+PRODUCTS: Mapping[str, type[Op]] = {
+    op.name: op for op in (PackedConv, WinogradConv, DepthwiseConv, PackedMatmul)
+}
 
 
 @dataclass(frozen=True, slots=True)

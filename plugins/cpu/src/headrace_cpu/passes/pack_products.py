@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
@@ -12,24 +12,46 @@ from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
+from headrace_cpu.kernels.winograd import tile_for
 from headrace_cpu.passes.own_ops import KnownOps
 
 FEW_ROWS = 8
 """A product with fewer rows reads its matrix once, and is slower if that is packed first."""
 
 
+class _Packed:
+    """Weights that several ops read are packed once."""
+
+    def __init__(self) -> None:
+        self._made: dict[object, Tensor] = {}
+
+    def get(
+        self, weight: Tensor, op: str, builder: JobGraphBuilder, reader: JobOp, **attrs: object
+    ) -> Tensor:
+        """What ``op`` makes of ``weight``, said to be at the place of who reads it first."""
+        key = (weight.name, op, *attrs.items())
+        if key not in self._made:
+            location = reader.call.location
+            (self._made[key],) = builder.op(op, [weight], location=location, attrs=attrs)
+        return self._made[key]
+
+
 class PackProducts:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: every ``conv`` of float32 whose channels are last and that is a product
-    is ``cpu.conv``, one of each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with
-    a matrix of weights on its right is ``cpu.matmul``.
+    is ``cpu.conv``, or ``cpu.winograd_conv`` where that pays and its weight is constant; one of
+    each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with a matrix of weights on
+    its right is ``cpu.matmul``.
     Weights that are constant are packed here, others by a ``cpu.pack`` in each call.
     """
 
-    def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
+    def __init__(
+        self, tag: str, own: Mapping[str, OpEntry], largest_tile: Callable[[], int]
+    ) -> None:
         self._tag = tag
         self._ops = KnownOps(own)
+        self._largest_tile = largest_tile
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
@@ -40,12 +62,12 @@ class PackProducts:
         builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
         known = builder.begin_like(graph)
         builder.reserve(op.call.name for op in graph.ops if op.call.name not in chosen)
-        panels: dict[tuple[str, int], Tensor] = {}
+        panels = _Packed()
         for op in graph.ops:
             read = [None if name is None else known[name] for name in op.inputs]
             if op.call.name in chosen:
                 with builder.placed(op.placement):
-                    made = _packed(op, read, builder, panels)
+                    made = self._packed(op, read, builder, panels)
             else:
                 made = builder.adopt(op, [None if t is None else t.name for t in read])
             known.update(zip(op.outputs, made, strict=True))
@@ -64,6 +86,21 @@ class PackProducts:
             return _has_weights(call) and (constant or _rows(call) >= FEW_ROWS)
         return False
 
+    def _packed(
+        self, op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+    ) -> tuple[Tensor, ...]:
+        if op.call.op == "matmul":
+            return _matmul(op, read, builder, packed)
+        if not conv_products(op.call):
+            return _depthwise(op, read, builder, packed)
+        weight = read[1]
+        assert weight is not None
+        tile = tile_for(op.call, self._largest_tile())
+        # Weights that may be others in the next call would be transformed in each.
+        if tile is None or builder.value(weight) is None:
+            return _conv(op, read, builder, packed)
+        return _winograd(op, read, builder, packed, tile)
+
 
 def _has_weights(call: OpCall) -> bool:
     a, b = call.input(0), call.input(1)
@@ -74,56 +111,60 @@ def _rows(call: OpCall) -> int:
     return math.prod(call.input(0).shape[:-1])
 
 
-def _packed(
-    op: JobOp,
-    read: list[Tensor | None],
-    builder: JobGraphBuilder,
-    packed: dict[tuple[str, int], Tensor],
+def _matmul(
+    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+) -> tuple[Tensor, ...]:
+    call, (x, weight) = op.call, read
+    assert weight is not None
+    transposed = call.flag_attr("transpose_b")
+    panels = packed.get(weight, "cpu.pack", builder, op, groups=1, transposed=transposed)
+    attrs = {"columns": weight.spec.shape[0 if transposed else 1]}
+    return _put("cpu.matmul", op, [x, panels], attrs, builder)
+
+
+def _conv(
+    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
 ) -> tuple[Tensor, ...]:
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
-    is_conv = call.op == "conv"
-    if is_conv and not conv_products(call):
-        return _depthwise(op, read, builder, packed)
-    groups = call.int_attr("groups") if is_conv else 1
-    transposed = is_conv or call.flag_attr("transpose_b")
-    key = (weight.name, groups + (transposed << 32))
-    if key not in packed:
-        attributes = {"groups": groups, "transposed": transposed}
-        (packed[key],) = builder.op("cpu.pack", [weight], location=call.location, attrs=attributes)
-    attrs: dict[str, object] = {"columns": weight.spec.shape[0 if transposed else 1]}
-    if is_conv:
-        attrs["kernel"] = weight.spec.shape[1:-1]
-        attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads", "groups")}
-    return builder.op(
-        "cpu.conv" if is_conv else "cpu.matmul",
-        [x, packed[key], *bias],
-        name=call.name,
-        location=call.location,
-        attrs=attrs,
-    )
+    groups = call.int_attr("groups")
+    panels = packed.get(weight, "cpu.pack", builder, op, groups=groups, transposed=True)
+    attrs: dict[str, object] = {"columns": weight.spec.shape[0], "kernel": weight.spec.shape[1:-1]}
+    attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads", "groups")}
+    return _put("cpu.conv", op, [x, panels, *bias], attrs, builder)
+
+
+def _winograd(
+    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed, tile: int
+) -> tuple[Tensor, ...]:
+    call, (x, weight, *bias) = op.call, read
+    assert weight is not None
+    panels = packed.get(weight, "cpu.winograd_pack", builder, op, tile=tile)
+    attrs: dict[str, object] = {"columns": weight.spec.shape[0], "tile": tile}
+    attrs["pads"] = call.ints_attr("pads") or (0, 0, 0, 0)
+    return _put("cpu.winograd_conv", op, [x, panels, *bias], attrs, builder)
 
 
 def _depthwise(
-    op: JobOp,
-    read: list[Tensor | None],
-    builder: JobGraphBuilder,
-    packed: dict[tuple[str, int], Tensor],
+    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
 ) -> tuple[Tensor, ...]:
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
-    key = (weight.name, 0)
-    if key not in packed:
-        flat = (weight.spec.shape[0], math.prod(weight.spec.shape[1:]))
-        packed[key] = builder.op("reshape", [weight], shape=flat)[0]
-        packed[key] = builder.op("transpose", [packed[key]], perm=(1, 0))[0]
-    attrs: dict[str, object] = {"columns": weight.spec.shape[0]}
-    attrs["kernel"] = weight.spec.shape[1:-1]
+    flat = (weight.spec.shape[0], math.prod(weight.spec.shape[1:]))
+    rows = packed.get(weight, "reshape", builder, op, shape=flat)
+    taps = packed.get(rows, "transpose", builder, op, perm=(1, 0))
+    attrs: dict[str, object] = {"columns": weight.spec.shape[0], "kernel": weight.spec.shape[1:-1]}
     attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads")}
-    return builder.op(
-        "cpu.depthwise_conv",
-        [x, packed[key], *bias],
-        name=call.name,
-        location=call.location,
-        attrs=attrs,
-    )
+    return _put("cpu.depthwise_conv", op, [x, taps, *bias], attrs, builder)
+
+
+def _put(
+    name: str,
+    op: JobOp,
+    inputs: list[Tensor | None],
+    attrs: Mapping[str, object],
+    builder: JobGraphBuilder,
+) -> tuple[Tensor, ...]:
+    """The op ``name`` in the place of ``op``."""
+    call = op.call
+    return builder.op(name, inputs, name=call.name, location=call.location, attrs=attrs)

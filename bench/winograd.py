@@ -1,0 +1,97 @@
+"""When Winograd's convolutions pay: the table of ``headrace_cpu.kernels.winograd``.
+
+    python bench/winograd.py [--threads 1]
+
+For images of many sizes and channels, the fastest of several runs of each way to convolve, in
+turns; then, for each number of channels, from how many tiles of 4x4 outputs on 2x2 and 4x4 tiles
+are a tenth faster than the next best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import headrace_cpu
+from headrace_cpu import _native
+from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.winograd import transformed
+
+CHANNELS = (4, 8, 16, 32, 64, 128, 256, 512)
+SIZES = (4, 8, 12, 16, 20, 28, 56)
+ROUNDS = 12
+PLAIN = (None, None)
+NOTHING = ("none", 0.0, 0.0, False)
+
+
+def main() -> None:
+    """Print a line for each shape, and the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1)
+    headrace_cpu.set_threads(parser.parse_args().threads)
+    table = []
+    for channels in CHANNELS:
+        best = {}
+        for size in SIZES:
+            if size * size * channels * channels > 40_000_000:
+                continue
+            times = measured(size, channels)
+            best[math.ceil(size / 4) ** 2] = times
+            shown = "  ".join(f"{name} {seconds * 1e6:8.1f} us" for name, seconds in times.items())
+            print(f"{size:3} x {size:3} x {channels:3}:  {shown}")
+        two = begin(best, lambda t: min(t["2x2"], t["4x4"]) < 0.9 * t["taps"])
+        four = begin(best, lambda t: t["4x4"] < 0.9 * min(t["taps"], t["2x2"]))
+        table.append((channels, two, four))
+    for line in table:
+        print(line)
+
+
+def begin(best: dict[int, dict[str, float]], pays: Callable[[dict[str, float]], bool]) -> float:
+    """The number of tiles from which on it always pays."""
+    result = math.inf
+    for tiles in sorted(best, reverse=True):
+        if not pays(best[tiles]):
+            break
+        result = tiles
+    return result
+
+
+def measured(size: int, channels: int) -> dict[str, float]:
+    """Seconds of each way, for an image of ``size`` x ``size`` and as many outputs as channels."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, size, size, channels), np.float32)
+    weight = random.standard_normal((channels, 3, 3, channels), np.float32)
+    y = np.zeros_like(x)
+    panels = np.zeros((panel_count(channels), 9 * channels, PANEL), np.float32)
+    _native.pack(weight.reshape(channels, -1), panels, 1, True)()
+    launches = {
+        "taps": _native.conv(x, panels, *PLAIN, y, (3, 3), (1, 1), (1, 1), (1, 1), 1, *NOTHING)
+    }
+    for tile in (2, 4):
+        packed = packed_for(weight, tile)
+        name = f"{tile}x{tile}"
+        launches[name] = _native.winograd_conv(x, packed, *PLAIN, y, tile, (1, 1), *NOTHING)
+    best = dict.fromkeys(launches, math.inf)
+    for _ in range(ROUNDS):
+        for name, launch in launches.items():
+            begun = time.perf_counter()
+            launch()
+            best[name] = min(best[name], time.perf_counter() - begun)
+    return best
+
+
+def packed_for(weight: np.ndarray, tile: int) -> np.ndarray:
+    """Transformed weights in panels."""
+    outputs, channels = weight.shape[0], weight.shape[3]
+    wide = np.zeros(((tile + 2) ** 2, channels, panel_count(outputs) * PANEL), np.float32)
+    wide[..., :outputs] = transformed(weight, tile)
+    panels = wide.reshape(*wide.shape[:2], -1, PANEL).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(panels)
+
+
+if __name__ == "__main__":
+    main()
