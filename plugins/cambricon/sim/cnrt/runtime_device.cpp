@@ -27,7 +27,7 @@ void GetCard(int* ordinal) { *Needed(ordinal, "the ordinal") = CurrentCard(); }
 
 void SynchronizeCard() {
   Lock lock = Guard();
-  WaitForAll(lock, QueuesOf(CurrentCard()));
+  WaitForCard(lock, CurrentCard());
 }
 
 void MemoryInfo(std::size_t* free_bytes, std::size_t* total_bytes) {

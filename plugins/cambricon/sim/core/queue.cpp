@@ -16,6 +16,7 @@ struct Queues {
   QueueId last_id = 0;
   std::vector<std::weak_ptr<Queue>> all;
   std::map<int, std::shared_ptr<Queue>> defaults;  // by card
+  std::map<int, Clock> destroyed;                  // by card: what its destroyed queues had to do
 };
 
 Queues& TheQueues() {
@@ -237,6 +238,7 @@ void DestroyQueue(void* value) {
   }
   Unregister(queue);
   queue->destroyed = true;
+  TheQueues().destroyed[queue->card].Join(queue->clock);
   queue->Pause(false);
 }
 
@@ -256,8 +258,12 @@ std::vector<std::shared_ptr<Queue>> QueuesOf(int card) {
   return found;
 }
 
-void WaitForAll(Lock& lock, const std::vector<std::shared_ptr<Queue>>& queues) {
+void WaitForCard(Lock& lock, int card) {
+  const std::vector<std::shared_ptr<Queue>> queues = QueuesOf(card);
+  const Clock destroyed = TheQueues().destroyed[card];
   for (const std::shared_ptr<Queue>& queue : queues) queue->Wait(lock);
+  // Those that had run dry are no more; the others were waited for.
+  HostClock().Join(destroyed);
   for (const std::shared_ptr<Queue>& queue : queues) queue->ThrowError();
 }
 

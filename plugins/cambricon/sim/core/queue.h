@@ -103,8 +103,8 @@ std::shared_ptr<Queue> QueueOf(void* value);
 // Live, default and draining queues of a card.
 std::vector<std::shared_ptr<Queue>> QueuesOf(int card);
 std::vector<std::shared_ptr<Queue>> AllQueues();
-// As cnrtSyncDevice for these queues: waits for all of them, then throws the first error.
-void WaitForAll(Lock& lock, const std::vector<std::shared_ptr<Queue>>& queues);
+// As cnrtSyncDevice: waits for all queues of the card, then throws the first error.
+void WaitForCard(Lock& lock, int card);
 
 // Blocks until the placement is reached; its queue is no longer paused.
 void WaitUntilReached(Lock& lock, Placement& placement);
