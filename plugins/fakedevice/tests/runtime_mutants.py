@@ -157,7 +157,7 @@ def ends_when_launched() -> Patches:
 def last_failure_is_told() -> Patches:
     """Of work that failed one after another, the last is said to have failed."""
 
-    def first_failed(self: Any) -> Any:
+    def first_failed(self: Any, told: ActorId) -> Any:
         marks = [(m, a) for a, kept in enumerate(self._marks) for m in kept if m[0] >= 0]
         for (_, number, event), actor_id in sorted(marks, key=lambda m: -m[0][0]):
             try:

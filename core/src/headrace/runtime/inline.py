@@ -66,7 +66,7 @@ class InlineEngine:
 
     def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """What the caller is told; work that was launched before may have failed first."""
-        found = self._launcher.first_failed()
+        found = self._launcher.first_failed(actor_id)
         self._launcher.forget()
         if found is None:
             return self._describe(error, actor_id)

@@ -43,6 +43,7 @@ class Launcher:
         launches: Sequence[LaunchAct],
     ) -> None:
         """``launches`` are as they were bound, by actor, and wait for nothing."""
+        self._network = network
         of_actor = [contexts[stream_id] for stream_id in network.streams]
         # Of each actor, the marks behind its last acts; none where acts are done once launched.
         self._marks: list[list[Mark]] = [
@@ -79,24 +80,40 @@ class Launcher:
         """True when the acts of an actor may not be done once they are launched."""
         return bool(self._marks[actor_id])
 
-    def first_failed(self) -> tuple[Act, Exception] | None:
+    def first_failed(self, actor_id: ActorId) -> tuple[Act, Exception] | None:
         """The first of the acts under way whose work raised, and what it raised.
 
         Work that comes after a failure fails with it, so of all that failed the one that was
-        launched first is the one to name.
+        launched first is the one to name. Only work that ``actor_id`` may come after is waited for:
+        that of other devices may take as long as it likes.
         """
+        jobs = self._jobs_before(self._network.jobs[actor_id])
         under_way = sorted(
-            (mark[0], actor_id, mark)
-            for actor_id, marks in enumerate(self._marks)
+            (mark[0], other, mark)
+            for other, marks in enumerate(self._marks)
+            if self._network.jobs[other] in jobs
             for mark in tuple(marks)
             if mark is not _NEVER
         )
-        for _, actor_id, (_, number, event) in under_way:
+        for _, other, (_, number, event) in under_way:
             try:
                 event.synchronize()
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises
-                return (ActorId(actor_id), number), error
+                return (ActorId(other), number), error
         return None
+
+    def _jobs_before(self, job: int) -> set[int]:
+        """The jobs whose work may fail that of ``job``: itself, and all that share late streams."""
+        late: dict[int, set[StreamId]] = {}
+        for actor_id, marks in enumerate(self._marks):
+            mine = late.setdefault(self._network.jobs[actor_id], set())
+            if marks:
+                mine.add(self._network.streams[actor_id])
+        jobs, streams = {job}, set(late[job])
+        while more := {j for j, of_job in late.items() if j not in jobs and of_job & streams}:
+            jobs |= more
+            streams.update(*(late[j] for j in more))
+        return jobs
 
     def forget(self) -> None:
         """Let go of all events: after an error they would be named again."""

@@ -90,7 +90,7 @@ class ThreadedEngine:
         """
         story: tuple[str, ...] = ()
         if acts:
-            found = self._launcher.first_failed()
+            found = self._launcher.first_failed(acts[0][0])
             if found is not None:
                 act, error = found
                 acts = (act,)

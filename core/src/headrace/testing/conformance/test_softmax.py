@@ -27,6 +27,7 @@ CASES: tuple[Case, ...] = tuple(
         ("first-axis", _X, 0),
         ("middle-axis", _X, 2),
         ("negative-axis", _X, -3),
+        ("before-axes-of-one", _X[:, :, :1, :1], 1),
         ("vector", _X[0, 0, 0], 0),
         ("one-element", _X[:, :, :, :1], 3),
         ("empty-lines", np.zeros((2, 0), "f"), 1),

@@ -22,7 +22,10 @@ SMALL_MATRIX = 4096
 
 
 class SoftmaxRows(Kernel):
-    """``softmax`` of the last axis: x, y: float32[...], which may be one. No workspace."""
+    """``softmax`` of the last axis but for axes of one: x, y: float32[...], which may be one.
+
+    Needs no workspace.
+    """
 
     def __init__(self, call: OpCall) -> None:
         self._call = call
@@ -38,9 +41,9 @@ class SoftmaxRows(Kernel):
         from headrace_cpu import _native
 
         call = self._call
-        return _native.softmax(
-            array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        )
+        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        length = x.shape[call.int_attr("axis") % x.ndim]
+        return _native.softmax(x.reshape(-1, length), y.reshape(-1, length))
 
 
 def _last_axis(call: OpCall) -> bool:
