@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace.ops import get_op, make_call
 from headrace.tensor_spec import TensorSpec
 from headrace.testing import OpenedDevice
@@ -68,7 +68,7 @@ def test_a_product_is_near_that_of_floats(monkeypatch: pytest.MonkeyPatch, dtype
 def test_another_type_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With those that there are."""
     monkeypatch.setenv(VARIABLE, "int4")
-    with pytest.raises(DeviceError, match="must be int8 or int16; it is 'int4'"):
+    with pytest.raises(SettingError, match="is 'int4'; it must be int8 or int16"):
         list(quantised_entries("cambricon"))
 
 

@@ -233,7 +233,7 @@ def test_few_tiles_are_summed_as_they_are():
 def test_a_setting_that_is_none_is_an_error(monkeypatch):
     """The message says what it may be."""
     monkeypatch.setenv("HEADRACE_CPU_WINOGRAD", "3")
-    with pytest.raises(Exception, match="HEADRACE_CPU_WINOGRAD is '3' but must be 0, 2 or 4"):
+    with pytest.raises(Exception, match="HEADRACE_CPU_WINOGRAD is '3'; it must be 0, 2 or 4"):
         ops_of()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -50,7 +49,7 @@ from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
-from headrace_cpu.kernels.winograd import VARIABLE, WinogradKernel, largest_tile
+from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
@@ -81,26 +80,19 @@ _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
 
 def _open(index: int) -> Device:
-    # A missing or broken extension, or a HEADRACE_CPU_ISA, HEADRACE_CPU_THREADS or
-    # HEADRACE_CPU_WINOGRAD that says nonsense, is an error here, which names this plugin, and not
-    # on the first launch of a kernel.
+    # A missing or broken extension, or a HEADRACE_CPU_ISA or HEADRACE_CPU_THREADS that says
+    # nonsense, is an error here, which names this plugin, and not on the first launch of a kernel.
     from headrace_cpu import _native
 
     _native.isa()
     _native.threads()
-    largest_tile()
     return Device(index)
 
 
 @hookimpl
 def headrace_devices() -> Iterable[DeviceEntry]:
     """Name the device type: the cores of this machine are one device."""
-    yield DeviceEntry(
-        TAG,
-        open=_open,
-        capabilities=frozenset({"in-place"}),
-        versions={name: os.environ[name] for name in (VARIABLE,) if name in os.environ},
-    )
+    yield DeviceEntry(TAG, open=_open, capabilities=frozenset({"in-place"}))
 
 
 @hookimpl
@@ -166,6 +158,7 @@ def headrace_ops() -> Iterable[OpEntry]:
 @hookimpl
 def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them, then programs."""
+    largest_tile()  # who sets it wrongly hears of it when the backend loads
     own = {entry.name: entry for entry in _OPS}
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from headrace.device import Buffer, DeviceContext, KernelEntry, Launch, OpCall
-from headrace.errors import DeviceError
+from headrace.errors import SettingError
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
@@ -33,11 +33,11 @@ def chosen() -> str:
     """The integer type that the user chose; empty for none.
 
     Raises:
-        DeviceError: the variable names another.
+        SettingError: the variable names another.
     """
     text = os.environ.get(VARIABLE, "")
     if text and text not in _BITS:
-        raise DeviceError(f"{VARIABLE} must be {' or '.join(_BITS)}; it is {text!r}")
+        raise SettingError(VARIABLE, text, " or ".join(_BITS))
     return text
 
 
@@ -173,7 +173,7 @@ def quantised_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels in the integer type that was chosen; none when none was.
 
     Raises:
-        DeviceError: ``HEADRACE_CAMBRICON_QUANTISE`` names another.
+        SettingError: ``HEADRACE_CAMBRICON_QUANTISE`` names another.
     """
     dtype = chosen()
     if not dtype:

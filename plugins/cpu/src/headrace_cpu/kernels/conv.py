@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.device import Launch, OpCall
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 _STRIP_BYTES = 7 << 17
 """Columns that stay in the second-level cache of today's cores, with room for weights beside."""
@@ -25,7 +24,7 @@ def _reads_one_channel(call: OpCall) -> bool:
 depthwise = SomeCalls("one input channel for each output channel", FLOATS, _reads_one_channel)
 
 
-class Im2colConv(Kernel):
+class Im2colConv(NativeKernel):
     """``conv`` as matrix products over columns in the workspace, strip by strip of each image.
 
     x: T[n, c, *spatial], weight: T[m, c / groups, *kernel], bias: T[m] or absent,
@@ -36,7 +35,7 @@ class Im2colConv(Kernel):
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = conv_window(call)
         self._rows = call.input(0).shape[1] * math.prod(self._window.kernel)
         self._strips = _strips(call.outputs[0].shape[2:], self._rows * call.input(0).dtype.itemsize)
@@ -45,29 +44,22 @@ class Im2colConv(Kernel):
         """The columns of one strip; the first is the longest."""
         return self._rows * math.prod(self._strips[0].shape) * self._call.input(0).dtype.itemsize
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views; the launch gathers and multiplies strip by strip."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, window = self._call, self._window
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        weight = _by_group(call, array_of(inputs[1], call.inputs[1]))
-        bias = _bias(optional_array(inputs, call.inputs, 2), weight.shape[0])
+        x, y = views.input(), views.output()
+        weight = _by_group(call, views.input(1))
+        bias = _bias(views.optional(2), weight.shape[0])
         results = y.reshape(y.shape[0], *weight.shape[:2], math.prod(y.shape[2:]))
         taps = (window.kernel, window.strides, window.dilations)
         steps = []
-        views: dict[int, Array] = {}  # of the workspace; strips have two lengths at most
+        columns_of: dict[int, Array] = {}  # of the workspace; strips have two lengths at most
         for strip in self._strips:
             length = math.prod(strip.shape)
-            if length not in views:
-                views[length] = self._columns(workspace, length, x.dtype)
-            columns = views[length]
+            if length not in columns_of:
+                columns_of[length] = self._columns(views, length, x.dtype)
+            columns = columns_of[length]
             grouped = columns.reshape(weight.shape[0], weight.shape[2], length)
             pads = tuple(
                 pad - begin * stride
@@ -90,10 +82,10 @@ class Im2colConv(Kernel):
 
         return run
 
-    def _columns(self, workspace: Buffer | None, length: int, dtype: np.dtype[Any]) -> Array:
-        if workspace is None:  # no input channels: sums of nothing
+    def _columns(self, views: Views, length: int, dtype: np.dtype[Any]) -> Array:
+        if not self.workspace_bytes():  # no input channels: sums of nothing
             return np.zeros((self._rows, length), dtype)
-        return array_of(workspace, TensorSpec((self._rows, length), dtype))
+        return views.scratch(TensorSpec((self._rows, length), dtype))
 
 
 class _Strip(NamedTuple):
@@ -120,7 +112,7 @@ def _strips(windows: tuple[int, ...], column_bytes: int) -> tuple[_Strip, ...]:
     return tuple(result)
 
 
-class DepthwiseConv(Kernel):
+class DepthwiseConv(NativeKernel):
     """``conv`` in which every output channel reads one input channel; walks the windows natively.
 
     x: T[n, c, *spatial], weight: T[c * k, 1, *kernel], bias: T[c * k] or absent,
@@ -128,23 +120,16 @@ class DepthwiseConv(Kernel):
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = conv_window(call)
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, window = self._call, self._window
-        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
-        bias = optional_array(inputs, call.inputs, 2)
-        y = array_of(outputs[0], call.outputs[0])
+        window = self._window
+        x, weight = views.input(), views.input(1)
+        bias = views.optional(2)
+        y = views.output()
         geometry = (window.strides, window.dilations, window.pads_begin)
         return _native.depthwise_conv(x, weight, bias, y, *geometry)
 

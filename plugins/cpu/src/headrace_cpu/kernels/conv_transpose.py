@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall
+from headrace.device import Launch, OpCall
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 
-class ConvTranspose(Kernel):
+class ConvTranspose(NativeKernel):
     """``conv_transpose``, one image at a time, over columns in the workspace.
 
     x: T[n, c, *spatial], weight: T[c, m / groups, *kernel], bias: T[m] or absent,
@@ -21,7 +20,7 @@ class ConvTranspose(Kernel):
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = conv_window(call)
         rows = call.outputs[0].shape[1] * math.prod(self._window.kernel)
         pixels = math.prod(call.input(0).shape[2:])
@@ -31,21 +30,14 @@ class ConvTranspose(Kernel):
         """The columns of one image."""
         return self._columns.nbytes
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views; the launch multiplies and scatters image by image."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, window, groups = self._call, self._window, self._call.int_attr("groups")
-        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
-        y = array_of(outputs[0], call.outputs[0])
+        window, groups = self._window, self._call.int_attr("groups")
+        x, weight = views.input(), views.input(1)
+        y = views.output()
         if self._columns.nbytes:
-            columns = array_of(workspace, self._columns)
+            columns = views.scratch(self._columns)
         else:  # nothing to scatter, but y must still be written
             columns = np.zeros(self._columns.shape, x.dtype)
         per_group, pixels = weight.shape[0] // groups, columns.shape[1]
@@ -57,7 +49,7 @@ class ConvTranspose(Kernel):
             (image, _native.col2im(columns, result, *geometry), result)
             for image, result in zip(images, y, strict=True)
         ]
-        bias = optional_array(inputs, call.inputs, 2)
+        bias = views.optional(2)
         offset = None if bias is None else bias.reshape(-1, *(1,) * (y.ndim - 2))
 
         def run() -> None:

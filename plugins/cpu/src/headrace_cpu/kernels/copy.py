@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall
+from headrace.device import KernelEntry, Launch, OpCall
 from headrace.ops.shape import permutation
 from headrace.ops.slice import pad_amounts, slice_ranges
-from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 Dims = tuple[int, ...]
 
@@ -32,28 +32,21 @@ def strides_of(shape: Dims) -> Dims:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-class Copy(Kernel):
+class Copy(NativeKernel):
     """An op that copies parts of its inputs. Needs no workspace."""
 
     def __init__(self, call: OpCall, parts: Callable[[OpCall], Sequence[Part]]) -> None:
-        self._call = call
+        super().__init__(call)
         self._parts = parts
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
         parts = self._parts(call)
-        arrays = (array_of(inputs[i], call.inputs[i]) for i in range(len(parts)))
+        arrays = (views.input(i) for i in range(len(parts)))
         pairs = [(x, *part) for x, part in zip(arrays, parts, strict=True)]
-        return _native.copy(pairs, array_of(outputs[0], call.outputs[0]))
+        return _native.copy(pairs, views.output())
 
 
 def _transposed(call: OpCall) -> Sequence[Part]:
@@ -90,30 +83,21 @@ def _expanded(call: OpCall) -> Sequence[Part]:
     return [Part(made, 0, (0,) * (len(made) - len(x)) + strides, 0, strides_of(made))]
 
 
-class Take(Kernel):
+class Take(NativeKernel):
     """An op that reads, on each axis, the positions of a table. Needs no workspace."""
 
     def __init__(
         self, call: OpCall, tables: Callable[[OpCall], Sequence[list[int] | None]]
     ) -> None:
-        self._call = call
+        super().__init__(call)
         self._tables = tables
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        has_fill = len(call.inputs) > 1
-        fill = optional_array(inputs, call.inputs, 1) if has_fill else None
-        return _native.take(x, y, self._tables(call), fill)
+        x, y = views.input(), views.output()
+        return _native.take(x, y, self._tables(call), views.optional(1))
 
 
 def _padded(call: OpCall) -> Sequence[list[int] | None]:

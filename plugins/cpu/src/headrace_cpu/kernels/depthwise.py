@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
 from headrace_cpu.kernels.copy import strides_of
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.kernels.product import ProductKernel
 from headrace_cpu.ops.depthwise import depthwise_window
 
@@ -31,24 +30,15 @@ depthwise_last = SomeCalls("each channel by itself", dtypes("float32"), _is_dept
 class DepthwiseKernel(ProductKernel):
     """``cpu.depthwise_conv``: as the op says; y may be the addend's memory."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         w = depthwise_window(self._call)
         geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
-        return _native.depthwise_conv_last(
-            *self._arrays(inputs, outputs), *geometry, *self._epilogue()
-        )
+        return _native.depthwise_conv_last(*self._arrays(views), *geometry, *self._epilogue())
 
 
-class TurningDepthwise(Kernel):
+class TurningDepthwise(NativeKernel):
     """``conv`` channels last whose weight is transposed in each call, into the workspace.
 
     x: float32[n, *spatial, c], weight: float32[c, *kernel, 1], bias: float32[c] or absent,
@@ -56,7 +46,7 @@ class TurningDepthwise(Kernel):
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         weight = call.input(1)
         self._taps = TensorSpec((math.prod(weight.shape[1:]), weight.shape[0]), "float32")
 
@@ -64,22 +54,15 @@ class TurningDepthwise(Kernel):
         """The weight, channels last."""
         return self._taps.nbytes
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the two native launches."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, w = self._call, conv_window(self._call)
-        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
-        taps = array_of(workspace, self._taps)
+        w = conv_window(self._call)
+        x, weight = views.input(), views.input(1)
+        taps = views.scratch(self._taps)
         turned = strides_of(self._taps.shape[::-1])[::-1]
-        bias = optional_array(inputs, call.inputs, 2)
-        y = array_of(outputs[0], call.outputs[0])
+        bias = views.optional(2)
+        y = views.output()
         geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
         return _native.Sequence(
             [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
-from headrace_cpu.kernels.arrays import array_of, optional_array
+from headrace.device import KernelEntry, Launch, dtypes
 from headrace_cpu.kernels.match import FLOATS
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 UNARY: Mapping[str, tuple[str, ...]] = {
     "relu": (),
@@ -32,107 +32,62 @@ DOUBLES = dtypes("float64")
 NUMBERS = dtypes("float32", "float64", "int32", "int64")
 
 
-class Unary(Kernel):
+class Unary(NativeKernel):
     """An op of ``UNARY``: x: T[...], y: T[...], which may be the same memory. No workspace."""
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         return _native.unary(call.op, x, y, *map(call.float_attr, UNARY[call.op]))
 
 
 class Erf(Unary):
     """``erf``: x: T[...], y: T[...], which may be the same memory. Needs no workspace."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call = self._call
-        return _native.erf(
-            array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        )
+        return _native.erf(views.input(), views.output())
 
 
 class Clip(Unary):
     """``clip``: x: T[...], limits: T[] or absent, y: T[...], which may be x. No workspace."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        low, high = (optional_array(inputs, call.inputs, index) for index in (1, 2))
+        x, y = views.input(), views.output()
+        low, high = (views.optional(index) for index in (1, 2))
         return _native.clip(x, low, high, y)
 
 
-class Binary(Kernel):
+class Binary(NativeKernel):
     """An op of two tensors with broadcasting: a, b: T[...], y: T[common shape]. No workspace.
 
     y may be the memory of an input that has its shape.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        a, b = (array_of(inputs[i], call.inputs[i]) for i in range(2))
-        return _native.binary(call.op, a, b, array_of(outputs[0], call.outputs[0]))
+        a, b = views.inputs()
+        return _native.binary(call.op, a, b, views.output())
 
 
 class BiasAdd(Binary):
     """``bias_add``: x: T[...], bias: T[length of axis], y: as x, which may be x. No workspace."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views, the bias with the axes behind its own, and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, bias = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        x, bias = views.inputs()
         behind = x.ndim - 1 - call.int_attr("axis") % x.ndim
         aligned = bias.reshape(-1, *(1,) * behind)
-        return _native.binary("add", x, aligned, array_of(outputs[0], call.outputs[0]))
+        return _native.binary("add", x, aligned, views.output())
 
 
 def elementwise_entries(tag: str) -> Iterator[KernelEntry]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
-from headrace_cpu.kernels.arrays import array_of
+from headrace.device import Launch, OpCall, dtypes
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 
 def _agree(call: OpCall) -> bool:
@@ -29,103 +27,63 @@ last_axis = SomeCalls("along the last axis, all inputs of one dtype", dtypes("fl
 with_channels = SomeCalls("one channel or more", dtypes("float32"), _has_channels)
 
 
-class Normalization(Kernel):
+class Normalization(NativeKernel):
     """``normalization``: x: T[...], four vectors T[length of axis], y: T[...], which may be x.
 
     Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, mean, variance, gamma, beta = map(array_of, inputs, call.inputs)
-        y = array_of(outputs[0], call.outputs[0])
+        x, mean, variance, gamma, beta = views.inputs()
+        y = views.output()
         axis, epsilon = call.int_attr("axis") % x.ndim, call.float_attr("epsilon")
         return _native.normalization(x, mean, variance, gamma, beta, y, axis, epsilon)
 
 
-class InstanceNorm(Kernel):
+class InstanceNorm(NativeKernel):
     """``instance_norm``: x: T[n, c, *spatial], gamma and beta: T[c], y: as x.
 
     Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, gamma, beta = map(array_of, inputs, call.inputs)
-        y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
+        x, gamma, beta = views.inputs()
+        y, epsilon = views.output(), call.float_attr("epsilon")
         return _native.instance_norm(x, gamma, beta, y, epsilon)
 
 
-class GroupNormLast(Kernel):
+class GroupNormLast(NativeKernel):
     """``instance_norm`` or ``group_norm`` of images whose channels are last.
 
     x: float32[n, *spatial, c], gamma and beta: float32[c], y: as x. Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, gamma, beta = map(array_of, inputs, call.inputs)
-        y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
+        x, gamma, beta = views.inputs()
+        y, epsilon = views.output(), call.float_attr("epsilon")
         groups = call.int_attr("groups") if call.op == "group_norm" else x.shape[-1]
         return _native.group_norm_last(x, gamma, beta, y, groups, epsilon)
 
 
-class NormalizationLast(Kernel):
+class NormalizationLast(NativeKernel):
     """``normalization`` along the last axis: x: float32[..., c], four vectors float32[c], y: as x.
 
     y may be x. Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, mean, variance, gamma, beta = map(array_of, inputs, call.inputs)
-        y, epsilon = array_of(outputs[0], call.outputs[0]), call.float_attr("epsilon")
+        x, mean, variance, gamma, beta = views.inputs()
+        y, epsilon = views.output(), call.float_attr("epsilon")
         return _native.normalization_last(x, mean, variance, gamma, beta, y, epsilon)

@@ -2,89 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.pool import pool_window
-from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 
-class MaxPool(Kernel):
+class MaxPool(NativeKernel):
     """``max_pool``: x: T[n, c, *spatial], y: T[n, c, *windows], indices: int64 or not asked for.
 
     Needs no workspace.
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = pool_window(call)
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, window = self._call, self._window
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        indices = array_of(outputs[1], call.outputs[1]) if len(outputs) > 1 else None
+        x, y = views.input(), views.output()
+        indices = views.output(1) if call.output_count > 1 else None
         geometry = (window.kernel, window.strides, window.dilations, window.pads_begin)
         column_major = call.str_attr("storage_order") == "column"
         return _native.max_pool(x, y, indices, *geometry, column_major)
 
 
-class AvgPool(Kernel):
+class AvgPool(NativeKernel):
     """``avg_pool``: x: T[n, c, *spatial], y: T[n, c, *windows]. Needs no workspace."""
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = pool_window(call)
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, window = self._call, self._window
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         geometry = (window.kernel, window.strides, window.dilations)
         pads = (window.pads_begin, window.pads_end)
         count_include_pad = call.flag_attr("count_include_pad")
         return _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
 
 
-class PoolLast(Kernel):
+class PoolLast(NativeKernel):
     """``max_pool`` or ``avg_pool`` of images whose channels are last, without indices.
 
     x: float32[n, *spatial, c], y: float32[n, *windows, c]. Needs no workspace.
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._window = pool_window(call)
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, w = self._call, self._window
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end)
         is_mean = call.op == "avg_pool"
         count_pad = is_mean and call.flag_attr("count_include_pad")

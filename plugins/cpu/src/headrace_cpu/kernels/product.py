@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, Launch, OpCall, dtypes
+from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.pack import PANEL, matrix_of, panel_count
@@ -18,47 +17,31 @@ FEW_CHANNELS = 4
 """A group of fewer channels, or columns, is no product."""
 
 
-class PackKernel(Kernel):
+class PackKernel(NativeKernel):
     """``cpu.pack``: as the op says. Needs no workspace."""
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, transposed = self._call, self._call.flag_attr("transposed")
         depth, columns = matrix_of(call)
-        matrix = array_of(inputs[0], call.inputs[0])
+        matrix = views.input()
         matrix = matrix.reshape((columns, depth) if transposed else (depth, columns))
-        panels = array_of(outputs[0], call.outputs[0])
+        panels = views.output()
         return _native.pack(matrix, panels, call.int_attr("groups"), transposed)
 
 
-class ProductKernel(Kernel):
+class ProductKernel(NativeKernel):
     """What the products of this backend share. None needs a workspace."""
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def _arrays(
-        self, inputs: Sequence[Buffer | None], outputs: Sequence[Buffer]
-    ) -> tuple[Array, Array, Array | None, Array | None, Array]:
-        call = self._call
-        bias = optional_array(inputs, call.inputs, BIAS)
+    def _arrays(self, views: Views) -> tuple[Array, Array, Array | None, Array | None, Array]:
+        bias = views.optional(BIAS)
         return (
-            array_of(inputs[0], call.inputs[0]),
-            array_of(inputs[1], call.inputs[1]),
+            views.input(),
+            views.input(1),
             None if bias is None else bias.reshape(-1),
-            optional_array(inputs, call.inputs, ADDEND),
-            array_of(outputs[0], call.outputs[0]),
+            views.optional(ADDEND),
+            views.output(),
         )
 
     def _epilogue(self) -> tuple[str, float, float, bool]:
@@ -70,19 +53,12 @@ class ProductKernel(Kernel):
 class ConvKernel(ProductKernel):
     """``cpu.conv``: as the op says; y may be the addend's memory."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         w = packed_window(self._call)
         return _native.conv(
-            *self._arrays(inputs, outputs),
+            *self._arrays(views),
             w.kernel,
             w.strides,
             w.dilations,
@@ -95,17 +71,10 @@ class ConvKernel(ProductKernel):
 class MatmulKernel(ProductKernel):
     """``cpu.matmul``: as the op says; y may be the addend's memory."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        return _native.matmul(*self._arrays(inputs, outputs), *self._epilogue())
+        return _native.matmul(*self._arrays(views), *self._epilogue())
 
 
 def _is_product(call: OpCall) -> bool:
@@ -118,7 +87,7 @@ conv_products = SomeCalls("groups of four channels or more", dtypes("float32"), 
 """Convolutions, channels last, that are products."""
 
 
-class PackingConv(Kernel):
+class PackingConv(NativeKernel):
     """``conv`` channels last whose weight is packed in each call, into the workspace.
 
     x: float32[n, *spatial, c], weight: float32[m, *kernel, c / groups], bias: float32[m] or absent,
@@ -127,7 +96,7 @@ class PackingConv(Kernel):
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         weight, groups = call.input(1), call.int_attr("groups")
         panels = groups * panel_count(weight.shape[0] // groups)
         self._panels = weight.with_shape((panels, math.prod(weight.shape[1:]), PANEL))
@@ -136,22 +105,15 @@ class PackingConv(Kernel):
         """The packed weight."""
         return self._panels.nbytes
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the two native launches."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, w, groups = self._call, conv_window(self._call), self._call.int_attr("groups")
-        x, weight = (array_of(inputs[i], call.inputs[i]) for i in range(2))
+        w, groups = conv_window(self._call), self._call.int_attr("groups")
+        x, weight = views.input(), views.input(1)
         matrix = weight.reshape(weight.shape[0], self._panels.shape[1])
-        panels = array_of(workspace, TensorSpec(self._panels.shape, "float32"))
-        bias = optional_array(inputs, call.inputs, BIAS)
-        y = array_of(outputs[0], call.outputs[0])
+        panels = views.scratch(TensorSpec(self._panels.shape, "float32"))
+        bias = views.optional(BIAS)
+        y = views.output()
         geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, groups)
         return _native.Sequence(
             [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import bool_, float32, int32, int64
-from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.program import STEPS, Step, parse, place_of
 
 ATTRS: Mapping[str, tuple[str, ...]] = {
@@ -22,24 +22,14 @@ SAME_NAME = tuple(op for op in STEPS if op not in ("clip", "identity"))
 """Ops that are one step of their name."""
 
 
-class ProgramKernel(Kernel):
+class ProgramKernel(NativeKernel):
     """``cpu.elementwise``: as the op says; y may be an input's memory. Needs no workspace."""
-
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
 
     def steps(self) -> Sequence[Step]:
         """The steps."""
         return parse(self._call)
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, steps = self._call, self.steps()
@@ -59,8 +49,8 @@ class ProgramKernel(Kernel):
         return _native.program(
             [(name, [register(operand) for operand in operands]) for name, *operands in steps],
             [float(number) for number in numbers],
-            [array_of(buffer, spec) for buffer, spec in zip(inputs, call.inputs, strict=True)],
-            array_of(outputs[0], call.outputs[0]),
+            views.inputs(),
+            views.output(),
         )
 
 

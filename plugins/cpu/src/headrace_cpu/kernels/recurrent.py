@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.ops.recurrent import activations, backwards
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
 _LENGTHS, _H, _C, _PEEPHOLE = 4, 5, 6, 7
 
 
-class RecurrentKernel(Kernel):
+class RecurrentKernel(NativeKernel):
     """``lstm`` or ``gru``, as the ops say; workspace: packed weights, the gates of all steps."""
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._scratch: TensorSpec | None = None
 
     def workspace_bytes(self) -> int:
@@ -35,35 +35,24 @@ class RecurrentKernel(Kernel):
             self._scratch = TensorSpec((floats,), "float32")
         return self._scratch
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, is_lstm = self._call, self._call.op == "lstm"
-        x, w, r = (array_of(inputs[index], call.inputs[index]) for index in range(3))
-        y, y_h, y_c = (
-            array_of(outputs[index], call.outputs[index]) if index < len(outputs) else None
-            for index in range(3)
-        )
-        assert y is not None
+        x, w, r = (views.input(i) for i in range(3))
+        y_h, y_c = (views.output(i) if i < call.output_count else None for i in (1, 2))
         return _native.recurrent(
             call.op,
             x,
             w,
             r,
-            optional_array(inputs, call.inputs, 3),
-            optional_array(inputs, call.inputs, _H),
-            optional_array(inputs, call.inputs, _C) if is_lstm else None,
-            y,
+            views.optional(3),
+            views.optional(_H),
+            views.optional(_C) if is_lstm else None,
+            views.output(),
             y_h,
             y_c,
-            array_of(workspace, self._workspace()),
+            views.scratch(self._workspace()),
             list(backwards(call)),
             not is_lstm and call.flag_attr("linear_before_reset"),
         )

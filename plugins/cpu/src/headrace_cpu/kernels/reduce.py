@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.ops.reduce import folded_axes
-from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 KINDS = {"reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max"}
 
@@ -38,25 +38,15 @@ def _folds_rows(call: OpCall) -> bool:
 rows = SomeCalls("rows of eight numbers or more", dtypes("float32"), _folds_rows)
 
 
-class FoldRows(Kernel):
+class FoldRows(NativeKernel):
     """A reduction over axes that lie together: x: float32[...], y: without them. No workspace."""
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call, sides = self._call, _sides(self._call)
         assert sides is not None
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         return _native.fold_rows(KINDS[call.op], x.reshape(sides), y.reshape(sides[0], sides[2]))
 
 

@@ -9,9 +9,6 @@ from functools import partial
 import numpy as np
 
 from headrace.device import (
-    Buffer,
-    DeviceContext,
-    Kernel,
     KernelEntry,
     Launch,
     OpCall,
@@ -20,9 +17,9 @@ from headrace.device import (
 )
 from headrace.numpy_ops.resize import resize_taps
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.arrays import array_of
 from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 
 
 def _sources(call: OpCall) -> Sequence[list[int] | None]:
@@ -47,14 +44,14 @@ nearest = SomeCalls("nearest, not cropped", any_call, _is_copied)
 interpolated = SomeCalls("interpolated, not cropped", dtypes("float32"), _is_summed)
 
 
-class Interpolate(Kernel):
+class Interpolate(NativeKernel):
     """``resize`` by weighted sums along one axis after another.
 
     x: float32[...], y: float32[sizes]; workspace: what lies between two axes.
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         self._taps = resize_taps(call)
         shape = list(call.input(0).shape)
         self._between: list[tuple[int, ...]] = []
@@ -67,23 +64,16 @@ class Interpolate(Kernel):
         """Each tensor between two axes."""
         return 4 * sum(map(math.prod, self._between))
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and a native launch for each axis."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, sizes = self._call, list(map(math.prod, self._between))
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        sizes = list(map(math.prod, self._between))
+        x, y = views.input(), views.output()
         if not y.size:
             return _native.Sequence([])
         made = [y]
         if sizes:
-            scratch = array_of(workspace, TensorSpec((sum(sizes),), "float32"))
+            scratch = views.scratch(TensorSpec((sum(sizes),), "float32"))
             parts = np.split(scratch, np.cumsum(sizes)[:-1])
             made = [p.reshape(shape) for p, shape in zip(parts, self._between, strict=True)] + made
         launches = []

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from headrace.device import Buffer, DeviceContext, Kernel, KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.ops.reduce import folded_axes
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.arrays import array_of, optional_array
 from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.pack import PANEL, panel_count
 
 FLOAT32 = dtypes("float32")
@@ -21,27 +21,17 @@ SMALL_MATRIX = 4096
 """Few rows read a matrix once: if it is larger than this, packing it costs more than it saves."""
 
 
-class SoftmaxRows(Kernel):
+class SoftmaxRows(NativeKernel):
     """``softmax`` of the last axis but for axes of one: x, y: float32[...], which may be one.
 
     Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         length = x.shape[call.int_attr("axis") % x.ndim]
         return _native.softmax(x.reshape(-1, length), y.reshape(-1, length))
 
@@ -52,28 +42,18 @@ def _last_axis(call: OpCall) -> bool:
     return math.prod(x.shape[axis + 1 :]) == 1 and x.elements > 0
 
 
-class LayerNormRows(Kernel):
+class LayerNormRows(NativeKernel):
     """``layer_norm``: x, y: float32[...], which may be one; scale and bias along the axes that are
     normalised. Needs no workspace.
     """
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
         length = _inner(call)
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
-        scale, bias = (optional_array(inputs, call.inputs, index) for index in (1, 2))
+        x, y = views.input(), views.output()
+        scale, bias = (views.optional(index) for index in (1, 2))
         return _native.layer_norm(
             x.reshape(-1, length),
             None if scale is None else scale.reshape(length),
@@ -97,24 +77,14 @@ def _norms_rows(call: OpCall) -> bool:
     )
 
 
-class FoldEachRow(Kernel):
+class FoldEachRow(NativeKernel):
     """A reduction of the last axes: x: float32[...], y: without them. No workspace."""
 
-    def __init__(self, call: OpCall) -> None:
-        self._call = call
-
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        x, y = array_of(inputs[0], call.inputs[0]), array_of(outputs[0], call.outputs[0])
+        x, y = views.input(), views.output()
         kind = call.op.removeprefix("reduce_")
         return _native.fold_each_row(kind, x.reshape(y.size, -1), y.reshape(-1))
 
@@ -125,13 +95,13 @@ def _folds_last(call: OpCall) -> bool:
     return 0 not in shape and any(long) and long == sorted(long)
 
 
-class BatchMatmul(Kernel):
+class BatchMatmul(NativeKernel):
     """``matmul`` of batches: a: float32[..., m, k], b: float32[..., k, n], y: float32[..., m, n];
     workspace: every matrix of b, packed.
     """
 
     def __init__(self, call: OpCall) -> None:
-        self._call = call
+        super().__init__(call)
         *_, columns = call.outputs[0].shape
         depth = call.input(0).shape[-1]
         matrices = math.prod(call.input(1).shape[:-2])
@@ -141,19 +111,12 @@ class BatchMatmul(Kernel):
         """The packed matrices."""
         return self._panels.nbytes
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
-        a, b = (array_of(inputs[index], call.inputs[index]) for index in range(2))
-        y = array_of(outputs[0], call.outputs[0])
+        a, b = views.inputs()
+        y = views.output()
         batch = y.shape[:-2]
         a_places, b_places = (
             np.broadcast_to(np.arange(math.prod(x.shape[:-2])).reshape(x.shape[:-2]), batch)
@@ -162,7 +125,7 @@ class BatchMatmul(Kernel):
         return _native.batch_matmul(
             a.reshape(-1, *a.shape[-2:]),
             b.reshape(-1, *b.shape[-2:]),
-            array_of(workspace, self._panels),
+            views.scratch(self._panels),
             y.reshape(-1, *y.shape[-2:]),
             a_places.reshape(-1).tolist(),
             b_places.reshape(-1).tolist(),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 
-from headrace.device import Buffer, DeviceContext, Launch, OpCall
+from headrace.device import Launch, OpCall
+from headrace.errors import SettingError
 from headrace.ops.conv import conv_window
+from headrace_cpu.kernels.native import Views
 from headrace_cpu.kernels.product import ProductKernel
 
 VARIABLE = "HEADRACE_CPU_WINOGRAD"
@@ -36,11 +37,11 @@ def largest_tile() -> int:
     """What ``HEADRACE_CPU_WINOGRAD`` allows.
 
     Raises:
-        ValueError: it says something else than 0, 2 or 4.
+        SettingError: it says something else than 0, 2 or 4.
     """
     wanted = os.environ.get(VARIABLE, str(LARGEST))
     if wanted not in ("0", "2", "4"):
-        raise ValueError(f"{VARIABLE} is {wanted!r} but must be 0, 2 or 4")
+        raise SettingError(VARIABLE, wanted, "0, 2 or 4")
     return int(wanted)
 
 
@@ -68,18 +69,11 @@ def tile_for(call: OpCall, largest: int) -> int | None:
 class WinogradKernel(ProductKernel):
     """``cpu.winograd_conv``: as the op says; y may be the addend's memory."""
 
-    def bind(
-        self,
-        context: DeviceContext,
-        inputs: Sequence[Buffer | None],
-        outputs: Sequence[Buffer],
-        workspace: Buffer | None,
-    ) -> Launch:
-        """Make the views and the native launch."""
+    def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         call = self._call
         pads = call.ints_attr("pads")[:2]
         return _native.winograd_conv(
-            *self._arrays(inputs, outputs), call.int_attr("tile"), pads, *self._epilogue()
+            *self._arrays(views), call.int_attr("tile"), pads, *self._epilogue()
         )
