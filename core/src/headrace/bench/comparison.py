@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -20,9 +19,6 @@ from headrace.errors import BenchError
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array
-
-REST_SECONDS = 0.005
-"""Between turns: threads of a pool look for work a while after a call, and would be in the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +138,6 @@ def _compare(
             # Who comes first changes, so that neither has always the other's wake before it.
             for which in (0, 1) if number % 2 == 0 else (1, 0):
                 turns[which].append(both[which].turn())
-                # No event says when: pools look for work a while, then sleep.
-                time.sleep(REST_SECONDS)  # noqa: TID251
             after_each()
         mine, other = (
             Measured(Spread.of(times), load, contender.peak_bytes())

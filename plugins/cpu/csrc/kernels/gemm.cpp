@@ -19,6 +19,9 @@ constexpr Size kPartWork = Size{1} << 20;
 // Parts for each thread, so that one that is held up leaves little to wait for.
 constexpr Size kPartsPerThread = 4;
 
+// Rows that are worth a share of their own: some tiles.
+constexpr Size kShareRows = 24;
+
 // Starts of runs that are kept on the stack.
 constexpr Size kFewStarts = 64 * kMostRows;
 
@@ -27,6 +30,8 @@ constexpr Size kPackedFloats = 1 << 15;
 
 // Of a column, packed before the next one.
 constexpr Size kPackedDepth = 128;
+
+Size UpTo(Size parts, Size multiple) { return (parts + multiple - 1) / multiple * multiple; }
 
 void FillDense(const void* source, Size first, int count, const float** starts) {
   const auto& rows = *static_cast<const DenseRows*>(source);
@@ -54,10 +59,14 @@ void Multiply(const Product* products, Size count) {
   const Size fitting = std::max<Size>(kStayingFloats / length / kBlockRows, 1) * kBlockRows;
   const Size block = panels_stay ? kBlockRows : fitting;
   const Size most_row_parts = (rows + kBlockRows - 1) / kBlockRows;
-  const Size row_parts =
+  Size row_parts =
       std::clamp<Size>((wanted + count - 1) / count, (rows + block - 1) / block, most_row_parts);
-  const Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts),
-                                            1, (panels + kMostPanels - 1) / kMostPanels);
+  // Each thread has its share of the rows, when there are enough of them, and of the panels else.
+  const Size shares = wanted == 1 ? 1 : Threads();
+  if (rows >= shares * kShareRows) row_parts = UpTo(row_parts, shares);
+  Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts), 1,
+                                      (panels + kMostPanels - 1) / kMostPanels);
+  if (row_parts % shares != 0) panel_parts = std::min(UpTo(panel_parts, shares), panels);
   const Size parts = count * row_parts * panel_parts;
   // Small products go in larger parts, so that none is worth less than handing it over.
   const Size grain = std::max<Size>(1, parts / wanted);
@@ -70,7 +79,7 @@ void Multiply(const Product* products, Size count) {
           ThreadScratch(static_cast<std::size_t>(starts_wanted) * sizeof(const float*)));
     }
     for (Size part = begin; part < end; ++part) {
-      const Size r = part % row_parts, p = part / row_parts % panel_parts;
+      const Size p = part % panel_parts, r = part / panel_parts % row_parts;
       Gemm().block(products[part / (row_parts * panel_parts)], rows * r / row_parts,
                    rows * (r + 1) / row_parts, panels * p / panel_parts,
                    panels * (p + 1) / panel_parts, starts);

@@ -2,12 +2,13 @@
 //
 //     ParallelFor(rows, 16, [&](Size begin, Size end) { ... rows begin to end ... });
 //
-// The body is called for parts that cover 0 to `count`, each of `grain` (the last one of fewer), by
-// the caller and by the threads of the pool, each part once, in any order; with one thread, one
-// part, a caller that is in a body already or another caller that has the pool, all of it by the
-// caller in one call. The call returns when all is done. A body must not let what it computes
-// depend on how the range was cut, so results are the same for every number of threads: no sum is
-// split.
+// The body is called for parts that cover 0 to `count`, each of at most `grain`, by the caller and
+// by the threads of the pool, each part once, in any order; with one thread, one part, a caller
+// that is in a body already or another caller that has the pool, all of it by the caller in one
+// call. Each thread begins with a share of its own, the first with the first: put first in a loop
+// what the loop before it has first, and a thread finds what it wrote in its own cache. The call
+// returns when all is done. A body must not let what it computes depend on how the range was cut,
+// so results are the same for every number of threads: no sum is split.
 //
 // A `grain` is worth having from about 10 microseconds of work: handing a part over costs one.
 //
@@ -16,7 +17,7 @@
 // was forked makes its own.
 #pragma once
 
-#include "isa.h"
+#include "thread_team.h"
 
 namespace headrace::cpu {
 
@@ -38,7 +39,6 @@ void StopThreads();
 // most that it ever asked for, so that a launch allocates nothing after the first.
 void* ThreadScratch(std::size_t bytes);
 
-using LoopBody = void (*)(void* context, Size begin, Size end);
 void ParallelForBody(Size count, Size grain, LoopBody body, void* context);
 
 template <class F>
