@@ -24,6 +24,7 @@ from headrace.testing.conformance import (
     test_quantize,
     test_recurrent,
     test_reduce,
+    test_resize,
     test_softmax,
     test_unary,
 )
@@ -31,17 +32,18 @@ from headrace.testing.run import call_of, compare
 
 FAMILIES = (
     test_activation, test_binary, test_conv, test_integer, test_logic, test_norm, test_pool,
-    test_quantize, test_recurrent, test_reduce, test_softmax, test_unary,
+    test_quantize, test_recurrent, test_reduce, test_resize, test_softmax,
+    test_unary,
 )  # fmt: skip
 
 PRIMITIVE = {
-    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atanh",
+    "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atanh",
     "bit_shift", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil",
     "concat", "cos", "cosh", "divide", "equal", "erf", "exp", "expand", "floor", "greater",
     "gather", "identity", "log",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum", "minimum",
     "mod", "multiply", "pad", "power", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
-    "reshape", "round", "sign", "sin", "sinh", "slice", "sqrt", "subtract", "tan", "tanh",
+    "reshape", "round", "sin", "sinh", "slice", "sqrt", "subtract", "tan", "tanh",
     "transpose", "where",
 }  # fmt: skip
 

@@ -20,6 +20,10 @@ class Binary(Elementwise):
 
     inputs = (Input("a", NUMBERS), Input("b", NUMBERS))
 
+    @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True
+
 
 class Add(Binary):
     """``y = a + b``; integers wrap around."""

@@ -137,6 +137,10 @@ class ScatterElements(Op):
         return (x,)
 
     @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return call.str_attr("reduction") != "none"
+
+    @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
@@ -169,6 +173,10 @@ class ScatterNd(Op):
         return (x,)
 
     @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return call.str_attr("reduction") != "none"
+
+    @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
@@ -191,6 +199,10 @@ class TopK(Op):
     inputs = (Input("x", NUMBERS),)
     outputs = (Output("values"), Output("indices"))
     attrs = (Attr("k", "int"), Attr("axis", "int", -1), Attr("largest", "bool", True))
+
+    @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:

@@ -55,10 +55,13 @@ class MatmulInteger(Matmul):
     def decompose(
         cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
     ) -> tuple[Tensor, ...]:
-        f = Formula(call, builder, int32)
+        # Floats, where they are exact: for products of them there is hardware.
+        exact = exact_float(call.input(0).shape[matrix_axes(call, 0)[1]]) == float32
+        f = Formula(call, builder, float32 if exact else int32)
         a, b = (_less(f, inputs[i], inputs[i + 2]) for i in (0, 1))
         flags = {name: call.flag_attr(name) for name in ("transpose_a", "transpose_b")}
-        return (f.op("matmul", a, b, **flags),)
+        y = f.op("matmul", a, b, **flags)
+        return (f.op("cast", y, dtype=int32) if exact else y,)
 
 
 class ConvInteger(Conv):

@@ -24,6 +24,10 @@ class Comparison(Predicate):
 
     inputs = (Input("a", NUMBERS), Input("b", NUMBERS))
 
+    @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True
+
 
 class Equal(Comparison):
     """True where ``a == b``; NaN equals nothing."""

@@ -28,6 +28,10 @@ class Matmul(Op):
     attrs = (Attr("transpose_a", "bool", False), Attr("transpose_b", "bool", False))
 
     @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True
+
+    @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         a, b = call.input(0), call.input(1)
         for name, spec in (("a", a), ("b", b)):

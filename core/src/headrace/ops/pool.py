@@ -86,8 +86,10 @@ class MaxPool(Pool):
             for read in reads:
                 best = f.op("maximum", best, read)
             return f.give(best if reads else f.op("identity", best))
-        none, zero = (builder.constant(np.array(n, np.int64)) for n in (-1, 0))
-        inner = builder.constant(spatial_indices(call)[None, None])
+        # Indices of 64 bits, which few devices compare, are wanted only at the end.
+        counted = np.int32 if call.input(0).elements <= np.iinfo(np.int32).max else np.int64
+        none, zero = (builder.constant(np.array(n, counted)) for n in (-1, 0))
+        inner = builder.constant(spatial_indices(call)[None, None].astype(counted))
         first, *places = tap_tensors(f, inner, window, y.shape[2:], none)
         index = f.op("expand", first, shape=y.shape)
         for read, place in zip(reads, places, strict=True):
@@ -97,10 +99,13 @@ class MaxPool(Pool):
                 wins = f.op("logical_or", wins, f.op("logical_and", f.op("is_nan", read), known))
             wins = f.op("logical_and", wins, f.op("greater_equal", place, zero))
             best, index = f.op("where", wins, read, best), f.op("where", wins, place, index)
-        starts = np.arange(math.prod(y.shape[:2])) * math.prod(x.spec.shape[2:])
+        starts = np.arange(math.prod(y.shape[:2]), dtype=counted) * math.prod(x.spec.shape[2:])
         planes = builder.constant(starts.reshape(*y.shape[:2], *(1,) * len(y.shape[2:])))
         found = f.op("greater_equal", index, zero)
-        return (*f.give(best), f.op("where", found, f.op("add", index, planes), none))
+        index = f.op("where", found, f.op("add", index, planes), none)
+        if counted is not np.int64:
+            index = f.op("cast", index, dtype=int64)
+        return (*f.give(best), index)
 
 
 class AvgPool(Pool):

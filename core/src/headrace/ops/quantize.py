@@ -157,12 +157,19 @@ class Dequantize(Linear):
         x = inputs[0]
         if call.has_input(2):
             # Differences of integers are taken where none wraps around, before any is rounded.
-            exact = computed_in(call) if call.input(0).dtype.is_float else int64
+            exact = _difference(call.input(0).dtype, computed_in(call))
             zero = _spread(f, call, builder, inputs[2], exact)
             x = f.op("subtract", f.op("cast", x, dtype=exact), zero)
         y = f.op("multiply", f.take(x), _spread(f, call, builder, inputs[1]))
         dtype = call.dtype_attr("dtype")
         return (y if y.spec.dtype == dtype else f.op("cast", y, dtype=dtype),)
+
+
+def _difference(dtype: DType, computed: DType) -> DType:
+    """What holds every difference of two numbers of ``dtype``; of floats, what is computed in."""
+    if dtype.is_float:
+        return computed
+    return int32 if dtype.itemsize < int32.itemsize else int64
 
 
 def per_tensor(call: OpCall) -> bool:

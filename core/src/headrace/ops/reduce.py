@@ -35,6 +35,10 @@ class Reduce(Op):
         return (x.with_shape(_folded(x.shape, folded_axes(call), call.flag_attr("keep_dims"))),)
 
     @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return call.input(0).elements > 0  # of nothing, an extreme is the dtype's own
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         folded = folded_axes(call)
         if not cls.joined_by or call.input(0).dtype not in NUMBERS:
@@ -127,6 +131,10 @@ class ArgReduce(Op):
         if x.shape[axis] == 0:
             fail(call, f"axis {axis} of {x} is empty: nothing stands there")
         return (TensorSpec(_folded(x.shape, {axis}, call.flag_attr("keep_dims")), int64),)
+
+    @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from headrace.data_format import Order
-from headrace.dtypes import ALL, NUMBERS
+from headrace.dtypes import ALL, NUMBERS, float64
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
-from headrace.ops.shapes import addressable, normal_axes
+from headrace.ops.formula import Formula
+from headrace.ops.resize_axes import named_axes
+from headrace.ops.resize_taps import Taps, resize_taps
+from headrace.ops.schema import (
+    Attr,
+    GraphBuilder,
+    Input,
+    Op,
+    Reordered,
+    SbpSignature,
+    Tensor,
+    fail,
+)
+from headrace.ops.shapes import addressable
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
 
@@ -79,7 +93,7 @@ class Resize(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x, sizes = call.input(0), call.ints_attr("sizes")
-        axes = _axes(call)
+        axes = named_axes(call)
         if len(sizes) != len(axes) or any(size < 0 for size in sizes):
             fail(call, f"sizes {sizes} must be {len(axes)} numbers for x {x}, none negative")
         for axis, size in zip(axes, sizes, strict=True):
@@ -101,7 +115,7 @@ class Resize(Op):
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
-        named = _axes(call)
+        named = named_axes(call)
         return tuple(
             SbpSignature((Split(axis),), (Split(axis),))
             for axis, length in enumerate(call.input(0).shape)
@@ -110,39 +124,64 @@ class Resize(Op):
 
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
-        axes = tuple(order.index(axis) for axis in _axes(call))
+        axes = tuple(order.index(axis) for axis in named_axes(call))
         return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
 
-
-@dataclass(frozen=True, slots=True)
-class ResampledAxis:
-    """One axis that a ``resize`` changes: its number, lengths in and out, scale and crop."""
-
-    axis: int
-    length: int
-    size: int
-    scale: float
-    begin: float
-    end: float
-
-
-def resampled_axes(call: OpCall) -> tuple[ResampledAxis, ...]:
-    """The axes that a ``resize`` changes; it may name others that stay as they are."""
-    x, sizes = call.input(0), call.ints_attr("sizes")
-    scales, roi = call.floats_attr("scales"), call.floats_attr("roi")
-    result = []
-    for number, axis in enumerate(_axes(call)):
-        length, size = x.shape[axis], sizes[number]
-        scale = scales[number] if scales else size / max(length, 1)
-        begin, end = (roi[number], roi[number + len(sizes)]) if roi else (0.0, 1.0)
-        if (size, scale, begin, end) != (length, 1.0, 0.0, 1.0):
-            result.append(ResampledAxis(axis, length, size, scale, begin, end))
-    return tuple(result)
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """What is read is known: elements are gathered, and weighed where several are."""
+        (x,), taps = inputs, resize_taps(call)
+        assert x is not None
+        if not taps:
+            return builder.op("identity", [x])
+        if call.str_attr("mode") == "nearest":
+            for axis, part in taps.items():
+                (x,) = builder.op("gather", [x, _sources(builder, part, 0)], axis=axis)
+            return (_extrapolated(call, x, taps, builder),)
+        is_float = call.input(0).dtype.is_float
+        f = Formula(call, builder, None if is_float else float64)
+        y = f.take(x)
+        for axis, part in taps.items():
+            y = _weighed(f, y, part, axis, builder)
+        if not is_float:  # a sum that is an integer but for rounding is that integer
+            beside = f.op("where", f.op("less", y, f.scalar(0)), f.scalar(-1e-6), f.scalar(1e-6))
+            y = f.op("add", y, beside)
+        (y,) = f.give(y)
+        return (_extrapolated(call, y, taps, builder),)
 
 
-def _axes(call: OpCall) -> tuple[int, ...]:
-    rank = call.input(0).rank
-    return normal_axes(call, call.ints_attr("axes"), rank) or tuple(range(rank))
+def _sources(builder: GraphBuilder, taps: Taps, tap: int) -> Tensor:
+    return builder.constant(np.ascontiguousarray(taps.sources[:, tap]))
+
+
+def _weighed(f: Formula, x: Tensor, taps: Taps, axis: int, builder: GraphBuilder) -> Tensor:
+    """The sum, along an axis, of what each tap reads times what it weighs."""
+    shape, terms = [1] * x.spec.rank, []
+    shape[axis] = -1
+    for tap in range(taps.sources.shape[1]):
+        read = f.op("gather", x, _sources(builder, taps, tap), axis=axis)
+        weights = taps.weights[:, tap].astype(x.spec.dtype.numpy).reshape(shape)
+        terms.append(f.op("multiply", read, builder.constant(weights)))
+    total, *others = terms
+    for term in others:
+        total = f.op("add", total, term)
+    return total
+
+
+def _extrapolated(
+    call: OpCall, y: Tensor, taps: Mapping[int, Taps], builder: GraphBuilder
+) -> Tensor:
+    """``y`` with what lies beyond the input replaced."""
+    value = np.array(call.float_attr("extrapolation")).astype(y.spec.dtype.numpy)
+    made = y
+    for axis, part in taps.items():
+        if part.outside.any():
+            beyond = part.outside.reshape([-1 if n == axis else 1 for n in range(y.spec.rank)])
+            given = [builder.constant(beyond), builder.constant(value), made]
+            (made,) = builder.op("where", given)
+    return made
 
 
 OPS: tuple[type[Op], ...] = (Resize,)

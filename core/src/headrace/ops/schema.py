@@ -187,6 +187,11 @@ class Op:
         return None
 
     @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        """True when what it makes of integers is what it makes of them as wider ones, cut again."""
+        return False
+
+    @classmethod
     def products(cls, call: OpCall) -> int:
         """How many products of two numbers it adds up: what it takes besides its bytes."""
         return 0

@@ -56,12 +56,33 @@ class Abs(Unary):
     name = "abs"
     inputs = (Input("x", NUMBERS),)
 
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        x = f.take(inputs[0])
+        if call.input(0).dtype.kind == "u":
+            return f.give(f.op("identity", x))
+        return f.give(f.op("maximum", x, f.op("negative", x)))
+
 
 class Sign(Unary):
     """-1, 0 or 1, as ``x`` is negative, zero or positive; NaN stays NaN."""
 
     name = "sign"
     inputs = (Input("x", NUMBERS),)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        x, zero, one = f.take(inputs[0]), f.scalar(0), f.scalar(1)
+        y = f.op("where", f.op("greater", x, zero), one, f.op("minimum", x, zero))
+        if call.input(0).dtype.kind != "u":
+            y = f.op("where", f.op("less", x, zero), f.scalar(-1), y)
+        return f.give(y)
 
 
 class Floor(Unary):

@@ -15,6 +15,7 @@ from headrace.graph.op_source import OpSource
 from headrace.ids import HOST_TAG
 from headrace.op_call import OpCall
 from headrace.ops import Op, Tensor, make_call
+from headrace.ops.widening import widened
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import Backend
@@ -217,7 +218,10 @@ class _Decomposition:
         return made
 
     def decompose(self, call: OpCall, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-        made = self._op_source.op(call.op).op.decompose(call, inputs, self)
+        op = self._op_source.op(call.op).op
+        made = op.decompose(call, inputs, self)
+        if made is None:
+            made = widened(op, call, inputs, self)
         if made is None:
             self._refuse(call)
         return made

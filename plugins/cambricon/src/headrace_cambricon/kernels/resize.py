@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from headrace.device import KernelEntry, OpCall
-from headrace.ops.resize import ResampledAxis, resampled_axes
+from headrace.ops.resize_axes import ResampledAxis, resampled_axes
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.kernel import Operand, Recorder, WithWorkspace, between_bytes

@@ -15,7 +15,7 @@ from headrace.device import (
     any_call,
     dtypes,
 )
-from headrace.numpy_ops.resize import resize_taps
+from headrace.ops.resize_taps import resize_taps
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
