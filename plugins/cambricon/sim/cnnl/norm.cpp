@@ -122,6 +122,53 @@ Moments MomentsOf(const std::vector<float>& values, std::size_t groups, GroupOf 
   return moments;
 }
 
+// What a normalisation by its own statistics reads and writes; without data what is not given.
+struct Sides {
+  Operand in, factor, bias, out, mean, inverse_deviation;
+};
+
+struct Pointers {
+  const void *x, *factor, *bias;
+  void *y, *mean, *inverse_deviation;
+};
+
+// `factors` and `statistics` are looked at only where there is a pointer that they describe.
+Sides Use(Op& op, const Tensor& x, const Tensor& factors, const Tensor& y, const Tensor& statistics,
+          const Pointers& given) {
+  Sides sides;
+  sides.in = op.Read(x, given.x, "x");
+  if (given.factor) sides.factor = op.Read(factors, given.factor, "the factors");
+  if (given.bias) sides.bias = op.Read(factors, given.bias, "bias");
+  sides.out = op.Write(y, given.y, "y", true);
+  if (given.mean) sides.mean = op.Write(statistics, given.mean, "the mean");
+  if (given.inverse_deviation) {
+    sides.inverse_deviation =
+        op.Write(statistics, given.inverse_deviation, "the inverse deviation");
+  }
+  return sides;
+}
+
+// Factors and biases repeat after `period` elements; the rest as for MomentsOf.
+template <typename GroupOf>
+void Standardise(const Sides& sides, std::size_t groups, std::size_t period, float epsilon,
+                 GroupOf group_of) {
+  std::vector<float> values = Load<float>(sides.in);
+  Moments moments = MomentsOf(values, groups, group_of);
+  for (float& value : moments.variance) value = 1 / std::sqrt(value + epsilon);
+  const auto given = [period](const Operand& operand, float otherwise) {
+    return operand.data ? Load<float>(operand) : std::vector<float>(period, otherwise);
+  };
+  const std::vector<float> factor = given(sides.factor, 1), bias = given(sides.bias, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t place = i % period, group = group_of(i);
+    values[i] =
+        (values[i] - moments.mean[group]) * moments.variance[group] * factor[place] + bias[place];
+  }
+  Store(sides.out, values);
+  if (sides.mean.data) Store(sides.mean, moments.mean);
+  if (sides.inverse_deviation.data) Store(sides.inverse_deviation, moments.variance);
+}
+
 std::size_t NormScratch(const Tensor& x) { return WorkspaceFor(x.dims[0] * x.dims.back() * 8); }
 
 void QueryNorm(void* handle, void* x_desc, std::size_t* size) {
@@ -144,40 +191,20 @@ void InstanceForward(void* handle, float epsilon, void* channel_desc, const void
   if (moving_mean || moving_variance) {
     throw Failure(Fault::kNotSupported, "how moving statistics are kept is not documented");
   }
-  const bool saves = saved_mean || saved_invstd;
   Tensor stats;
-  if (saves) {
+  if (saved_mean || saved_invstd) {
     stats = op.Describe(stat_desc, "the statistics");
     RequireParameters(stats, x_tensor, x_tensor.dims[0] * x_tensor.dims[3], "the statistics");
   }
   if (IsEmpty(x_tensor)) return;
-  const Operand in = op.Read(x_tensor, x, "x");
-  Operand scales, biases, means, inverses;
-  if (scale) scales = op.Read(channels, scale, "scale");
-  if (bias) biases = op.Read(channels, bias, "bias");
-  const Operand out = op.Write(y_tensor, y, "y", true);
-  if (saved_mean) means = op.Write(stats, saved_mean, "the saved mean");
-  if (saved_invstd) inverses = op.Write(stats, saved_invstd, "the saved inverse deviation");
+  const Sides sides =
+      Use(op, x_tensor, channels, y_tensor, stats, {x, scale, bias, y, saved_mean, saved_invstd});
   op.Workspace(workspace, bytes, NormScratch(x_tensor));
   op.Enqueue(8.0 * x_tensor.Count(), [=] {
-    std::vector<float> values = Load<float>(in);
-    const std::size_t channel_count = in.dims[3], picture = values.size() / in.dims[0];
-    const auto group_of = [=](std::size_t i) {
-      return i / picture * channel_count + i % channel_count;
-    };
-    Moments moments = MomentsOf(values, in.dims[0] * channel_count, group_of);
-    for (float& value : moments.variance) value = 1 / std::sqrt(value + epsilon);
-    const std::vector<float> s =
-        scales.data ? Load<float>(scales) : std::vector<float>(channel_count, 1.0f);
-    const std::vector<float> b =
-        biases.data ? Load<float>(biases) : std::vector<float>(channel_count, 0.0f);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t c = i % channel_count, group = group_of(i);
-      values[i] = (values[i] - moments.mean[group]) * moments.variance[group] * s[c] + b[c];
-    }
-    Store(out, values);
-    if (means.data) Store(means, moments.mean);
-    if (inverses.data) Store(inverses, moments.variance);
+    const std::size_t channel_count = x_tensor.dims[3], pictures = x_tensor.dims[0];
+    const std::size_t picture = x_tensor.Count() / pictures;
+    Standardise(sides, pictures * channel_count, channel_count, epsilon,
+                [=](std::size_t i) { return i / picture * channel_count + i % channel_count; });
   });
 }
 
@@ -206,30 +233,11 @@ void LayerNorm(void* handle, void* x_desc, const void* x, int axis_value, void* 
                       "the statistics");
   }
   if (IsEmpty(x_tensor)) return;
-  const Operand in = op.Read(x_tensor, x, "x");
-  Operand weights, biases, means, inverses;
-  if (weight) weights = op.Read(factors, weight, "weight");
-  if (bias) biases = op.Read(factors, bias, "bias");
-  const Operand out = op.Write(y_tensor, y, "y", true);
-  if (mean) means = op.Write(stats, mean, "mean");
-  if (rstd) inverses = op.Write(stats, rstd, "the inverse deviation");
+  const Sides sides = Use(op, x_tensor, factors, y_tensor, stats, {x, weight, bias, y, mean, rstd});
   op.Workspace(workspace, bytes, WorkspaceFor(length * 4));
   op.Enqueue(8.0 * x_tensor.Count(), [=] {
-    std::vector<float> values = Load<float>(in);
-    const auto group_of = [=](std::size_t i) { return i / length; };
-    Moments moments = MomentsOf(values, values.size() / length, group_of);
-    for (float& value : moments.variance) value = 1 / std::sqrt(value + epsilon);
-    const std::vector<float> w =
-        weights.data ? Load<float>(weights) : std::vector<float>(length, 1.0f);
-    const std::vector<float> b =
-        biases.data ? Load<float>(biases) : std::vector<float>(length, 0.0f);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t place = i % length, group = group_of(i);
-      values[i] = (values[i] - moments.mean[group]) * moments.variance[group] * w[place] + b[place];
-    }
-    Store(out, values);
-    if (means.data) Store(means, moments.mean);
-    if (inverses.data) Store(inverses, moments.variance);
+    Standardise(sides, x_tensor.Count() / length, length, epsilon,
+                [=](std::size_t i) { return i / length; });
   });
 }
 
