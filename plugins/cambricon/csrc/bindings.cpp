@@ -115,6 +115,7 @@ PYBIND11_MODULE(_native, m) {
       .def("stand_in_enum", &StandInEnum, py::arg("name"))
       .def("device_count", &DeviceCount, Unlocked())
       .def("device_name", &DeviceName, py::arg("device"), Unlocked())
+      .def("capability", &DeviceCapability, py::arg("device"), Unlocked())
       .def(
           "memory",
           [](const Library& library, int device) {

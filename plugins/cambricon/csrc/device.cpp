@@ -7,10 +7,11 @@
 namespace headrace::cambricon {
 namespace {
 
-constexpr int kPageLocked = 1;    // CNRT_MEMTYPE_LOCKED
-constexpr int kHostToDevice = 0;  // CNRT_MEM_TRANS_DIR_HOST2DEV
-constexpr int kDeviceToHost = 2;  // CNRT_MEM_TRANS_DIR_DEV2HOST
-constexpr int kNoChannel = -1;    // CNRT_CHANNEL_TYPE_NONE
+constexpr int kPageLocked = 1;       // CNRT_MEMTYPE_LOCKED
+constexpr int kHostToDevice = 0;     // CNRT_MEM_TRANS_DIR_HOST2DEV
+constexpr int kDeviceToHost = 2;     // CNRT_MEM_TRANS_DIR_DEV2HOST
+constexpr int kNoChannel = -1;       // CNRT_CHANNEL_TYPE_NONE
+constexpr int kCapabilityMajor = 1;  // cnrtAttrComputeCapabilityMajor
 
 int CurrentDevice(const Library& library) {
   const Api& api = library.api();
@@ -82,6 +83,14 @@ std::string DeviceName(const Library& library, int device) {
   cnrtDeviceInfo_t info{};
   library.CheckRuntime(api.cnrtGetDeviceInfo(&info, device), "cnrtGetDeviceInfo");
   return std::string(info.device_name, strnlen(info.device_name, sizeof info.device_name));
+}
+
+int DeviceCapability(const Library& library, int device) {
+  if (!library.api().cnrtDeviceGetAttribute) return 0;
+  int value = 0;
+  library.CheckRuntime(library.api().cnrtDeviceGetAttribute(&value, kCapabilityMajor, device),
+                       "cnrtDeviceGetAttribute");
+  return value;
 }
 
 MemoryInfo MemoryOf(const Library& library, int device) {

@@ -27,6 +27,8 @@ class DeviceGuard {
 // Devices that the process may use; era 4 is initialised by the first call.
 int DeviceCount(const Library& library);
 std::string DeviceName(const Library& library, int device);
+// The major number of a device's compute capability; 0 when the library cannot tell.
+int DeviceCapability(const Library& library, int device);
 
 struct MemoryInfo {
   std::size_t free = 0;

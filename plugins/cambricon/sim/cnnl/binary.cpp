@@ -60,6 +60,7 @@ void Combine(void* handle, void* a_desc, const void* a, void* b_desc, const void
       std::vector<T> values = Load<T>(Broadcast(left, out.dims));
       const std::vector<T> others = Load<T>(Broadcast(right, out.dims));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = function(values[i], others[i]);
+      Wrap(out.type, values);
       Store(out, values);
     });
   });
@@ -97,6 +98,7 @@ void RunOpTensor(void* handle, void* descriptor, const void* alpha1, void* a_des
                                                         : x * y;
         values[i] = z + static_cast<T>(of_c) * old[i];
       }
+      Wrap(out.type, values);
       Store(out, values);
     });
   });
@@ -133,6 +135,7 @@ void AddN(void* handle, void* const* descriptors, const void* const* inputs, std
         const std::vector<T> term = Load<T>(Broadcast(operands[n], out.dims));
         for (std::size_t i = 0; i < total.size(); ++i) total[i] += term[i];
       }
+      Wrap(out.type, total);
       Store(out, total);
     });
   });

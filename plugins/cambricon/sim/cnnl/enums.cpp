@@ -77,25 +77,50 @@ struct Families {
   Family convolution{"cnnlConvolutionForwardAlgo_t", 1700, {"CNNL_CONVOLUTION_FWD_ALGO_DIRECT"}};
   Family convolution_preference{
       "cnnlConvolutionFwdPreference_t", 1800, {"CNNL_CONVOLUTION_FWD_FASTEST"}};
+  Family trigon{"cnnlTrigonFunctionMode_t",
+                1900,
+                {"CNNL_TRIGON_SIN", "CNNL_TRIGON_COS", "CNNL_TRIGON_TAN", "CNNL_TRIGON_ASIN",
+                 "CNNL_TRIGON_ACOS", "CNNL_TRIGON_ATAN", "CNNL_TRIGON_SINH", "CNNL_TRIGON_COSH",
+                 "CNNL_TRIGON_ASINH", "CNNL_TRIGON_ACOSH", "CNNL_TRIGON_ATANH"}};
+  Family bits{"cnnlBitComputeOp_t",
+              2300,
+              {"CNNL_CYCLE_BAND_OP", "CNNL_CYCLE_BOR_OP", "CNNL_CYCLE_BXOR_OP", "CNNL_BNOT_OP"}};
+  Family scatter{"cnnlScatterMode_t",
+                 2400,
+                 {"CNNL_SCATTER", "CNNL_SCATTER_ADD", "CNNL_SCATTER_MAX", "CNNL_SCATTER_MIN"}};
   std::vector<Cast> casts;
   Family cast{"cnnlCastDataType_t", 2000, CastNames()};
 
   std::vector<std::string> CastNames();
 };
 
-// The pairs for which integrations use an enumerator of this form.
+// The pairs for which integrations use an enumerator of this form, and no others.
 std::vector<std::string> Families::CastNames() {
-  const std::vector<std::pair<int, const char*>> types{
-      {kHalf, "HALF"},   {kFloat, "FLOAT"},   {kBfloat16, "BFLOAT16"}, {kDouble, "DOUBLE"},
-      {kInt8, "INT8"},   {kInt16, "INT16"},   {kInt32, "INT32"},       {kInt64, "INT64"},
-      {kUint8, "UINT8"}, {kUint16, "UINT16"}, {kUint32, "UINT32"},     {kUint64, "UINT64"},
-      {kBool, "BOOL"}};
+  const std::vector<std::pair<const char*, int>> types{
+      {"HALF", kHalf},   {"FLOAT", kFloat}, {"BFLOAT16", kBfloat16}, {"DOUBLE", kDouble},
+      {"INT8", kInt8},   {"INT16", kInt16}, {"INT32", kInt32},       {"INT64", kInt64},
+      {"UINT8", kUint8}, {"BOOL", kBool}};
+  const std::vector<std::pair<const char*, std::vector<const char*>>> known{
+      {"BFLOAT16", {"FLOAT", "BOOL"}},
+      {"BOOL", {"FLOAT", "HALF", "BFLOAT16", "INT32"}},
+      {"DOUBLE", {"FLOAT"}},
+      {"FLOAT", {"HALF", "BFLOAT16", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "BOOL"}},
+      {"HALF", {"FLOAT", "INT8", "INT16", "INT32", "INT64", "UINT8", "BOOL"}},
+      {"INT8", {"FLOAT", "HALF", "INT16", "INT32"}},
+      {"INT16", {"FLOAT", "HALF", "INT32"}},
+      {"INT32", {"FLOAT", "HALF", "BFLOAT16", "INT8", "INT16", "INT64", "UINT8", "BOOL"}},
+      {"INT64", {"FLOAT", "HALF", "INT32"}},
+      {"UINT8", {"FLOAT", "HALF", "INT32", "INT64"}}};
+  const auto type_of = [&](const std::string& name) {
+    const auto found = std::find_if(types.begin(), types.end(),
+                                    [&](const auto& type) { return type.first == name; });
+    return found->second;
+  };
   std::vector<std::string> names;
-  for (const auto& [from, from_name] : types) {
-    for (const auto& [to, to_name] : types) {
-      if (from == to) continue;
-      casts.push_back({from, to});
-      names.push_back(std::string("CNNL_CAST_") + from_name + "_TO_" + to_name);
+  for (const auto& [from, targets] : known) {
+    for (const char* to : targets) {
+      casts.push_back({type_of(from), type_of(to)});
+      names.push_back(std::string("CNNL_CAST_") + from + "_TO_" + to);
     }
   }
   return names;
@@ -153,6 +178,9 @@ LogBase LogBaseOf(int value) {
   }
   return LogBase(value);
 }
+Trigon TrigonOf(int value) { return Trigon(TheFamilies().trigon.IndexOf(value)); }
+Bits BitsOf(int value) { return Bits(TheFamilies().bits.IndexOf(value)); }
+ScatterMode ScatterModeOf(int value) { return ScatterMode(TheFamilies().scatter.IndexOf(value)); }
 ActivationMode ActivationModeOf(int value) {
   return ActivationMode(TheFamilies().activation.IndexOf(value));
 }

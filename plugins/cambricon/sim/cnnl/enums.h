@@ -41,6 +41,10 @@ enum class Logic {
   kNot
 };
 enum class LogBase { kE, kTwo, kTen };
+// Of cnnlTrigonFunctionMode_t.
+enum class Trigon { kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh, kAtanh };
+enum class Bits { kAnd, kOr, kXor, kNot };
+enum class ScatterMode { kReplace, kAdd, kMax, kMin };
 enum class ActivationMode {
   kSigmoid,
   kRelu,
@@ -72,6 +76,9 @@ InterpGrid InterpGridOf(int value);
 OpTensorKind OpTensorKindOf(int value);
 Logic LogicOf(int value);
 LogBase LogBaseOf(int value);
+Trigon TrigonOf(int value);
+Bits BitsOf(int value);
+ScatterMode ScatterModeOf(int value);
 ActivationMode ActivationModeOf(int value);
 void CheckActivationPreference(int value);
 void CheckConvolutionAlgorithm(int value);

@@ -40,6 +40,8 @@ inline Status StatusOf(Fault fault) {
       return kNotSupported;
     case Fault::kQueueFailed:
       return kExecutionFailed;
+    case Fault::kArchitecture:
+      return kArchMismatch;
     default:
       return kInternalError;
   }

@@ -1,6 +1,7 @@
 // Comparisons, choices and bounds.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "enums.h"
 #include "export.h"
@@ -10,8 +11,8 @@
 namespace mlusim::network {
 namespace {
 
-constexpr std::initializer_list<int> kCompared{kFloat, kHalf,  kBfloat16, kInt32,
-                                               kInt64, kUint8, kBool,     kInt8};
+constexpr std::initializer_list<int> kCompared{kFloat, kHalf, kBfloat16, kInt32, kInt64,
+                                               kUint8, kBool, kInt8,     kInt16};
 
 template <typename T>
 bool Compare(Logic logic, T a, T b) {
@@ -100,15 +101,13 @@ void Select(void* handle, void* condition_desc, const void* condition, void* the
   op.Workspace(workspace, bytes, WorkspaceFor(no.rank() * 64));
   op.Enqueue(1.0 * tensor.Count(), [=] {
     const auto choices = Load<std::int64_t>(Broadcast(which, out.dims));
-    WithArithmetic(out.type, [&](auto sample) {
-      using T = decltype(sample);
-      std::vector<T> values = Load<T>(Broadcast(left, out.dims));
-      const std::vector<T> others = Load<T>(Broadcast(right, out.dims));
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if (choices[i] == 0) values[i] = others[i];
-      }
-      Store(out, values);
-    });
+    const auto size = static_cast<std::int64_t>(BytesOf(out.type));
+    std::vector<unsigned char> values = BytesOfElements(Broadcast(left, out.dims));
+    const std::vector<unsigned char> others = BytesOfElements(Broadcast(right, out.dims));
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == 0) std::memcpy(values.data() + i * size, others.data() + i * size, size);
+    }
+    StoreBytes(out, values);
   });
 }
 

@@ -4,10 +4,13 @@
 #include <cstring>
 
 #include "../core/cost.h"
+#include "../core/version.h"
 #include "export.h"
 
 namespace mlusim::network {
 namespace {
+
+constexpr int kBfloat16Since = 5;  // the capability of the first cards that have it
 
 int RankOf(int layout) {
   switch (layout) {
@@ -53,6 +56,9 @@ Tensor Op::Describe(void* descriptor, const char* role) const {
   if (!tensor->was_set) {
     throw Misuse("unset-descriptor", Fault::kInvalidArgument,
                  Text(role, ": ", tensor->Describe(), " was never set"));
+  }
+  if (tensor->type == kBfloat16 && kCapability < kBfloat16Since) {
+    throw Failure(Fault::kArchitecture, Text(role, " is bfloat16, which this card has not"));
   }
   const int rank = RankOf(tensor->layout);
   if (rank != 0 && rank != tensor->rank()) {

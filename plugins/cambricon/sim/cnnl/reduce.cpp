@@ -1,6 +1,7 @@
 // Reductions over chosen dimensions.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "descriptor.h"
 #include "op.h"
@@ -109,10 +110,21 @@ Extreme<T> Find(const T* values, std::int64_t count, bool highest, bool last) {
   Extreme<T> best{values[0], 0};
   for (std::int64_t i = 1; i < count; ++i) {
     const bool better = highest ? values[i] > best.value : values[i] < best.value;
-    const bool nan = values[i] != values[i] && best.value == best.value;
-    if (better || nan || (last && values[i] == best.value)) best = {values[i], i};
+    const bool nan = values[i] != values[i], found = best.value != best.value;
+    const bool again = last && (values[i] == best.value || (nan && found));
+    if (better || (nan && !found) || again) best = {values[i], i};
   }
   return best;
+}
+
+// Of integers, the low bits.
+template <typename T>
+T Product(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  } else {
+    return a * b;
+  }
 }
 
 template <typename T>
@@ -123,7 +135,7 @@ T Fold(const Reduce& reduce, std::vector<T>& row) {
       return Sum(row.data(), count) / static_cast<T>(count);
     case kMultiply: {
       T product = 1;
-      for (const T value : row) product *= value;
+      for (const T value : row) product = Product(product, value);
       return product;
     }
     case kAnd:
@@ -181,6 +193,7 @@ void Compute(const Reduce& reduce, const Operand& in, std::int64_t length, const
       values[row] = static_cast<T>(alpha * values[row] + beta * old[row]);
     }
   }
+  Wrap(out.values.type, values);
   Store(out.values, values);
 }
 

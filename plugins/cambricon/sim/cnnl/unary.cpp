@@ -28,6 +28,7 @@ void Map(void* handle, void* x_descriptor, const void* x, void* y_descriptor, vo
       using T = decltype(sample);
       std::vector<T> values = Load<T>(in);
       for (T& v : values) v = static_cast<T>(function(v));
+      Wrap(out.type, values);
       Store(out, values);
     });
   });

@@ -143,19 +143,35 @@ template void Store(const Operand&, const std::vector<float>&);
 template void Store(const Operand&, const std::vector<double>&);
 template void Store(const Operand&, const std::vector<std::int64_t>&);
 
-void CopyElements(const Operand& from, const Operand& to) {
-  const auto size = static_cast<std::int64_t>(BytesOf(from.type));
-  std::vector<unsigned char> dense(static_cast<std::size_t>(from.Count() * size));
+void Wrap(int type, std::vector<std::int64_t>& values) {
+  WithRaw(type, [&](auto sample) {
+    using Raw = decltype(sample);
+    if constexpr (std::is_integral_v<Raw>) {
+      for (std::int64_t& value : values) value = static_cast<std::int64_t>(static_cast<Raw>(value));
+    }
+  });
+}
+
+std::vector<unsigned char> BytesOfElements(const Operand& operand) {
+  const auto size = static_cast<std::int64_t>(BytesOf(operand.type));
+  std::vector<unsigned char> dense(static_cast<std::size_t>(operand.Count() * size));
   std::size_t next = 0;
-  ForEachOffset(from.dims, from.strides, [&](std::int64_t offset) {
-    std::memcpy(dense.data() + next, from.data + offset * size, size);
+  ForEachOffset(operand.dims, operand.strides, [&](std::int64_t offset) {
+    std::memcpy(dense.data() + next, operand.data + offset * size, size);
     next += size;
   });
-  next = 0;
-  ForEachOffset(to.dims, to.strides, [&](std::int64_t offset) {
-    std::memcpy(to.data + offset * size, dense.data() + next, size);
+  return dense;
+}
+
+void StoreBytes(const Operand& operand, const std::vector<unsigned char>& bytes) {
+  const auto size = static_cast<std::int64_t>(BytesOf(operand.type));
+  std::size_t next = 0;
+  ForEachOffset(operand.dims, operand.strides, [&](std::int64_t offset) {
+    std::memcpy(operand.data + offset * size, bytes.data() + next, size);
     next += size;
   });
 }
+
+void CopyElements(const Operand& from, const Operand& to) { StoreBytes(to, BytesOfElements(from)); }
 
 }  // namespace mlusim::network

@@ -17,6 +17,11 @@ std::vector<T> Load(const Operand& operand);
 template <typename T>
 void Store(const Operand& operand, const std::vector<T>& values);
 
+// What sums and products of an integer type keep: its own low bits. Floats are left as they are.
+void Wrap(int type, std::vector<std::int64_t>& values);
+inline void Wrap(int, std::vector<float>&) {}
+inline void Wrap(int, std::vector<double>&) {}
+
 // Calls with a value of the type in which the data type is computed.
 template <typename Function>
 void WithArithmetic(int type, Function&& function) {
@@ -34,7 +39,10 @@ void WithArithmetic(int type, Function&& function) {
   }
 }
 
-// The bytes of elements, for ops that move them whatever they mean.
+// The bytes of elements, one after another in row-major order, for ops that move them whatever they
+// mean.
+std::vector<unsigned char> BytesOfElements(const Operand& operand);
+void StoreBytes(const Operand& operand, const std::vector<unsigned char>& bytes);
 void CopyElements(const Operand& from, const Operand& to);
 
 }  // namespace mlusim::network

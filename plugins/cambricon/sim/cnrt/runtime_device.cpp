@@ -5,6 +5,7 @@
 #include "../core/memory.h"
 #include "../core/queue.h"
 #include "../core/settings.h"
+#include "../core/version.h"
 #include "export.h"
 
 namespace mlusim::runtime {
@@ -41,7 +42,7 @@ void CardAttribute(int* value, int attribute, int ordinal) {
   CheckCard(ordinal);
   switch (attribute) {
     case 1:  // compute capability, major
-      *Needed(value, "the value") = 3;
+      *Needed(value, "the value") = kCapability;
       return;
     case 2:
       *Needed(value, "the value") = 0;

@@ -20,6 +20,7 @@ enum class Fault {
   kCopyDirection,
   kDriverCall,
   kNotSupported,
+  kArchitecture,  // of the library of ops alone
 };
 
 // Set once, by the library that is built for an era: 4, 5 or 6.

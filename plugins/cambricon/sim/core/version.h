@@ -7,5 +7,7 @@ namespace mlusim {
 
 extern const int kRuntimeVersion[3];
 extern const int kNetworkVersion[3];
+// The major number of the cards' compute capability: of the cards that were new in the era.
+extern const int kCapability;
 
 }  // namespace mlusim

@@ -17,15 +17,21 @@ from headrace.hookspecs import hookimpl
 from headrace_cambricon.conformance import profile
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.device import CambriconDevice, Versions, device_count
+from headrace_cambricon.kernels.bits import bits_entries
+from headrace_cambricon.kernels.cast import cast_entries
 from headrace_cambricon.kernels.conv import conv_entries
 from headrace_cambricon.kernels.elementwise import elementwise_entries
+from headrace_cambricon.kernels.fill import fill_entries
+from headrace_cambricon.kernels.gather import gather_entries
 from headrace_cambricon.kernels.matmul import matmul_entries
 from headrace_cambricon.kernels.movement import movement_entries
 from headrace_cambricon.kernels.norm import norm_entries
 from headrace_cambricon.kernels.pool import pool_entries
 from headrace_cambricon.kernels.quantised import quantised_entries
+from headrace_cambricon.kernels.ranking import ranking_entries
 from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.kernels.resize import resize_entries
+from headrace_cambricon.kernels.scatter import scatter_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
 
 TAG = "cambricon"
@@ -61,7 +67,13 @@ def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer what the library computes."""
     yield from elementwise_entries(TAG)
+    yield from bits_entries(TAG)
+    yield from cast_entries(TAG)
     yield from movement_entries(TAG)
+    yield from fill_entries(TAG)
+    yield from gather_entries(TAG)
+    yield from scatter_entries(TAG)
+    yield from ranking_entries(TAG)
     yield from reduction_entries(TAG)
     yield from matmul_entries(TAG)
     yield from conv_entries(TAG)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from headrace.device import Kernel, KernelEntry, OpCall
-from headrace.dtypes import DType
-from headrace_cambricon.enums import find, number_of
+from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.kernel import (
     Operand,
     Recorder,
     VendorKernel,
     WithWorkspace,
-    between_bytes,
 )
-from headrace_cambricon.kernels.match import CAST, FLOATS, NUMBERS, Takes
+from headrace_cambricon.kernels.match import COMPARED, FLOATS, NUMBERS, Takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,39 +131,6 @@ class Compare(WithWorkspace):
         vendor.logic(r, self._op, r.x(0), r.x(len(self.call.inputs) - 1), r.y())
 
 
-class Cast(VendorKernel):
-    """One dtype as another, by one cast of the library or by two."""
-
-    def __init__(self, call: OpCall) -> None:
-        super().__init__(call)
-        self._path = cast_path(call.input(0).dtype.name, call.outputs[0].dtype.name)
-
-    def between_bytes(self) -> int:
-        return sum(between_bytes(self.call.input(0).shape, name) for name in self._path[1:-1])
-
-    def record(self, r: Recorder) -> None:
-        x = r.x(0)
-        if len(self._path) == 1:
-            r.copy(r.outputs[0], r.input(0), self.call.input(0).nbytes)
-        for index, name in enumerate(self._path[1:], 1):
-            is_last = index == len(self._path) - 1
-            y = r.y() if is_last else r.between(x.shape, name)
-            vendor.cast(r, x, y)
-            x = y
-
-
-class ToBool(WithWorkspace):
-    """True where ``x`` is not zero."""
-
-    def between_bytes(self) -> int:
-        return between_bytes((1,), self.call.input(0).dtype)
-
-    def record(self, r: Recorder) -> None:
-        zero = r.between((1,), self.call.input(0).dtype)
-        vendor.fill(r, 0, zero)
-        vendor.logic(r, "NE", r.x(0), zero, r.y())
-
-
 class Copy(VendorKernel):
     """The same bytes: ``identity`` and ``reshape``."""
 
@@ -174,39 +138,8 @@ class Copy(VendorKernel):
         r.copy(r.outputs[0], r.input(0), self.call.outputs[0].nbytes)
 
 
-def cast_path(source: str, target: str) -> tuple[str, ...]:
-    """The dtypes that a cast goes through, both ends included; empty when there is no way."""
-    if source == target:
-        return (source,)
-    if vendor.cast_enum(source, target):
-        return (source, target)
-    return ()
-
-
-def _is_cast(call: OpCall) -> bool:
-    """Not those to fewer bits: what becomes of numbers that do not fit is not documented."""
-    source, target = call.input(0).dtype, call.outputs[0].dtype
-    path = cast_path(source.name, target.name)
-    if source != target and target.name == "bool":
-        return False
-    if not source.is_float and not target.is_float and not _fits(source, target):
-        return False
-    steps = itertools.pairwise(path)
-    return bool(path) and all(find(vendor.cast_enum(a, b)) is not None for a, b in steps)
-
-
-def _fits(source: DType, target: DType) -> bool:
-    """True when every integer of one dtype is one of the other."""
-    if source.kind == "b":
-        return True
-    signed = (source.kind == "i", target.kind == "i")
-    if signed == (True, False):
-        return False
-    return source.itemsize + (signed == (False, True)) <= target.itemsize
-
-
-def _is_to_bool(call: OpCall) -> bool:
-    return call.outputs[0].dtype.name == "bool"
+def _is_floored(call: OpCall) -> bool:
+    return not call.flag_attr("fmod")
 
 
 def _bias_is_last(call: OpCall) -> bool:
@@ -255,8 +188,13 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         mode = f"CNNL_ACTIVATION_{op.upper()}"
         match = Takes(FLOATS, vendor.ACTIVATION, (mode,))
         yield KernelEntry(tag, op, Made(OneOperand, (vendor.activation, mode)), match)
+    for op in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"):
+        mode = f"CNNL_TRIGON_{op.upper()}"
+        match = Takes(FLOATS, vendor.TRIGON, (mode,))
+        yield KernelEntry(tag, op, Made(OneOperand, (vendor.trigon, mode)), match)
     for op, (say, name) in _WAYS.items():
-        yield KernelEntry(tag, op, Made(OneOperand, (say, name)), Takes(FLOATS, (name,)))
+        dtypes = NUMBERS if op == "negative" else FLOATS
+        yield KernelEntry(tag, op, Made(OneOperand, (say, name)), Takes(dtypes, (name,)))
     yield KernelEntry(
         tag, "sqrt", Made(OneOperand, (vendor.unary, "cnnlSqrt")), Takes(FLOATS, ("cnnlSqrt",)), -1
     )
@@ -266,13 +204,15 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         ("subtract", "CNNL_OP_TENSOR_ADD", -1),
         ("multiply", "CNNL_OP_TENSOR_MUL", 1),
     ):
-        match = Takes(FLOATS, vendor.OP_TENSOR, (kind,))
+        match = Takes(NUMBERS, vendor.OP_TENSOR, (kind,))
         yield KernelEntry(tag, op, Made(OpTensor, (kind, of_b)), match)
     for op, name in (("maximum", "Maximum"), ("minimum", "Minimum")):
         yield KernelEntry(tag, op, Made(Binary, (name,)), Takes(NUMBERS, (f"cnnl{name}",)))
     for op, name, function in (("divide", "Div", "cnnlDiv_v2"), ("power", "Pow", "cnnlPow")):
         made = Made(PreciseBinary, (name, function))
         yield KernelEntry(tag, op, made, Takes(FLOATS, (function,)))
+    match = Takes(FLOATS, ("cnnlFloorMod",), where=_is_floored, text="fmod=False")
+    yield KernelEntry(tag, "mod", Made(Binary, ("FloorMod",)), match)
     yield KernelEntry(
         tag,
         "add_n",
@@ -292,17 +232,11 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         Takes(FLOATS, ("cnnlPrelu",), where=_slope_is_one_vector, text="a slope along one axis"),
     )
     for op, logic in _COMPARISONS.items():
-        dtypes = (*NUMBERS, "bool") if op == "equal" else NUMBERS
+        dtypes = (*COMPARED, "bool") if op == "equal" else COMPARED
         match = Takes(dtypes, vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
         yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
     for op, logic in _LOGIC.items():
         match = Takes(("bool",), vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
         yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
-    yield KernelEntry(
-        tag, "cast", Cast, Takes(CAST, ("cnnlCastDataType",), where=_is_cast, text="known casts")
-    )
-    needs = (*vendor.LOGIC, *vendor.FILL)
-    match = Takes(NUMBERS, needs, ("CNNL_LOGIC_OP_NE",), _is_to_bool, "to bool")
-    yield KernelEntry(tag, "cast", ToBool, match)
     for op in ("identity", "reshape"):
         yield KernelEntry(tag, op, Copy)

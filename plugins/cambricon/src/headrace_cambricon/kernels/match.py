@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from headrace.device import OpCall
 from headrace_cambricon.enums import find
 from headrace_cambricon.kernels.kernel import MAX_RANK
 from headrace_cambricon.library import opened_library
 
-FLOATS = ("float32", "float16")
-"""What the library computes in."""
+FLOATS = ("float32", "float16", "bfloat16")
+"""What the library computes in; the last on cards that have it."""
 
 NUMBERS = (*FLOATS, "int32")
-"""What it compares and chooses from. Sums of integers are left out: what becomes of one that does
-not fit is not documented."""
+"""What it adds and multiplies. That integers wrap around is nowhere said;
+its callers count on it."""
 
-CAST = (*NUMBERS, "bool", "int8", "int16", "int64", "uint8")
-"""What it casts from and to."""
+COMPARED = (*NUMBERS, "int8", "int16", "uint8")
+"""What it compares, and finds the best of."""
+
+_BFLOAT16_SINCE = 5  # the major number of a card's capability
+
+
+@cache
+def _cards_have_bfloat16() -> bool:
+    library = opened_library()
+    return library is None or all(
+        library.capability(card) >= _BFLOAT16_SINCE for card in range(library.device_count())
+    )
+
+
+def available(dtype: str) -> bool:
+    """True for a dtype that the cards compute in, if the library does."""
+    return dtype != "bfloat16" or _cards_have_bfloat16()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,7 @@ class Takes:
         return (
             (not self.dtypes or spec.dtype.name in self.dtypes)
             and all(s is None or s.rank <= MAX_RANK for s in specs)
+            and (not self.dtypes or available(spec.dtype.name))
             and (self.where is None or self.where(call))
             and not self.missing()
         )
@@ -64,7 +81,7 @@ class Takes:
         return ""
 
     def __str__(self) -> str:
-        said = " | ".join(self.dtypes) or "any"
+        said = " | ".join(filter(available, self.dtypes)) or "any"
         if self.text:
             said += f", {self.text}"
         missing = self.missing()

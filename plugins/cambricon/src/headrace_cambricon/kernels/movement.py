@@ -215,98 +215,11 @@ def _is_constant(call: OpCall) -> bool:
     return call.str_attr("mode") == "constant"
 
 
-class Gather(WithWorkspace):
-    """Whole slices of ``x`` along an axis.
-
-    The library gathers single elements, with an index for each: indices are turned so that none
-    counts from the end, and repeated along the other axes. One that is outside fails when it is
-    gathered; how a card says so is its own affair.
-    """
-
-    def _shapes(self) -> tuple[tuple[int, int, int], int]:
-        x, axis = self.call.input(0), self.call.int_attr("axis") % self.call.input(0).rank
-        return collapsed(x.shape, axis), self.call.input(1).elements
-
-    def between_bytes(self) -> int:
-        (before, _, after), count = self._shapes()
-        return index_bytes(self.call.input(1).dtype.name, count) + between_bytes(
-            (before, count, after), "int32"
-        )
-
-    def record(self, r: Recorder) -> None:
-        (before, length, after), count = self._shapes()
-        index = upward(r, 1, length, count)
-        flat = r.tensor(index.address, (1, count, 1), "int32")
-        spread = r.between((before, count, after), "int32")
-        r.add("cnnlExpand", *flat.both, *spread.both)
-        x, y = moved(r, 0, (before, length, after)), made(r, (before, count, after))
-        vendor.gather(r, 1, x, spread, y)
-
-
-class Fill(VendorKernel):
-    """One number everywhere, spread from one element that lies on the device."""
-
-    def record(self, r: Recorder) -> None:
-        y = self.call.outputs[0]
-        element = np.array(self.call.float_attr("value")).astype(y.dtype.numpy).tobytes()
-        shape = (1,) * max(len(y.shape), 1)
-        one = r.tensor(r.context.constant(element), shape, bits(y.dtype))
-        r.add("cnnlExpand", *one.both, *made(r).both)
-
-
 class Where(WithWorkspace):
     """``a`` where the condition holds, else ``b``; with broadcasting."""
 
     def record(self, r: Recorder) -> None:
         vendor.select(r, r.x(0), moved(r, 1), moved(r, 2), made(r))
-
-
-class GatherElements(WithWorkspace):
-    """One element for each index."""
-
-    def between_bytes(self) -> int:
-        return index_bytes(self.call.input(1).dtype.name, self.call.input(1).elements)
-
-    def record(self, r: Recorder) -> None:
-        axis = self.call.int_attr("axis") % self.call.input(0).rank
-        spec = self.call.input(1)
-        index = upward(r, 1, self.call.input(0).shape[axis], spec.elements)
-        shaped = r.tensor(index.address, spec.shape, "int32")
-        vendor.gather(r, axis, moved(r, 0), shaped, made(r))
-
-
-def index_bytes(dtype: str, count: int) -> int:
-    """What ``upward`` takes of the workspace."""
-    narrow = between_bytes((count,), "int32")
-    return (
-        (narrow if dtype == "int64" else 0)
-        + 2 * between_bytes((1,), "int32")
-        + 2 * narrow
-        + between_bytes((count,), "bool")
-    )
-
-
-def upward(r: Recorder, index: int, length: int, count: int) -> Operand:
-    """Indices as int32, those that count from the end turned into those from the beginning."""
-    dtype = r.call.input(index).dtype.name
-    given = r.tensor(r.input(index), (count,), dtype)
-    if dtype == "int64":
-        narrow = r.between((count,), "int32")
-        vendor.cast(r, given, narrow)
-        given = narrow
-    zero, size = r.between((1,), "int32"), r.between((1,), "int32")
-    vendor.fill(r, 0, zero)
-    vendor.fill(r, length, size)
-    turned, below = r.between((count,), "int32"), r.between((count,), "bool")
-    chosen = r.between((count,), "int32")
-    vendor.op_tensor(r, "CNNL_OP_TENSOR_ADD", given, size, turned)
-    vendor.logic(r, "LT", given, zero, below)
-    vendor.select(r, below, turned, given, chosen)
-    return chosen
-
-
-UPWARD = (*vendor.FILL, *vendor.OP_TENSOR, *vendor.LOGIC, *vendor.SELECT, "cnnlCastDataType")
-_UPWARD_ENUMS = ("CNNL_LOGIC_OP_LT", "CNNL_CAST_INT64_TO_INT32")
 
 
 def movement_entries(tag: str) -> Iterator[KernelEntry]:
@@ -321,8 +234,4 @@ def movement_entries(tag: str) -> Iterator[KernelEntry]:
         ("pad", PadByIndex, ("cnnlExpand", *vendor.GATHER), _is_continued, "not a constant"),
     ):
         yield KernelEntry(tag, op, kind, Takes((), functions, where=where, text=text))
-    yield KernelEntry(tag, "fill", Fill, Takes((), ("cnnlExpand",)))
     yield KernelEntry(tag, "where", Where, Takes(("bool",), vendor.SELECT))
-    for op, gathering in (("gather", Gather), ("gather_elements", GatherElements)):
-        match = Takes((), (*vendor.GATHER, *UPWARD, "cnnlExpand"), _UPWARD_ENUMS)
-        yield KernelEntry(tag, op, gathering, match)

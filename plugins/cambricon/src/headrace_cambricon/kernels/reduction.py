@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from headrace.device import KernelEntry, OpCall
+from headrace.dtypes import DType
 from headrace.ops.reduce import folded_axes
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
@@ -18,9 +19,21 @@ from headrace_cambricon.kernels.kernel import (
     WithWorkspace,
     between_bytes,
 )
-from headrace_cambricon.kernels.match import FLOATS, Takes
+from headrace_cambricon.kernels.match import FLOATS, NUMBERS, Takes
 
-_OF_NOTHING = {"ADD": 0.0, "AVG": math.nan, "MUL": 1.0, "MAX": -math.inf, "MIN": math.inf}
+_OF_NOTHING = {"ADD": 0, "AVG": math.nan, "MUL": 1, "OR": False, "AND": True}
+
+
+def of_nothing(op: str, dtype: DType) -> bytes:
+    """The neutral element of a reduction: for an extreme, the other end of the dtype."""
+    if op in _OF_NOTHING:
+        value = _OF_NOTHING[op]
+    elif dtype.is_float:
+        value = -math.inf if op == "MAX" else math.inf
+    else:
+        limits = np.iinfo(dtype.numpy)
+        value = limits.min if op == "MAX" else limits.max
+    return np.array(value, dtype.numpy).tobytes()
 
 
 class Reduce(WithWorkspace):
@@ -33,9 +46,9 @@ class Reduce(WithWorkspace):
     def record(self, r: Recorder) -> None:
         x, axes = self.call.input(0), sorted(folded_axes(self.call))
         if not x.elements:  # of nothing
-            nothing = np.array(_OF_NOTHING[self._op]).astype(x.dtype.numpy).tobytes()
             shape = (1,) * max(self.call.outputs[0].rank, 1)
-            one = r.tensor(r.context.constant(nothing), shape, x.dtype)
+            nothing = r.context.constant(of_nothing(self._op, x.dtype))
+            one = r.tensor(nothing, shape, x.dtype)
             r.add("cnnlExpand", *one.both, *r.y().both)
             return
         if not axes:  # a scalar has none, and is its own sum
@@ -47,7 +60,7 @@ class Reduce(WithWorkspace):
 
 
 class ArgReduce(WithWorkspace):
-    """Where the first extreme along an axis is; the library says it in 32 bits."""
+    """Where an extreme along an axis is, the first or the last; the library says it in 32 bits."""
 
     def __init__(self, call: OpCall, op: str) -> None:
         super().__init__(call)
@@ -66,7 +79,8 @@ class ArgReduce(WithWorkspace):
         axis = self.call.int_attr("axis") % self.call.input(0).rank
         kept = self._kept()
         best, index = r.between(kept, self.call.input(0).dtype), r.between(kept, "int32")
-        vendor.reduce(r, self._op, [axis], r.x(0), best, index)
+        last = "_LAST_INDEX" if self.call.flag_attr("select_last_index") else ""
+        vendor.reduce(r, f"{self._op}{last}", [axis], r.x(0), best, index)
         vendor.cast(r, index, r.tensor(r.outputs[0], kept, "int64"))
 
 
@@ -90,10 +104,6 @@ class Softmax(VendorKernel):
         r.add("cnnlSoftmaxForward", algorithm, direction, None, *source.both, None, *target.both)
 
 
-def _takes_first(call: OpCall) -> bool:
-    return not call.flag_attr("select_last_index")
-
-
 def reduction_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for reductions and softmax."""
     for op, kind in (
@@ -103,11 +113,15 @@ def reduction_entries(tag: str) -> Iterator[KernelEntry]:
         ("reduce_max", "MAX"),
         ("reduce_min", "MIN"),
     ):
-        match = Takes(FLOATS, (*vendor.REDUCE, "cnnlExpand"))
+        dtypes = FLOATS if kind == "AVG" else NUMBERS
+        match = Takes(dtypes, (*vendor.REDUCE, "cnnlExpand"))
+        yield KernelEntry(tag, op, Made(Reduce, (kind,)), match)
+    for op, kind in (("reduce_max", "OR"), ("reduce_min", "AND")):
+        match = Takes(("bool",), (*vendor.REDUCE, "cnnlExpand"))
         yield KernelEntry(tag, op, Made(Reduce, (kind,)), match)
     for op, kind in (("argmax", "MAX"), ("argmin", "MIN")):
         needs, enums = (*vendor.REDUCE, "cnnlCastDataType"), ("CNNL_CAST_INT32_TO_INT64",)
-        match = Takes(FLOATS, needs, enums, _takes_first, "select_last_index=False")
+        match = Takes(NUMBERS, needs, enums)
         yield KernelEntry(tag, op, Made(ArgReduce, (kind,)), match)
     for op, algorithm in (
         ("softmax", "CNNL_SOFTMAX_ACCURATE"),

@@ -7,7 +7,7 @@ its descriptors. Kernels call these; none of them knows an op of headrace.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels.kernel import DATA_TYPES, Operand, Recorder
@@ -74,6 +74,30 @@ def precise_unary(r: Recorder, function: str, x: Operand, y: Operand) -> None:
     r.add(function, number_of(_PRECISE), *x.both, *y.both)
 
 
+TRIGON = ("cnnlSetTrigonDescriptor_v2|cnnlSetTrigonDescriptor", "cnnlTrigonForward")
+
+
+def trigon(r: Recorder, mode: str, x: Operand, y: Operand) -> None:
+    """``y = f(x)``, f an angle's function or its inverse by its name."""
+    kind, number = "TrigonDescriptor", number_of(mode)
+    if r.has("cnnlSetTrigonDescriptor_v2"):
+        precise = number_of(_PRECISE)
+        chosen = r.configured(kind, "cnnlSetTrigonDescriptor_v2", number, precise)
+    else:
+        chosen = r.configured(kind, "cnnlSetTrigonDescriptor", number)
+    r.add("cnnlTrigonForward", chosen, *x.both, *y.both)
+
+
+BITS = ("cnnlGetBitComputeWorkspaceSize", "cnnlBitCompute_v2")
+
+
+def bit_compute(r: Recorder, op: str, a: Operand, b: Operand | None, y: Operand) -> None:
+    """``y = a op b``, bit by bit; all of one shape. Without ``b``, the one operand's."""
+    of_b = (None, None) if b is None else b.both
+    needed = r.ask("cnnlGetBitComputeWorkspaceSize", a.descriptor, of_b[0], y.descriptor)
+    r.add("cnnlBitCompute_v2", number_of(op), *a.both, *of_b, *y.both, *r.workspace(needed))
+
+
 def binary(r: Recorder, name: str, a: Operand, b: Operand, y: Operand) -> None:
     """``y = f(a, b)``, with broadcasting, for ``cnnl<name>`` whose workspace comes last."""
     if name in ("Maximum", "Minimum"):
@@ -115,21 +139,35 @@ def select(r: Recorder, condition: Operand, a: Operand, b: Operand, y: Operand) 
 
 
 _CAST_NAMES = {
+    "bfloat16": "BFLOAT16",
+    "bool": "BOOL",
     "float16": "HALF",
     "float32": "FLOAT",
+    "float64": "DOUBLE",
     "int8": "INT8",
     "int16": "INT16",
     "int32": "INT32",
     "int64": "INT64",
     "uint8": "UINT8",
-    "bool": "BOOL",
 }
+_CASTS = {
+    "bfloat16": "float32 bool",
+    "bool": "float32 float16 bfloat16 int32",
+    "float16": "float32 int32 int16 int8 uint8 int64 bool",
+    "float32": "float16 bfloat16 float64 int32 int16 int8 uint8 int64 bool",
+    "float64": "float32",
+    "int8": "float32 float16 int32 int16",
+    "int16": "float32 float16 int32",
+    "int32": "float32 float16 bfloat16 int64 int16 int8 uint8 bool",
+    "int64": "float32 float16 int32",
+    "uint8": "float32 float16 int32 int64",
+}
+CASTS: Mapping[str, tuple[str, ...]] = {key: tuple(to.split()) for key, to in _CASTS.items()}
+"""Which dtypes the library is known to cast each one to."""
 
 
 def cast_enum(source: str, target: str) -> str:
-    """The enumerator of a cast; empty for one that the library has not."""
-    if source not in _CAST_NAMES or target not in _CAST_NAMES:
-        return ""
+    """The enumerator of a known cast."""
     return f"CNNL_CAST_{_CAST_NAMES[source]}_TO_{_CAST_NAMES[target]}"
 
 
@@ -214,6 +252,37 @@ def gather(r: Recorder, axis: int, x: Operand, index: Operand, y: Operand) -> No
         r.add("cnnlGather_v2", axis, *x.both, *index.both, *space, *y.both)
     else:
         r.add("cnnlGather", axis, *x.both, *index.both, *y.both)
+
+
+SCATTER = ("cnnlScatter_v2|cnnlScatter",)
+
+
+def scatter(
+    r: Recorder, mode: str, axis: int, index: Operand, updates: Operand, y: Operand
+) -> None:
+    """``y[.., index[.., i, ..], ..]`` becomes, or is joined with, ``updates[.., i, ..]``."""
+    operands = (*y.both, *index.both, *updates.both)
+    if r.has("cnnlScatter_v2"):
+        space = r.workspace(r.ask("cnnlGetScatterWorkspaceSize", index.descriptor))
+        r.add("cnnlScatter_v2", axis, *operands, *space, *y.both, number_of(mode))
+    else:
+        r.add("cnnlScatter", axis, *operands, *y.both, number_of(mode))
+
+
+TOP_K = ("cnnlGetTopKTensorWorkspaceSize", "cnnlTopKTensor_v3")
+
+
+def top_k(
+    r: Recorder, k: int, axis: int, largest: bool, x: Operand, values: Operand, index: Operand
+) -> None:
+    """The ``k`` best along an axis, best first, and of equal ones the first; ``index`` int32."""
+    described = (values.descriptor, index.descriptor)
+    needed = r.ask("cnnlGetTopKTensorWorkspaceSize", x.descriptor, k, axis, largest, *described)
+    space = r.workspace(needed)
+    r.add(
+        "cnnlTopKTensor_v3", *x.both, k, axis, largest, True, True, *space, *values.both,
+        *index.both,
+    )  # fmt: skip
 
 
 REDUCE = ("cnnlReduce_v2|cnnlReduce",)
