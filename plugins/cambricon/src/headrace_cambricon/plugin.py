@@ -13,6 +13,7 @@ from headrace.device import (
     KernelEntry,
     MemoryKind,
 )
+from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace_cambricon.conformance import profile
 from headrace_cambricon.context import CambriconContext
@@ -33,6 +34,9 @@ from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.kernels.resize import resize_entries
 from headrace_cambricon.kernels.scatter import scatter_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
+from headrace_cambricon.ops import QuantisedConv, QuantisedMatmul
+from headrace_cambricon.passes.quantise_weights import QuantiseWeights
+from headrace_cambricon.quantisation import chosen
 
 TAG = "cambricon"
 
@@ -81,6 +85,20 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from pool_entries(TAG)
     yield from norm_entries(TAG)
     yield from resize_entries(TAG)
+
+
+@hookimpl
+def headrace_ops() -> Iterable[OpEntry]:
+    """Bring products whose weights are integers."""
+    yield OpEntry(TAG, QuantisedConv)
+    yield OpEntry(TAG, QuantisedMatmul)
+
+
+@hookimpl
+def headrace_passes() -> Iterable[PassEntry]:
+    """Quantise weights while a job is built, if the user chose to multiply integers."""
+    if dtype := chosen():
+        yield PassEntry(TAG, "quantise_weights", QuantiseWeights(TAG, dtype))
 
 
 @hookimpl

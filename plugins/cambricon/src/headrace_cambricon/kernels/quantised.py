@@ -1,19 +1,18 @@
 """Convolution and matrix product in int8 or int16, of tensors that are float32 outside.
 
 Chosen by ``HEADRACE_CAMBRICON_QUANTISE``: results are rougher, on cards that multiply integers much
-faster than floats. Both factors are fitted by their greatest magnitude in every call; the library
-puts what it found into memory of the device, and wants it in descriptors of the host: hence the
-wait in the middle of a launch.
+faster than floats. A weight that is constant comes as integers, whose meaning is known. What is not
+is fitted by its greatest magnitude in every call; the library puts what it found into memory of the
+device, and wants it in descriptors of the host: hence the wait in the middle of a launch.
 """
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from headrace.device import Buffer, DeviceContext, KernelEntry, Launch, OpCall
-from headrace.errors import SettingError
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
@@ -23,29 +22,49 @@ from headrace_cambricon.kernels.images import BOTH_FORMATS, ImageKernel
 from headrace_cambricon.kernels.kernel import Operand, Recorder, WithWorkspace, between_bytes
 from headrace_cambricon.kernels.match import Takes
 from headrace_cambricon.kernels.matmul import multiply
+from headrace_cambricon.ops import quantisation
+from headrace_cambricon.quantisation import BITS, Quantisation, chosen
 
-VARIABLE = "HEADRACE_CAMBRICON_QUANTISE"
-_BITS = {"int8": 8, "int16": 16}
 _RAISED = 10  # above the kernels that compute in floats
+_SET = "cnnlSetTensorDescriptorPositionAndScale"
 
 
-def chosen() -> str:
-    """The integer type that the user chose; empty for none.
+class Factor(Protocol):
+    """An operand as integers.
 
-    Raises:
-        SettingError: the variable names another.
+    Attributes:
+        integers: as the library multiplies them.
     """
-    text = os.environ.get(VARIABLE, "")
-    if text and text not in _BITS:
-        raise SettingError(VARIABLE, text, " or ".join(_BITS))
-    return text
+
+    integers: Operand
+
+    def finish(self, r: Recorder) -> None:
+        """Record what is left to do once position and scale are known."""
+
+    def read(self, context: CambriconContext) -> None:
+        """Put them into the descriptor; the work that found them is done."""
 
 
-class Factor:
-    """A float32 operand as integers: ``x = q * 2**position / scale``."""
+class Known:
+    """Integers whose position and scale were kept."""
+
+    def __init__(self, r: Recorder, x: Operand, meaning: Quantisation) -> None:
+        self.integers = x
+        library = r.context.library
+        library.configure(_SET, x.descriptor, meaning.position, meaning.scale)
+
+    def finish(self, r: Recorder) -> None:
+        """Nothing."""
+
+    def read(self, context: CambriconContext) -> None:
+        """Nothing."""
+
+
+class Fitted:
+    """A float32 operand, made integers in every call."""
 
     def __init__(self, r: Recorder, x: Operand, dtype: str, layout: str) -> None:
-        self._x, self._bits = x, _BITS[dtype]
+        self._x, self._bits = x, BITS[dtype]
         self._position, self._scale, offset = (r.between((1,), "int32") for _ in range(3))
         self.integers = r.between(x.shape, dtype, layout)
         places = (self._position.address, self._scale.address)
@@ -73,24 +92,29 @@ class Factor:
         library, device = context.library, context.device.index
         (position,) = struct.unpack("i", library.download(device, self._position.address, 4))
         (scale,) = struct.unpack("f", library.download(device, self._scale.address, 4))
-        library.configure(
-            "cnnlSetTensorDescriptorPositionAndScale", self.integers.descriptor, position, scale
-        )
+        library.configure(_SET, self.integers.descriptor, position, scale)
 
 
 class TwoFactors(WithWorkspace):
-    """Fits two factors, waits, and multiplies."""
+    """Fits those of two factors that are floats, waits, and multiplies."""
 
     def __init__(self, call: OpCall, dtype: str) -> None:
         super().__init__(call)
         self.dtype = dtype
 
     def factor_bytes(self) -> int:
-        """Of both factors."""
-        return sum(Factor.between_bytes(self.call.input(n).shape, self.dtype) for n in (0, 1))
+        """Of the factors that are fitted."""
+        fitted = (spec for n in (0, 1) if (spec := self.call.input(n)).dtype.is_float)
+        return sum(Fitted.between_bytes(spec.shape, self.dtype) for spec in fitted)
+
+    def factor(self, r: Recorder, x: Operand, layout: str) -> Factor:
+        """Record what fits one, if it is not integers yet."""
+        if x.dtype == self.dtype:
+            return Known(r, x, quantisation(self.call))
+        return Fitted(r, x, self.dtype, layout)
 
     def factors(self, r: Recorder) -> list[Factor]:
-        """Record what fits them."""
+        """Both."""
         raise NotImplementedError
 
     def product(self, r: Recorder, factors: list[Factor]) -> None:
@@ -133,7 +157,7 @@ class QuantisedConv(TwoFactors, ImageKernel):
         return super().between_bytes() + self.factor_bytes()
 
     def factors(self, r: Recorder) -> list[Factor]:
-        return [Factor(r, self.image(r, index), self.dtype, "NHWC") for index in (0, 1)]
+        return [self.factor(r, self.image(r, index), "NHWC") for index in (0, 1)]
 
     def product(self, r: Recorder, factors: list[Factor]) -> None:
         x, weight = (factor.integers for factor in factors)
@@ -149,7 +173,7 @@ class QuantisedMatmul(TwoFactors):
         return self.factor_bytes()
 
     def factors(self, r: Recorder) -> list[Factor]:
-        return [Factor(r, r.x(index), self.dtype, "ARRAY") for index in (0, 1)]
+        return [self.factor(r, r.x(index), "ARRAY") for index in (0, 1)]
 
     def product(self, r: Recorder, factors: list[Factor]) -> None:
         flips = (self.call.flag_attr("transpose_a"), self.call.flag_attr("transpose_b"))
@@ -170,22 +194,38 @@ def _is_full(call: OpCall) -> bool:
 
 
 def quantised_entries(tag: str) -> Iterator[KernelEntry]:
-    """Kernels in the integer type that was chosen; none when none was.
+    """Kernels for weights that are integers; and, in the type that was chosen, for all products.
 
     Raises:
-        SettingError: ``HEADRACE_CAMBRICON_QUANTISE`` names another.
+        SettingError: ``HEADRACE_CAMBRICON_QUANTISE`` names another type.
     """
-    dtype = chosen()
-    if not dtype:
-        return
+    for dtype in BITS:
+        yield from _entries(tag, dtype, "cambricon.", _has_weight_of(dtype), 0)
+    if dtype := chosen():
+        yield from _entries(tag, dtype, "", None, _RAISED)
+
+
+def _entries(
+    tag: str, dtype: str, prefix: str, weight: Callable[[OpCall], bool] | None, raised: int
+) -> Iterator[KernelEntry]:
     fits = ("cnnlQuantifyOnline|cnnlQuantizeParam", "cnnlQuantifyOnline|cnnlQuantizeV1")
     algorithms = ("CNNL_CONVOLUTION_FWD_FASTEST|CNNL_CONVOLUTION_FWD_ALGO_DIRECT",)
     needs = (*fits, *CONVOLVE, *vendor.TRANSPOSE)
-    match = Takes(("float32",), needs, algorithms, _is_plain_image, f"in {dtype}")
+    of = f"in {dtype}"
+    match = Takes(("float32",), needs, algorithms, _both(_is_plain_image, weight), of)
+    made = Made(QuantisedConv, (dtype,))
     for data_format, priority in BOTH_FORMATS:
-        made = Made(QuantisedConv, (dtype,))
-        yield KernelEntry(tag, "conv", made, match, _RAISED + priority, (data_format,))
-    match = Takes(
-        ("float32",), (*fits, "cnnlMatMul_v2|cnnlMatMul"), (), _is_flat, f"matrices, in {dtype}"
-    )
-    yield KernelEntry(tag, "matmul", Made(QuantisedMatmul, (dtype,)), match, _RAISED)
+        yield KernelEntry(tag, f"{prefix}conv", made, match, raised + priority, (data_format,))
+    needs = (*fits, "cnnlMatMul_v2|cnnlMatMul")
+    match = Takes(("float32",), needs, (), _both(_is_flat, weight), f"matrices, {of}")
+    yield KernelEntry(tag, f"{prefix}matmul", Made(QuantisedMatmul, (dtype,)), match, raised)
+
+
+def _both(
+    one: Callable[[OpCall], bool], other: Callable[[OpCall], bool] | None
+) -> Callable[[OpCall], bool]:
+    return lambda call: one(call) and (other is None or other(call))
+
+
+def _has_weight_of(dtype: str) -> Callable[[OpCall], bool]:
+    return lambda call: call.input(1).dtype.name == dtype

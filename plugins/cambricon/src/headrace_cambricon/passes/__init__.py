@@ -1,0 +1,1 @@
+"""Rewritings of a job before it is lowered to kernels."""

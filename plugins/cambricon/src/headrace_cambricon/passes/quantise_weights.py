@@ -1,0 +1,80 @@
+"""Make the weights of products integers, once, while a job is built."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.dtypes import float32
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.ops import Op, Tensor, make_call
+from headrace_cambricon.ops import QuantisedConv, QuantisedMatmul
+from headrace_cambricon.quantisation import Quantisation, fit, quantised
+
+_OPS: dict[str, type[Op]] = {"conv": QuantisedConv, "matmul": QuantisedMatmul}
+_RANKS = {"conv": 4, "matmul": 2}
+
+
+class QuantiseWeights:
+    """The pass, for the ops of device ``tag``.
+
+    Before: any ops. After: every ``conv`` of images and every ``matmul`` of matrices, in float32
+    and with a constant weight, is one of this backend's, whose weight is an integer constant. A
+    weight that may be another in the next call is left: its product is quantised as a whole, in
+    each.
+    """
+
+    def __init__(self, tag: str, dtype: str) -> None:
+        self._tag = tag
+        self._dtype = dtype
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph with these ops."""
+        chosen = {op.call.name for op in graph.ops if self._has_known_weight(op, graph)}
+        if not chosen:
+            return graph
+        builder = JobGraphBuilder(graph.name, graph.placement)
+        known = builder.begin_like(graph)
+        made: dict[str, tuple[Tensor, Quantisation]] = {}  # several ops may read one weight
+        for op in graph.ops:
+            new = op
+            if op.call.name in chosen:
+                weight = op.inputs[1]
+                assert weight is not None
+                if weight not in made:
+                    made[weight] = self._quantised(graph, weight, builder)
+                new = _with_weight(op, *made[weight])
+            read = [name and (known[name].name if name in known else name) for name in new.inputs]
+            known.update(zip(op.outputs, builder.adopt(new, read), strict=True))
+        builder.end_like(graph, known)
+        return builder.finish()
+
+    def _has_known_weight(self, op: JobOp, graph: JobGraph) -> bool:
+        call = op.call
+        return (
+            op.placement.tag == self._tag
+            and op.placement.parallel_num == 1
+            and call.op in _OPS
+            and op.inputs[1] in graph.constants
+            and call.input(0).dtype == float32
+            and call.input(0).rank == call.input(1).rank == _RANKS[call.op]
+            and call.input(1).elements > 0
+            and call.outputs[0].elements > 0
+            and bool(np.isfinite(graph.constants[op.inputs[1]]).all())
+        )
+
+    def _quantised(
+        self, graph: JobGraph, weight: str, builder: JobGraphBuilder
+    ) -> tuple[Tensor, Quantisation]:
+        value = graph.constants[weight]
+        meaning = fit(value, self._dtype)
+        return builder.constant(quantised(value, meaning, self._dtype)), meaning
+
+
+def _with_weight(op: JobOp, weight: Tensor, meaning: Quantisation) -> JobOp:
+    """This backend's op in the place of core's."""
+    call = op.call
+    specs = [weight.spec if n == 1 else spec for n, spec in enumerate(call.inputs)]
+    attrs = {**call.attrs, "position": meaning.position, "scale": meaning.scale}
+    made = make_call(_OPS[call.op], call.name, specs, attrs, outputs=1, location=call.location)
+    read = tuple(weight.name if n == 1 else name for n, name in enumerate(op.inputs))
+    return JobOp(made, read, op.outputs, op.placement)
