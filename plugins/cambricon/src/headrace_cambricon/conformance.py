@@ -20,9 +20,7 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
 
 _TESTS: Mapping[str, str] = {
     "test_logic[[]bit_shift-*": _NO_FUNCTION,
-    "test_binary[[]mod-special-*": (
-        "what the library's remainder of infinities is, is not documented"
-    ),
+    "test_binary[[]mod-*": "what the library's remainder of infinities is, is not documented",
     "test_a_length_outside_is_an_error[[]*": (
         "needs int64 arithmetic, which the library is not known to have"
     ),

@@ -138,10 +138,6 @@ class Copy(VendorKernel):
         r.copy(r.outputs[0], r.input(0), self.call.outputs[0].nbytes)
 
 
-def _is_floored(call: OpCall) -> bool:
-    return not call.flag_attr("fmod")
-
-
 def _bias_is_last(call: OpCall) -> bool:
     return call.int_attr("axis") % call.input(0).rank == call.input(0).rank - 1
 
@@ -211,8 +207,6 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     for op, name, function in (("divide", "Div", "cnnlDiv_v2"), ("power", "Pow", "cnnlPow")):
         made = Made(PreciseBinary, (name, function))
         yield KernelEntry(tag, op, made, Takes(FLOATS, (function,)))
-    match = Takes(FLOATS, ("cnnlFloorMod",), where=_is_floored, text="fmod=False")
-    yield KernelEntry(tag, "mod", Made(Binary, ("FloorMod",)), match)
     yield KernelEntry(
         tag,
         "add_n",
