@@ -38,7 +38,7 @@ class Conv(Imaged):
     name = "conv"
     images = (0, 1)
     inputs: ClassVar[tuple[Input, ...]] = _INPUTS
-    attrs = (*WINDOW_ATTRS, Attr("groups", "int", 1))
+    attrs: ClassVar[tuple[Attr, ...]] = (*WINDOW_ATTRS, Attr("groups", "int", 1))
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:

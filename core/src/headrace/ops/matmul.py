@@ -25,7 +25,10 @@ class Matmul(Op):
 
     name = "matmul"
     inputs: ClassVar[tuple[Input, ...]] = (Input("a", NUMBERS), Input("b", NUMBERS))
-    attrs = (Attr("transpose_a", "bool", False), Attr("transpose_b", "bool", False))
+    attrs: ClassVar[tuple[Attr, ...]] = (
+        Attr("transpose_a", "bool", False),
+        Attr("transpose_b", "bool", False),
+    )
 
     @classmethod
     def widens(cls, call: OpCall) -> bool:

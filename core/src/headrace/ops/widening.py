@@ -19,9 +19,9 @@ def widened(
 
     The results keep their low bits, so that they wrap around as those of the narrow dtype do.
     """
-    narrow = call.input(0).dtype if call.has_input(0) else None
-    if narrow not in WIDER or not op.widens(call):
+    if not call.has_input(0) or call.input(0).dtype not in WIDER or not op.widens(call):
         return None
+    narrow = call.input(0).dtype
     wide = WIDER[narrow]
 
     def cast(tensor: Tensor, source: DType, target: DType) -> Tensor:

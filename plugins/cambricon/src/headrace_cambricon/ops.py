@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from headrace.dtypes import float32, int8, int16
 from headrace.op_call import OpCall
@@ -29,7 +29,7 @@ def _with_floats(
     f = Formula(call, builder)
     x, whole, *rest = inputs
     weight = f.op("multiply", f.take(whole), f.scalar(quantisation(call).unit))
-    attrs = {attr.name: call.attrs[attr.name] for attr in op.attrs}
+    attrs: dict[str, Any] = {attr.name: call.attrs[attr.name] for attr in op.attrs}
     return builder.op(op.name, [x, weight, *rest], **attrs)
 
 

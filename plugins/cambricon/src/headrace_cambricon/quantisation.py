@@ -53,4 +53,5 @@ def fit(x: NDArray[np.float32], dtype: str) -> Quantisation:
 def quantised(x: NDArray[np.float32], by: Quantisation, dtype: str) -> NDArray[np.integer]:
     """The integers, rounded to even and kept inside their range."""
     limits = np.iinfo(dtype)
-    return np.clip(np.rint(x / by.unit), limits.min, limits.max).astype(dtype)
+    whole: NDArray[np.integer] = np.clip(np.rint(x / by.unit), limits.min, limits.max).astype(dtype)
+    return whole

@@ -226,8 +226,8 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         Takes(FLOATS, ("cnnlPrelu",), where=_slope_is_one_vector, text="a slope along one axis"),
     )
     for op, logic in _COMPARISONS.items():
-        dtypes = (*COMPARED, "bool") if op == "equal" else COMPARED
-        match = Takes(dtypes, vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
+        compared = (*COMPARED, "bool") if op == "equal" else COMPARED
+        match = Takes(compared, vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
         yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
     for op, logic in _LOGIC.items():
         match = Takes(("bool",), vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))

@@ -129,12 +129,21 @@ def _has_index(call: OpCall) -> bool:
 
 def fill_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for ``fill``, ``arange`` and ``one_hot``."""
+    casts = (*vendor.SLICE, *vendor.COPY, "cnnlCastDataType")
     yield KernelEntry(tag, "fill", Fill, Takes((), ("cnnlExpand",)))
-    enums = ("CNNL_OP_TENSOR_ADD", "CNNL_OP_TENSOR_MUL")
-    functions = (*vendor.OP_TENSOR, *vendor.SLICE, *vendor.COPY)
-    match = Takes((), functions, enums, _is_counted, "floats and integers of up to 32 bits")
+    match = Takes(
+        (),
+        (*vendor.OP_TENSOR, *casts),
+        ("CNNL_OP_TENSOR_ADD", "CNNL_OP_TENSOR_MUL"),
+        _is_counted,
+        "floats and integers of up to 32 bits",
+    )
     yield KernelEntry(tag, "arange", Arange, match)
-    enums = (*UPWARD_ENUMS, "CNNL_LOGIC_OP_EQ")
-    functions = (*UPWARD, *vendor.SLICE, *vendor.COPY)
-    match = Takes((), functions, enums, _has_index, "indices that fit into 64 bits")
+    match = Takes(
+        (),
+        (*UPWARD, *casts),
+        (*UPWARD_ENUMS, "CNNL_LOGIC_OP_EQ"),
+        _has_index,
+        "indices that fit into 64 bits",
+    )
     yield KernelEntry(tag, "one_hot", OneHot, match)

@@ -216,8 +216,8 @@ def _entries(
     made = Made(QuantisedConv, (dtype,))
     for data_format, priority in BOTH_FORMATS:
         yield KernelEntry(tag, f"{prefix}conv", made, match, raised + priority, (data_format,))
-    needs = (*fits, "cnnlMatMul_v2|cnnlMatMul")
-    match = Takes(("float32",), needs, (), _both(_is_flat, weight), f"matrices, {of}")
+    multiplies = (*fits, "cnnlMatMul_v2|cnnlMatMul")
+    match = Takes(("float32",), multiplies, (), _both(_is_flat, weight), f"matrices, {of}")
     yield KernelEntry(tag, f"{prefix}matmul", Made(QuantisedMatmul, (dtype,)), match, raised)
 
 

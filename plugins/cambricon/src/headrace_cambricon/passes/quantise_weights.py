@@ -50,16 +50,16 @@ class QuantiseWeights:
 
     def _has_known_weight(self, op: JobOp, graph: JobGraph) -> bool:
         call = op.call
+        if call.op not in _OPS or op.placement.tag != self._tag or op.placement.parallel_num > 1:
+            return False
+        weight = graph.constants.get(op.inputs[1] or "")
         return (
-            op.placement.tag == self._tag
-            and op.placement.parallel_num == 1
-            and call.op in _OPS
-            and op.inputs[1] in graph.constants
+            weight is not None
             and call.input(0).dtype == float32
             and call.input(0).rank == call.input(1).rank == _RANKS[call.op]
             and call.input(1).elements > 0
             and call.outputs[0].elements > 0
-            and bool(np.isfinite(graph.constants[op.inputs[1]]).all())
+            and bool(np.isfinite(weight).all())
         )
 
     def _quantised(
