@@ -17,11 +17,18 @@ from headrace_cambricon.kernels.kernel import Operand, Recorder, between_bytes
 
 Places = NDArray[np.int32]
 
-UPWARD = (*vendor.OP_TENSOR, *vendor.LOGIC, *vendor.SELECT, "cnnlCastDataType", "cnnlExpand")
-UPWARD_ENUMS = ("CNNL_LOGIC_OP_LT", "CNNL_CAST_INT64_TO_INT32")
-LINEAR = (*UPWARD, *vendor.SLICE)
+_CLIPPED = "CNNL_ACTIVATION_CLIPPED_RELU"
+UPWARD = (
+    *vendor.OP_TENSOR,
+    *(f"{name}|cnnlActivationForward" for name in (*vendor.LOGIC, *vendor.SELECT)),
+    "cnnlCastDataType",
+    "cnnlExpand",
+)
+UPWARD_ENUMS = (f"CNNL_LOGIC_OP_LT|{_CLIPPED}", "CNNL_CAST_INT64_TO_INT32")
+LINEAR = (*UPWARD, *vendor.LOGIC, *vendor.SELECT, *vendor.SLICE)
 LINEAR_ENUMS = (
     *UPWARD_ENUMS,
+    "CNNL_LOGIC_OP_LT",
     "CNNL_LOGIC_OP_GE",
     "CNNL_LOGIC_OP_OR",
     "CNNL_OP_TENSOR_MUL",
@@ -45,9 +52,8 @@ def given(r: Recorder, index: int) -> Operand:
 
 
 def upward_bytes(dtype: str, count: int) -> int:
-    """What ``upward`` takes of the workspace."""
-    narrow = between_bytes((count,), "int32")
-    return (2 if dtype == "int32" else 3) * narrow + between_bytes((count,), "bool")
+    """What ``upward`` takes of the workspace at most."""
+    return (5 if dtype == "int32" else 6) * between_bytes((count,), "int32")
 
 
 def upward(r: Recorder, indices: Operand, length: int) -> Operand:
@@ -57,12 +63,28 @@ def upward(r: Recorder, indices: Operand, length: int) -> Operand:
         narrow = r.between(count, "int32")
         vendor.cast(r, indices, narrow)
         indices = narrow
+    if not (r.has("cnnlLogicOp") and r.has("cnnlSelectV2")):
+        return _raised(r, indices, length)
     turned, below = r.between(count, "int32"), r.between(count, "bool")
     chosen = r.between(count, "int32")
     vendor.op_tensor(r, "CNNL_OP_TENSOR_ADD", indices, number(r, length), turned)
     vendor.logic(r, "LT", indices, number(r, 0), below)
     vendor.select(r, below, turned, indices, chosen)
     return chosen
+
+
+def _raised(r: Recorder, indices: Operand, length: int) -> Operand:
+    """The same where nothing compares: ``i + length * min(max(-i, 0), 1)``."""
+    count = indices.shape
+    given, turned, clipped = (r.between(count, "float32") for _ in range(3))
+    below, raised = r.between(count, "int32"), r.between(count, "int32")
+    zero = r.tensor(r.context.constant(bytes(4)), (1,), "float32")
+    vendor.cast(r, indices, given)  # may be rounded, but not across zero
+    vendor.op_tensor(r, "CNNL_OP_TENSOR_ADD", zero, given, turned, -1)
+    vendor.activation(r, _CLIPPED, turned, clipped)  # at its coefficient, which is 1
+    vendor.cast(r, clipped, below)
+    vendor.op_tensor(r, "CNNL_OP_TENSOR_ADD", indices, below, raised, length)
+    return raised
 
 
 def linear_bytes(dtype: str, count: int, depth: int) -> int:
