@@ -152,18 +152,18 @@ _CAST_NAMES = {
 }
 _CASTS = {
     "bfloat16": "float32 bool",
-    "bool": "float32 float16 bfloat16 int32",
+    "bool": "int32 float32 float16 bfloat16",
     "float16": "float32 int32 int16 int8 uint8 int64 bool",
     "float32": "float16 bfloat16 float64 int32 int16 int8 uint8 int64 bool",
     "float64": "float32",
-    "int8": "float32 float16 int32 int16",
-    "int16": "float32 float16 int32",
-    "int32": "float32 float16 bfloat16 int64 int16 int8 uint8 bool",
-    "int64": "float32 float16 int32",
-    "uint8": "float32 float16 int32 int64",
+    "int8": "int32 int16 float32 float16",
+    "int16": "int32 float32 float16",
+    "int32": "int64 int16 int8 uint8 bool float32 float16 bfloat16",
+    "int64": "int32 float32 float16",
+    "uint8": "int32 int64 float32 float16",
 }
 CASTS: Mapping[str, tuple[str, ...]] = {key: tuple(to.split()) for key, to in _CASTS.items()}
-"""Which dtypes the library is known to cast each one to."""
+"""Which dtypes the library is known to cast each one to; of two ways of one length, the first."""
 
 
 def cast_enum(source: str, target: str) -> str:
