@@ -19,12 +19,23 @@ std::pair<Size, Size> Sides(const char* op, const Floats& x) {
   return {length == 0 ? 0 : x.size() / length, length};
 }
 
-Launch BindSoftmax(const Floats& x, Floats& y) {
+Launch BindSoftmax(const Floats& x, Floats& y, bool logarithm) {
   const auto [rows, length] = Sides("softmax", x);
   RequireShape("softmax", "y", y, Shape(x));
   const float* from = ReadPointer("softmax", "x", x);
   float* to = WritePointer("softmax", "y", y);
-  return {[=, count = rows, size = length] { SoftmaxRows(from, to, count, size); },
+  return {[=, count = rows, size = length] { SoftmaxRows(from, to, count, size, logarithm); },
+          py::make_tuple(x, y)};
+}
+
+Launch BindSoftmaxColumns(const Floats& x, Floats& y, bool logarithm) {
+  constexpr const char* kOp = "softmax_columns";
+  if (x.ndim() != 3) throw py::value_error("softmax_columns: x must have three axes");
+  RequireShape(kOp, "y", y, Shape(x));
+  const Size matrices = x.shape(0), length = x.shape(1), columns = x.shape(2);
+  const float* from = ReadPointer(kOp, "x", x);
+  float* to = WritePointer(kOp, "y", y);
+  return {[=] { SoftmaxColumns(from, to, matrices, length, columns, logarithm); },
           py::make_tuple(x, y)};
 }
 
@@ -138,7 +149,10 @@ Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats&
 }  // namespace
 
 void RegisterRows(py::module_& m) {
-  m.def("softmax", &BindSoftmax, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("softmax", &BindSoftmax, py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("logarithm"));
+  m.def("softmax_columns", &BindSoftmaxColumns, py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("logarithm"));
   m.def("layer_norm", &BindLayerNorm, py::arg("x").noconvert(), py::arg("scale").noconvert(),
         py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("epsilon"));
   m.def("fold_each_row", &BindFold, py::arg("kind"), py::arg("x").noconvert(),

@@ -26,7 +26,13 @@ from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
 from headrace_cpu.kernels.program import SingleStep
 from headrace_cpu.kernels.recurrent import RecurrentKernel
-from headrace_cpu.kernels.rows import BatchMatmul, FoldEachRow, LayerNormRows, SoftmaxRows
+from headrace_cpu.kernels.rows import (
+    BatchMatmul,
+    FoldEachRow,
+    LayerNormRows,
+    SoftmaxColumns,
+    SoftmaxRows,
+)
 
 
 def call_of(op, *shapes, dtype="float32", **attrs) -> OpCall:
@@ -90,7 +96,8 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("divide", IMAGE, IMAGE, dtype="float64"), Binary),
         (call_of("bias_add", IMAGE, (4,), axis=1), BiasAdd),
         (call_of("softmax", (5, 4)), SoftmaxRows),
-        (call_of("softmax", (5, 4), axis=0), NumpyKernel),
+        (call_of("softmax", (5, 4), axis=0), SoftmaxColumns),
+        (call_of("log_softmax", (5, 4)), SoftmaxRows),
         (call_of("layer_norm", (5, 4), (4,), (4,)), LayerNormRows),
         (call_of("reduce_mean", (5, 4), axes=(1,)), FoldEachRow),
         (call_of("matmul", (2, 8, 4), (2, 4, 9)), BatchMatmul),

@@ -15,24 +15,45 @@ def drawn(*shape, shift=0.0):
     return (RNG.standard_normal(shape) + shift).astype(np.float32)
 
 
+def softmax_in_float64(x, axis, logarithm):
+    less = x.astype(np.float64) - x.max(axis, keepdims=True)
+    total = np.exp(less).sum(axis, keepdims=True)
+    return less - np.log(total) if logarithm else np.exp(less) / total
+
+
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 9), LENGTHS)
-def test_softmax(rows, length):
+@given(st.integers(1, 9), LENGTHS, st.booleans())
+def test_softmax(rows, length, logarithm):
     """In place too; large numbers do not overflow."""
     x = drawn(rows, length, shift=300)
     y = np.empty_like(x)
-    _native.softmax(x, y)()
-    wide = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
-    np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=2e-6)
-    _native.softmax(x, x)()
+    _native.softmax(x, y, logarithm)()
+    right = softmax_in_float64(x, 1, logarithm)
+    np.testing.assert_allclose(y, right, rtol=2e-6, atol=1e-6 if logarithm else 0)
+    _native.softmax(x, x, logarithm)()
+    assert np.array_equal(x, y)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 3), st.sampled_from([1, 2, 17]), st.integers(1, 40), st.booleans())
+def test_softmax_of_columns(matrices, length, columns, logarithm):
+    """Of as many columns as a vector has, or fewer, in place too."""
+    x = drawn(matrices, length, columns, shift=300)
+    y = np.empty_like(x)
+    _native.softmax_columns(x, y, logarithm)()
+    right = softmax_in_float64(x, 1, logarithm)
+    np.testing.assert_allclose(y, right, rtol=2e-6, atol=1e-6 if logarithm else 0)
+    _native.softmax_columns(x, x, logarithm)()
     assert np.array_equal(x, y)
 
 
 def test_softmax_of_what_is_no_number():
     """A row with a NaN is one of NaNs; an infinity that is masked out has no weight."""
     x = np.array([[1, np.nan, 2], [1, -np.inf, 1], [0, 0, 0]], np.float32)
-    y = np.empty_like(x)
-    _native.softmax(x, y)()
+    y, down = np.empty_like(x), np.empty((1, 3, 3), np.float32)
+    _native.softmax(x, y, False)()
+    _native.softmax_columns(np.ascontiguousarray(x.T)[None], down, False)()
+    np.testing.assert_array_equal(down[0].T, y)
     assert np.isnan(y[0]).all()
     np.testing.assert_array_equal(y[1], [0.5, 0, 0.5])
 
@@ -82,7 +103,7 @@ def test_sizes_that_do_not_fit_are_refused():
     """Before anything runs."""
     x = drawn(2, 3)
     with pytest.raises(ValueError, match="y is"):
-        _native.softmax(x, drawn(3, 2))
+        _native.softmax(x, drawn(3, 2), False)
     with pytest.raises(ValueError, match="scale is"):
         _native.layer_norm(x, drawn(2), None, x, 1e-5)
     with pytest.raises(ValueError, match="no kind"):

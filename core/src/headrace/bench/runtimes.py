@@ -66,7 +66,33 @@ def onnxruntime_with(threads: int) -> Load:
     return loads
 
 
-PEERS: Mapping[str, Callable[[int], Load]] = {"onnxruntime": onnxruntime_with}
+def openvino_with(threads: int) -> Load:
+    """OpenVINO on the host, asked for a short time of one call, with float32 for float32."""
+    import openvino  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "f32",  # else it computes in bfloat16 where the host can
+    }
+
+    def loads(path: str) -> Run:
+        model: Any = openvino.compile_model(path, "CPU", settings)
+        names = [output.get_any_name() for output in model.outputs]
+
+        def run(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+            answer: Any = model(dict(feeds))
+            return {name: answer[index] for index, name in enumerate(names)}
+
+        return run
+
+    return loads
+
+
+PEERS: Mapping[str, Callable[[int], Load]] = {
+    "onnxruntime": onnxruntime_with,
+    "openvino": openvino_with,
+}
 """Runtime -> makes what loads models with so many threads; each is a package of its name."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.bench.runtimes import PEERS, require_peer
 from headrace.cli.feeds import (
     model_options,
     random_arrays,
@@ -48,7 +49,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
 @model_options
 @click.option(
     "--against",
-    type=click.Choice(["onnxruntime"]),
+    type=click.Choice(tuple(PEERS)),
     default="onnxruntime",
     show_default=True,
     help="The runtime to compare with; a package of that name must be installed.",
@@ -118,7 +119,6 @@ def bench(
     Load time is from the file to the first outputs; memory is the most that was resident.
     """
     from headrace.bench import compare
-    from headrace.bench.runtimes import require_peer
     from headrace.cli.progress import counting
     from headrace.cli.show import escape
     from headrace.onnx import load

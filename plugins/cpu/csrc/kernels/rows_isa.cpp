@@ -55,17 +55,38 @@ float LeastOf(const float* x, Size length) {
   return -Largest(-least);
 }
 
-void Softmax(const float* x, float* y, Size rows, Size length) {
+void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
   for (Size r = 0; r < rows; ++r, x += length, y += length) {
     const V most = Broadcast(LargestOf(x, length));
     V sum = Broadcast(0.0f);
     EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) {
       const V grown = FullExp(v - most);
       sum = sum + grown;
-      StoreFirst(y + i, grown, count);
+      StoreFirst(y + i, logarithm ? v - most : grown, count);
     });
-    const V all = Broadcast(Sum(sum));
-    EachVector(y, length, 0.0f, [&](V v, Size i, int count) { StoreFirst(y + i, v / all, count); });
+    const V all = Broadcast(Sum(sum)), log_of_all = Log(all);
+    EachVector(y, length, 0.0f, [&](V v, Size i, int count) {
+      StoreFirst(y + i, logarithm ? v - log_of_all : v / all, count);
+    });
+  }
+}
+
+void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, bool logarithm) {
+  V most = Broadcast(-__builtin_inff());
+  for (Size r = 0; r < length; ++r) {
+    const V v = LoadFirst(x + r * stride, count);
+    most = Select(IsNan(v) | (most < v), v, most);
+  }
+  V sum = Broadcast(0.0f);
+  for (Size r = 0; r < length; ++r) {
+    const V less = LoadFirst(x + r * stride, count) - most, grown = FullExp(less);
+    sum = sum + grown;
+    StoreFirst(y + r * stride, logarithm ? less : grown, count);
+  }
+  const V log_of_sum = Log(sum);
+  for (Size r = 0; r < length; ++r) {
+    const V v = LoadFirst(y + r * stride, count);
+    StoreFirst(y + r * stride, logarithm ? v - log_of_sum : v / sum, count);
   }
 }
 
@@ -116,6 +137,6 @@ void FoldRow(Fold fold, const float* x, float* y, Size rows, Size length) {
 
 }  // namespace
 
-extern const RowTable kRowKernels = {Softmax, LayerNorm, FoldRow};
+extern const RowTable kRowKernels = {Softmax, SoftmaxDown, LayerNorm, FoldRow};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

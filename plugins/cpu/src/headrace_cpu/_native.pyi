@@ -359,8 +359,15 @@ def program(
     truth; y may be the array of an input that has its shape and dtype. 64 operands at most.
     """
 
-def softmax(x: _Floats, y: _Floats) -> Launch:
-    """``softmax`` along the last axis. x, y: float32[..., n], which may be the same array."""
+def softmax(x: _Floats, y: _Floats, logarithm: bool) -> Launch:
+    """``softmax`` along the last axis, or its logarithm. x, y: float32[..., n], which may be the
+    same array.
+    """
+
+def softmax_columns(x: _Floats, y: _Floats, logarithm: bool) -> Launch:
+    """``softmax`` down the columns of matrices, or its logarithm. x, y: float32[matrices, length,
+    columns], which may be the same array.
+    """
 
 def layer_norm(
     x: _Floats, scale: _Floats | None, bias: _Floats | None, y: _Floats, epsilon: float

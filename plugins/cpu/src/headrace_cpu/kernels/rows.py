@@ -22,9 +22,8 @@ SMALL_MATRIX = 4096
 
 
 class SoftmaxRows(NativeKernel):
-    """``softmax`` of the last axis but for axes of one: x, y: float32[...], which may be one.
-
-    Needs no workspace.
+    """``softmax`` and ``log_softmax`` of the last axis but for axes of one: x, y: float32[...],
+    which may be one. Needs no workspace.
     """
 
     def _make(self, views: Views) -> Launch:
@@ -33,13 +32,33 @@ class SoftmaxRows(NativeKernel):
         call = self._call
         x, y = views.input(), views.output()
         length = x.shape[call.int_attr("axis") % x.ndim]
-        return _native.softmax(x.reshape(-1, length), y.reshape(-1, length))
+        logarithm = call.op == "log_softmax"
+        return _native.softmax(x.reshape(-1, length), y.reshape(-1, length), logarithm)
 
 
 def _last_axis(call: OpCall) -> bool:
     x = call.input(0)
     axis = call.int_attr("axis") % x.rank
     return math.prod(x.shape[axis + 1 :]) == 1 and x.elements > 0
+
+
+class SoftmaxColumns(NativeKernel):
+    """``softmax`` and ``log_softmax`` of an axis before others: x, y: float32[...], which may be
+    one. Needs no workspace.
+    """
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        call = self._call
+        x, y = views.input(), views.output()
+        axis = call.int_attr("axis") % x.ndim
+        sides = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
+        return _native.softmax_columns(x.reshape(sides), y.reshape(sides), call.op == "log_softmax")
+
+
+def _has_axis(call: OpCall) -> bool:
+    return call.input(0).rank > 0
 
 
 class LayerNormRows(NativeKernel):
@@ -92,7 +111,7 @@ class FoldEachRow(NativeKernel):
 def _folds_last(call: OpCall) -> bool:
     shape, folded = call.input(0).shape, folded_axes(call)
     long = [axis in folded for axis, dim in enumerate(shape) if dim != 1]
-    return 0 not in shape and any(long) and long == sorted(long)
+    return 0 not in shape and long == sorted(long)
 
 
 class BatchMatmul(NativeKernel):
@@ -143,7 +162,10 @@ def _is_batch(call: OpCall) -> bool:
 def row_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     last = SomeCalls("the last axis", FLOAT32, _last_axis)
-    yield KernelEntry(tag, "softmax", SoftmaxRows, last)
+    axis = SomeCalls("an axis", FLOAT32, _has_axis)
+    for op in ("softmax", "log_softmax"):
+        yield KernelEntry(tag, op, SoftmaxRows, last, priority=1)
+        yield KernelEntry(tag, op, SoftmaxColumns, axis)
     norms = SomeCalls("scale and bias of a row", FLOAT32, _norms_rows)
     yield KernelEntry(tag, "layer_norm", LayerNormRows, norms)
     rows = SomeCalls("the last axes", FLOAT32, _folds_last)

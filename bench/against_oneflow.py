@@ -1,0 +1,102 @@
+"""ResNet-50 on `cpu` against OneFlow's lazy mode, the system that headrace rebuilds, in turn.
+
+    python bench/against_oneflow.py --python PATH [--threads 1,2] [--batch 1] [--rounds 10]
+
+PATH is an interpreter with `oneflow` installed, in an environment of its own: 0.9.0 has no
+wheel for Python 3.11. It links CUDA's libraries also where there is no card; LD_LIBRARY_PATH
+says where they are. Each runtime is a process of its own; weights are random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import onnx
+from resnet50 import resnet50
+from rich.console import Console
+from rich.table import Table
+
+from headrace.bench import Spread
+from headrace.bench.contender import Contender, Task
+from headrace.bench.worker import write_arrays
+
+PEER = Path(__file__).parent / "oneflow" / "resnet50.py"
+
+
+def main() -> None:
+    """One line for each number of threads."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=10)
+    given = parser.parse_args()
+    table = Table("threads", "headrace, ms", "OneFlow, ms", "OneFlow / headrace", "10 % .. 90 %")
+    for threads in map(int, given.threads.split(",")):
+        ours, theirs = measured(given, threads)
+        ratio = Spread.of([b / a for a, b in zip(ours, theirs, strict=True)])
+        cells = (f"{1e3 * median(ours):.1f}", f"{1e3 * median(theirs):.1f}", f"{ratio.median:.2f}")
+        table.add_row(str(threads), *cells, f"{ratio.p10:.2f} .. {ratio.p90:.2f}")
+    Console().print(table)
+
+
+def measured(given: argparse.Namespace, threads: int) -> tuple[list[float], list[float]]:
+    """Seconds of calls, ours and theirs, round by round."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        onnx.save(resnet50(given.batch), folder / "resnet50.onnx")
+        x = np.ones((given.batch, 3, 224, 224), np.float32)
+        write_arrays(folder / "feeds.npz", {"gpu_0/data_0": x})
+        task = Task(
+            model=str(folder / "resnet50.onnx"),
+            feeds=str(folder / "feeds.npz"),
+            device="cpu",
+            fallback=None,
+            threads=threads,
+            plan_cache=False,
+        )
+        command = [given.python, str(PEER), str(threads), str(given.batch)]
+        with (
+            Contender("headrace", task, folder) as headrace,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                text=True,
+            ) as oneflow,
+        ):
+            headrace.load()
+            _answer(oneflow, "ready")
+            ours, theirs = [], []
+            for _ in range(given.rounds):
+                ours.append(headrace.turn())
+                theirs.append(float(_answer(oneflow, "")))
+            oneflow.kill()
+    return ours, theirs
+
+
+def _answer(process: subprocess.Popen[str], expected: str) -> str:
+    """The next line, after an order unless it says that it is ready."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if not expected:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    while line := process.stdout.readline():
+        if line.startswith(expected):
+            return line
+    sys.exit(f"OneFlow ended with {process.wait()}; run {PEER} by hand to see why")
+
+
+if __name__ == "__main__":
+    main()
