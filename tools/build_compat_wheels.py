@@ -79,6 +79,7 @@ PLUGINS = (
     Plugin("1.3", (1, 3), more=HOOKS_OF_1_1),
     Plugin("1.4", (1, 4), more=HOOKS_OF_1_1),
     Plugin("1.5", (1, 5), more=HOOKS_OF_1_1),
+    Plugin("1.6", (1, 6), more=HOOKS_OF_1_1),
     Plugin("2.0", (2, 0)),
     Plugin("9.0", (1, 0), requires="headrace>=99,<100"),
 )

@@ -36,7 +36,7 @@ def run(version: str, folder: Path) -> tuple[subprocess.CompletedProcess[str], b
     return done, canary.exists()
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3", "1.4"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"])
 def test_this_contract_and_those_before_are_served(version: str, tmp_path: Path) -> None:
     """A plugin that nobody touched since an earlier minor version runs, with the right answer."""
     done, ran = run(version, tmp_path)
@@ -45,13 +45,13 @@ def test_this_contract_and_those_before_are_served(version: str, tmp_path: Path)
     assert ran
 
 
-@pytest.mark.parametrize("version", ["1.5", "2.0"])
+@pytest.mark.parametrize("version", ["1.6", "2.0"])
 def test_a_newer_contract_is_refused_with_both_numbers(version: str, tmp_path: Path) -> None:
     """A newer minor may count on what is not there; another major is another contract."""
     done, _ = run(version, tmp_path)
     assert done.returncode == 1
     assert f"written for version {version} of the plugin contract" in done.stderr
-    assert "this headrace has 1.4" in done.stderr
+    assert "this headrace has 1.5" in done.stderr
 
 
 def test_a_plugin_for_another_headrace_is_refused_before_it_runs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ namespace {
 // For tests of the pool.
 void CallInParts(Size count, Size grain, const py::function& body) {
   if (grain < 1) throw py::value_error("parallel_for: grain must be at least 1");
-  py::gil_scoped_release others_run;
+  const WithoutPython others_run;
   ParallelFor(count, grain, [&](Size begin, Size end) {
     py::gil_scoped_acquire python;
     body(begin, end);
@@ -20,11 +20,11 @@ void CallInParts(Size count, Size grain, const py::function& body) {
 
 void RegisterThreads(py::module_& m) {
   m.def("threads", &Threads);
-  m.def("set_threads", &SetThreads, py::arg("count"), py::call_guard<py::gil_scoped_release>());
+  m.def("set_threads", &SetThreads, py::arg("count"), py::call_guard<WithoutPython>());
   m.def("isa", [] { return IsaName(ActiveIsa()); });
   m.def("parallel_for", &CallInParts, py::arg("count"), py::arg("grain"), py::arg("body"));
   py::module_::import("atexit").attr("register")(py::cpp_function([] {
-    py::gil_scoped_release others_finish;
+    const WithoutPython others_finish;
     StopThreads();
   }));
 }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "without_python.h"
+
 namespace headrace::cpu::bind {
 
 namespace py = pybind11;
@@ -27,7 +29,7 @@ class Launch {
   }
 
   void operator()() const {
-    py::gil_scoped_release no_python_below;
+    const WithoutPython others_run;
     Run();
   }
 

@@ -172,6 +172,27 @@ def test_a_process_ends_with_threads_that_spin_or_sleep():
     assert run_python(code) == "ended"
 
 
+@pytest.mark.parametrize("call", ["launch()", "_native.parallel_for(1, 1, lambda b, e: None)"])
+def test_a_process_ends_while_a_daemon_thread_is_in_a_kernel(call):
+    """It comes back to an interpreter that is no more, and must not take the process down."""
+    code = f"""
+        import threading
+        import numpy as np
+        from headrace_cpu import _native
+        x = np.ones(1 << 20, np.float32)
+        launch = _native.unary("sqrt", x, x)
+        begun = threading.Event()
+        def work():
+            while True:
+                {call}
+                begun.set()
+        threading.Thread(target=work, daemon=True).start()
+        begun.wait()
+        print("ended")
+    """
+    assert run_python(code) == "ended"
+
+
 def test_a_forked_child_makes_threads_of_its_own():
     """Those of its parent are not there, and what they held is nobody's."""
     code = """

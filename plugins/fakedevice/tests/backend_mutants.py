@@ -29,7 +29,7 @@ def events_are_reused() -> Patches:
             return ring[-1]
         event = ring.pop(0)
         ring.append(event)
-        event._stream, event._error, event.reached, event.time = self, None, False, self.line.end
+        event._stream, event.error, event.reached, event.time = self, None, False, self.line.end
         self._queue.append(event)
         return event
 

@@ -88,11 +88,11 @@ def restarts_at_once() -> Patches:
 def error_is_dropped() -> Patches:
     """What a wait raises is taken for a hiccup."""
 
-    def on_the_host(event: Any) -> None:
+    def wait_for(event: Any) -> None:
         with suppress(Exception):
             event.synchronize()
 
-    return [(launcher, "_on_the_host", on_the_host)]
+    return [(launcher, "wait_for", wait_for)]
 
 
 def cause_is_lost() -> Patches:

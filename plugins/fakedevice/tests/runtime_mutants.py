@@ -58,7 +58,7 @@ def report_before_launch() -> Patches:
 
 def no_wait_for_copies_out() -> Patches:
     """The host takes what is copied to it to be there when the copy was asked for."""
-    return [(launcher, "_on_the_host", lambda event: None)]
+    return [(launcher, "wait_for", lambda event: None)]
 
 
 def inputs_are_not_kept() -> Patches:

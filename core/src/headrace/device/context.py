@@ -21,6 +21,16 @@ class Event:
                 the stream that it came from still raises it once itself.
         """
 
+    def is_reached(self) -> bool | None:
+        """Whether ``synchronize`` would come back at once. Callable from any thread. Since 1.5.
+
+        Ctrl-C does not interrupt a wait inside a driver. So the thread that it is meant for asks
+        first, until this says True, and then synchronises. None, the default, means that the device
+        cannot be asked: then ``synchronize`` itself should let Ctrl-C through, as waits of Python
+        do. It must become True without anybody waiting.
+        """
+        return None
+
 
 class DeviceContext:
     """One in-order stream of work on one device.

@@ -17,7 +17,7 @@ from headrace.device.stream_index import StreamIndexGenerator
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 
-API_VERSION = (1, 4)
+API_VERSION = (1, 5)
 """Major and minor of this contract. Minor rises when something optional is added.
 
 1.0: devices, allocators, kernels, device contexts, stream index generators.
@@ -25,6 +25,7 @@ API_VERSION = (1, 4)
 1.2: data formats of kernels.
 1.3: pinned host memory, free bytes of a device.
 1.4: allocators are told of memory that is used again.
+1.5: events can be asked whether they are reached.
 """
 
 MAX_ALIGNMENT_BYTES = 2 << 20

@@ -46,7 +46,8 @@ class Delivery:
         """
         self._name = name
         self._most = most
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._waiting: deque[tuple[Future[Any], Deliver, Failed]] = deque()
         self._thread: threading.Thread | None = None
         self._is_busy = False
@@ -60,7 +61,7 @@ class Delivery:
     @property
     def is_idle(self) -> bool:
         """True when every callback that was registered has returned."""
-        with self._changed:
+        with self._lock:
             return not self._waiting and not self._is_busy
 
     def register(self, future: Future[Any], callback: Deliver, failed: Failed) -> None:
@@ -71,7 +72,7 @@ class Delivery:
         Raises:
             SessionError: the session was closed.
         """
-        with self._changed:
+        with self._lock:
             delivers = _here.delivery is not None
             while len(self._waiting) >= self._most and not self._is_closed and not delivers:
                 self._changed.wait()
@@ -89,13 +90,13 @@ class Delivery:
 
     def wait(self) -> None:
         """Wait until every callback that was registered has returned. Not from a callback."""
-        with self._changed:
+        with self._lock:
             while self._waiting or self._is_busy:
                 self._changed.wait()
 
     def close(self) -> None:
         """Let what was registered be delivered, and end the thread. Idempotent."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             self._changed.notify_all()
         if self._thread is not None:
@@ -104,7 +105,7 @@ class Delivery:
     def _loop(self) -> None:
         _here.delivery = self
         while True:
-            with self._changed:
+            with self._lock:
                 self._is_busy = False
                 self._changed.notify_all()
                 while not self._waiting:

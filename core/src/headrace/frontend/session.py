@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from enum import Enum
 from functools import partial
 from types import TracebackType
@@ -19,7 +19,7 @@ from headrace.frontend.delivery import Delivery
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed
 from headrace.frontend.future import Future
-from headrace.frontend.gate import Gate
+from headrace.frontend.gate import Gate, Visit
 from headrace.frontend.job_set import JobSet, SessionJob
 from headrace.frontend.plan_page import plan_page
 from headrace.frontend.ready_job import ReadyJob
@@ -113,11 +113,10 @@ class Session:
         job, feeds = self._called(name, args, kwargs)
         if job.signature.delivers:
             return _Callback(job.delivery, self._submit(job, feeds))
-        ready, position = self._enter(job)
-        try:
+        visit = Visit()
+        with visit:
+            ready, position = self._enter(job, visit)
             results = ready.run(feeds, position)
-        finally:
-            self._gate.leave()
         return rebuild("result", job.result, results)
 
     def submit(
@@ -351,8 +350,19 @@ class Session:
         }
 
     def _submit(self, job: SessionJob, feeds: Mapping[str, Array]) -> Future[Any]:
-        ready, position = self._enter(job)
-        call = ready.submit(feeds, position, self._gate.leave)
+        visit = Visit()
+
+        def leave() -> None:
+            with suppress(RuntimeError):  # it has left already
+                visit.release()
+
+        visit.acquire()
+        try:
+            ready, position = self._enter(job, visit)
+            call = ready.submit(feeds, position, leave)
+        except BaseException:
+            leave()
+            raise
         return Future(call, partial(rebuild, "result", job.result))
 
     def _check_no_callback(self, asked: str) -> None:
@@ -371,14 +381,14 @@ class Session:
             raise JobError(f"this session has no job {name!r}; it has {has}")
         return job
 
-    def _enter(self, job: SessionJob) -> tuple[ReadyJob, int]:
+    def _enter(self, job: SessionJob, visit: Visit) -> tuple[ReadyJob, int]:
         """Go through the gate, with the job ready; whoever calls this leaves again."""
         while True:
-            self._gate.enter()
+            self._gate.enter(visit)
             ready, position = self._set.ready, job.position
             if ready is not None and position is not None:
                 return ready, position
-            self._gate.leave()
+            self._gate.turn_back(visit)
             with self._gate.changing():
                 if self._set.ready is None or job.position is None:  # nobody was faster
                     self._compiled(job.signature.name)

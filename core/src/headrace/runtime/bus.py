@@ -1,9 +1,15 @@
-"""Calls in flight: the meeting point of the caller's thread and the threads that run the plan."""
+"""Calls in flight: the meeting point of the caller's thread and the threads that run the plan.
+
+Ctrl-C may stop a caller between any two lines of what follows. So whatever a caller does here can
+be done again, by it or by somebody else, and locks are held by ``with`` statements of their own:
+that of a ``Condition`` is Python code, and an interrupt in it leaves the lock held for ever.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 
 from headrace.tensor_spec import Array
 
@@ -38,7 +44,7 @@ class Call(Exchange):
             sinks: how many actors end it.
             room: what it leaves when it is over.
             over: called when it is over, however it ended, by the thread that ends it; must neither
-                block nor raise.
+                block nor raise, and may be called again.
         """
         super().__init__(feeds)
         self.remaining_sinks = sinks
@@ -49,6 +55,7 @@ class Call(Exchange):
         self._over = over
         self._running = threading.Lock()  # held until the call is over; an Event costs ten of them
         self._running.acquire()
+        self._is_over = False
 
     def reset(self) -> None:
         """Be as before it began, to begin again."""
@@ -56,22 +63,28 @@ class Call(Exchange):
         self.remaining_sinks = self._sinks
 
     def fail(self, error: BaseException) -> None:
-        """End with an error. Called once, and not after ``finish``."""
+        """End with an error. Not after ``finish``."""
         self.error = error
         self.finish()
 
     def finish(self) -> None:
-        """Make room for the next call, and wake whoever waits for this one. Called once."""
+        """Make room for the next call, and wake whoever waits for this one. Idempotent."""
         if self._room is not None:
             self._room.leave(self)
-        self._running.release()
+        self._is_over = True
+        self._wake()
         if self._over is not None:
             self._over()
+
+    def _wake(self) -> None:
+        """Let the next thread that waits go on, once the call is over."""
+        with suppress(RuntimeError):  # somebody else has
+            self._running.release()
 
     @property
     def is_over(self) -> bool:
         """True when ``wait`` does not block."""
-        return not self._running.locked()
+        return self._is_over
 
     def join(self, timeout_seconds: float | None = None) -> None:
         """Block until the call is over, however it ends.
@@ -82,9 +95,14 @@ class Call(Exchange):
         timeout = -1.0
         if timeout_seconds is not None:
             timeout = min(max(timeout_seconds, 0), threading.TIMEOUT_MAX)
-        if not self._running.acquire(timeout=timeout):
-            raise TimeoutError(f"the call was not over after {timeout_seconds} seconds; it goes on")
-        self._running.release()  # whoever waits behind this thread comes next
+        try:
+            if not (self._is_over or self._running.acquire(timeout=timeout)):
+                raise TimeoutError(
+                    f"the call was not over after {timeout_seconds} seconds; it goes on"
+                )
+        finally:
+            if self._is_over:
+                self._wake()
 
     def wait(self, timeout_seconds: float | None = None) -> dict[str, Array]:
         """``join``; returns the results by name.
@@ -107,25 +125,26 @@ class Room:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._left = threading.Condition(threading.Lock())
-        self._inside: set[Call] = set()  # not a count: one that is interrupted may leave twice
+        self._lock = threading.Lock()
+        self._left = threading.Condition(self._lock)
+        self._inside: set[Call] = set()  # not a count: one may leave twice
 
     def enter(self, call: Call) -> None:
         """Wait for room, and take it."""
-        with self._left:
+        with self._lock:
             while len(self._inside) >= self._width:
                 self._left.wait()
             self._inside.add(call)
 
     def leave(self, call: Call) -> None:
         """Give room back. Idempotent."""
-        with self._left:
+        with self._lock:
             self._inside.discard(call)
             self._left.notify_all()
 
     def drain(self) -> None:
         """Wait until nobody is inside."""
-        with self._left:
+        with self._lock:
             while self._inside:
                 self._left.wait()
 
@@ -164,6 +183,11 @@ class CallTable:
     def get(self, job: int, number: int) -> Call:
         """The call that act ``number`` works for."""
         return self._calls[job][number]
+
+    def number_of(self, job: int, call: Call) -> int | None:
+        """The number of a call under way; None if it has none, or is over."""
+        with self._lock:
+            return next((n for n, other in self._calls[job].items() if other is call), None)
 
     def sink_done(self, job: int, number: int) -> bool:
         """A sink of ``job`` has finished act ``number``; True if it was the last, which ends it."""
@@ -222,6 +246,11 @@ def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
     thread = threading.Thread(target=work, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def on_main_thread() -> bool:
+    """True on the thread that handles signals."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def new_lock() -> threading.Lock:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -103,6 +103,7 @@ class Executor:
             raise
         self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
         self._exchange = _NOTHING  # or that of the inline call that runs, which holds the lock
+        self._is_settled = True  # streams have no work of an inline call that was interrupted
         close_at_exit(self)
 
     def _bind(self, recorder: Recorder | None) -> None:
@@ -160,6 +161,7 @@ class Executor:
             SessionError: the executor is closed.
             PlanError, PluginError: a launch cannot be bound; all is then as it was.
         """
+        self.drain()  # of calls whose callers were interrupted
         with self._lock:
             self._check_open()
             self._bind(recorder)
@@ -199,7 +201,7 @@ class Executor:
             with self._lock:
                 self._begin(call, job)
         except BaseException as error:
-            if not call.is_over:  # it was never numbered
+            if not call.place:  # it was never numbered, so that nobody else ends it
                 call.fail(error)
             raise
         return call
@@ -208,15 +210,25 @@ class Executor:
         self._check_open()
         if self._engine is None:
             self._restart()
-        while not self._calls.begin(job, call):  # an error ended the calls before
-            self._restart()
-        assert self._engine is not None
         try:
+            while not self._calls.begin(job, call):  # an error ended the calls before
+                self._restart()
+            assert self._engine is not None
             self._engine.begin(job)
         except BaseException as error:
-            # Part of the call may be announced: its number is used up, so all must start anew.
-            self._calls.fail(error)
+            number = self._calls.number_of(job, call)
+            if number is not None:
+                # Part of it may be announced: its number is used up, so all must start anew.
+                self._end_calls(self._for_others(error), {(job, number)})
             raise
+
+    def _for_others(self, error: BaseException) -> BaseException:
+        """What calls are told that end with one that did not begin: Ctrl-C is its caller's."""
+        if isinstance(error, Exception):
+            return error
+        found = RunError(f"job {self._plan.name!r}: another call was interrupted while it began")
+        found.__cause__ = error
+        return found
 
     def _run_at_once(
         self, feeds: Mapping[str, Array], job: int, over: Callable[[], None] | None
@@ -240,14 +252,19 @@ class Executor:
         with self._lock:
             self._check_open()
             assert self._inline is not None
+            if not self._is_settled:  # the call before was interrupted
+                self._resources.settle()
+            self._is_settled = False  # also where Ctrl-C ends what follows
             self._exchange = exchange = Exchange(feeds)
             try:
                 self._inline.run(job)
-            except BaseException:
+            except Exception:
                 self._resources.settle()
+                self._is_settled = True
                 raise
             finally:
                 self._exchange = _NOTHING
+            self._is_settled = True
         return exchange.results
 
     def _check_open(self) -> None:
@@ -330,7 +347,7 @@ class Executor:
         except BaseException as error:
             for _, call in lost:
                 if not call.is_over:
-                    call.fail(error)
+                    call.fail(self._for_others(error))
             raise
 
     def _new_engine(self) -> ThreadedEngine:
@@ -357,8 +374,12 @@ class Executor:
         acts = failure.acts
         described = thread_error(self._plan, self._network, failure)
         suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
+        self._end_calls(described, suspects)
+
+    def _end_calls(self, error: BaseException, suspects: Collection[tuple[int, int]]) -> None:
+        """End the calls that an error is the fault of; others are soon begun again."""
         calls = self._calls
-        if not calls.fail(described, suspects):
+        if not calls.fail(error, suspects):
             return
         try:
             # Not on this thread: it is one of those that must end first.
@@ -366,7 +387,7 @@ class Executor:
             self._recoveries = [r for r in self._recoveries if r.is_alive()] + [recovery]
         except BaseException:
             for _, call in calls.take_lost():
-                call.fail(described)
+                call.fail(error)
             raise
 
     def _recover(self) -> None:

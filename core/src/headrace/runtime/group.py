@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from headrace.device import DeviceContext, Event
+from headrace.runtime.patience import is_reached
 
 
 class GroupEvent(Event):
@@ -23,6 +24,11 @@ class GroupEvent(Event):
         with ExitStack() as last_first:
             for part in reversed(self.parts):
                 last_first.callback(part.synchronize)
+
+    def is_reached(self) -> bool | None:
+        """Whether all parts are; None where one cannot be asked."""
+        answers = [is_reached(part) for part in self.parts]
+        return None if None in answers else all(answers)
 
 
 class GroupContext(DeviceContext):

@@ -20,6 +20,7 @@ from headrace.ids import ActorId, StreamId
 from headrace.runtime.bind import LaunchAct
 from headrace.runtime.group import GroupContext, GroupEvent
 from headrace.runtime.network import Network
+from headrace.runtime.patience import wait_for
 
 Act = tuple[ActorId, int]
 Wait = Callable[[Event], None]
@@ -74,7 +75,7 @@ class Launcher:
         """
         marks = self._marks[actor_id]
         if marks:
-            marks[number % len(marks)][2].synchronize()
+            wait_for(marks[number % len(marks)][2])
 
     def works_later(self, actor_id: ActorId) -> bool:
         """True when the acts of an actor may not be done once they are launched."""
@@ -97,7 +98,7 @@ class Launcher:
         )
         for _, other, (_, number, event) in under_way:
             try:
-                event.synchronize()
+                wait_for(event)
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises
                 return (ActorId(other), number), error
         return None
@@ -149,7 +150,7 @@ def _waiting(context: DeviceContext, before: DeviceContext) -> Wait:
     Its stream waits, or the host where that is the stream.
     """
     if context.host_synchronous:
-        return _on_the_host
+        return wait_for
     if not isinstance(before, GroupContext):
         return context.wait_event
 
@@ -159,10 +160,6 @@ def _waiting(context: DeviceContext, before: DeviceContext) -> Wait:
             context.wait_event(part)
 
     return wait_for_each
-
-
-def _on_the_host(event: Event) -> None:
-    event.synchronize()
 
 
 def _ordered(

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from headrace.ids import ActorId
 from headrace.runtime.actor import Wiring
@@ -70,7 +71,8 @@ class Worker:
     def join(self) -> None:
         """Wait until the thread has ended; one that was never started has."""
         if self._thread.ident is not None:
-            self._thread.join()
+            with suppress(RuntimeError):  # Ctrl-C stopped who started it; it begins, and ends
+                self._thread.join()
 
     def _loop(self) -> None:
         try:

@@ -12,8 +12,7 @@ with ``open_buffer``, and nothing else does.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
 
@@ -36,6 +35,12 @@ class MemoryFault(DeviceError):
     """Device memory was used in a way that a real device would answer with garbage or a crash."""
 
 
+class User(Protocol):
+    """A piece of work that uses memory."""
+
+    reached: bool
+
+
 class Block:
     """One allocation.
 
@@ -43,12 +48,12 @@ class Block:
         device_index: the device it is on.
         address: where its data begins, a multiple of ``ALIGNMENT_BYTES``.
         nbytes: length of the data.
-        users: the ranges, (begin, end) in its data, that queued work is about to use, and how many
-            pieces of work each.
+        users: pieces of queued work that are about to use it, unless they are done, each with the
+            range, begin and end in its data.
     """
 
     def __init__(self, device_index: int, address: int, nbytes: int) -> None:
-        self.users = Counter[tuple[int, int]]()
+        self.users: set[tuple[User, int, int]] = set()
         self.device_index = device_index
         self.address = address
         self.nbytes = nbytes
@@ -101,7 +106,7 @@ class Block:
 
     def _check_unused(self, what: str, begin: int, end: int) -> None:
         users = sum(
-            count for (first, last), count in self.users.items() if first < end and last > begin
+            first < end and last > begin and not work.reached for work, first, last in self.users
         )
         if users:
             raise MemoryFault(f"{self} is {what} while {users} pieces of queued work use it")
@@ -132,13 +137,17 @@ class FakeBuffer(Buffer):
             )
         return FakeBuffer(self._block, self.address + offset, nbytes)
 
-    def enter(self, users: int) -> None:
-        """So many more pieces of queued work are about to use it; fewer, if they are negative."""
+    def enter(self, work: User) -> None:
+        """A piece of work is about to use it, until it is done."""
+        self._block.users.add((work, *self._range()))
+
+    def leave(self, work: User) -> None:
+        """Forget work that is done."""
+        self._block.users.discard((work, *self._range()))
+
+    def _range(self) -> tuple[int, int]:
         begin = self.address - self._block.address
-        part = (begin, begin + self.nbytes)
-        self._block.users[part] += users
-        if not self._block.users[part]:
-            del self._block.users[part]
+        return begin, begin + self.nbytes
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise MemoryFault(f"the host cannot read {self._block}; copy it with copy_d2h")

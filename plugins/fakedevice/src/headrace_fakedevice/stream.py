@@ -17,10 +17,29 @@ from collections.abc import Callable, Sequence
 from threading import RLock  # waits come from several threads; this package starts none
 
 from headrace.device import Event
+from headrace.errors import DeviceError
 from headrace_fakedevice.experiment import Line, current
 from headrace_fakedevice.memory import FakeBuffer
 
 Work = Callable[[], None]
+
+
+class Piece:
+    """A piece of work, and the memory that it uses until it is done.
+
+    Attributes:
+        reached: the stream has come here, and the work is done.
+        error: what stopped it.
+    """
+
+    __slots__ = ("error", "reached", "used", "work")
+
+    def __init__(self, work: Work, used: Sequence[FakeBuffer] = ()) -> None:
+        self.work = work
+        self.used = used
+        self.error: Exception | None = None
+        self.reached = False
+
 
 # One lock for all devices: a wait may lead from any stream to any other, also of another device.
 _RUNNING = RLock()
@@ -31,18 +50,15 @@ class FakeEvent(Event):
 
     Attributes:
         reached: the stream has come here.
+        error: what stopped it before.
         time: when it does, in virtual seconds.
     """
 
     def __init__(self, stream: Stream, time: float) -> None:
         self.time = time
         self._stream = stream
-        self._error: Exception | None = None
+        self.error: Exception | None = None
         self.reached = False
-
-    def reach(self, error: Exception | None) -> None:
-        """The stream has come here; ``error`` is what stopped it before."""
-        self._error, self.reached = error, True
 
     def synchronize(self) -> None:
         """Do the work recorded before the event.
@@ -59,8 +75,8 @@ class FakeEvent(Event):
     def arrive(self) -> None:
         """As ``synchronize``, for a stream that waits: the host does not."""
         self._stream.run(until=self)
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
 
 
 class Stream:
@@ -72,7 +88,7 @@ class Stream:
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        self._queue: deque[tuple[Work, Sequence[FakeBuffer]] | FakeEvent] = deque()
+        self._queue: deque[Piece | FakeEvent] = deque()
         self._error: Exception | None = None
 
     @property
@@ -82,10 +98,11 @@ class Stream:
 
     def enqueue(self, work: Work, used: Sequence[FakeBuffer] = ()) -> None:
         """Do ``work``, which uses memory, after all that was enqueued before."""
+        piece = Piece(work, used)
         with _RUNNING:
+            self._queue.append(piece)
             for buffer in used:
-                buffer.enter(1)
-            self._queue.append((work, used))
+                buffer.enter(piece)
 
     def record(self) -> FakeEvent:
         """Mark the point that all work enqueued so far leads to."""
@@ -98,32 +115,36 @@ class Stream:
         """Do what is enqueued from now on after ``event``, which may be of another stream."""
         self.line.begin(current())
         self.line.end = max(self.line.end, event.time)
-        self._queue.append((event.arrive, ()))
+        self._queue.append(Piece(event.arrive))
 
     def step(self) -> None:
         """Do the next piece of work, if there is one; an error is kept, not raised."""
         with _RUNNING:
             if self._queue:
-                self._do(self._queue.popleft())
+                self._do(self._queue[0])
 
     def run(self, until: FakeEvent | None = None) -> None:
         """Do what is queued up to ``until``, or all of it; errors are kept, not raised."""
         with _RUNNING:
             while self._queue and not (until is not None and until.reached):
-                self._do(self._queue.popleft())
+                self._do(self._queue[0])
 
-    def _do(self, queued: tuple[Work, Sequence[FakeBuffer]] | FakeEvent) -> None:
-        if isinstance(queued, FakeEvent):
-            queued.reach(self._error)
-            return
-        work, used = queued
-        if self._error is None:
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - synchronize raises it
-                self._error = error
-        for buffer in used:
-            buffer.enter(-1)
+    def _do(self, first: Piece | FakeEvent) -> None:
+        """Do what is first in the queue; whoever does it may be stopped by Ctrl-C anywhere."""
+        try:
+            self._queue.popleft()
+            if isinstance(first, Piece) and self._error is None:
+                first.work()
+        except Exception as error:  # noqa: BLE001 - synchronize raises it
+            self._error = error
+        except BaseException as error:
+            self._error = DeviceError(f"queued work was interrupted: {error!r}")
+            raise
+        finally:
+            first.error, first.reached = self._error, True  # before any call, which may be stopped
+            if isinstance(first, Piece):
+                for buffer in first.used:
+                    buffer.leave(first)
 
     def synchronize(self) -> None:
         """Do all that is queued.

@@ -1,0 +1,92 @@
+"""``interrupted``: Ctrl-C at a chosen step of the main thread, as often as a test likes.
+
+The interpreter looks for signals when a Python function begins, behind each call, and where a loop
+goes back. ``interrupted(n)`` is a block in which ``KeyboardInterrupt`` is raised at the n-th of
+these steps inside headrace, so that for ``n`` = 0, 1, 2, ... a call is interrupted wherever Ctrl-C
+could have come, until one meets none.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from types import CodeType, FrameType
+from typing import Any
+
+_LOOKS = ("RESUME", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "JUMP_BACKWARD")
+
+
+class Interrupt:
+    """What became of it.
+
+    Attributes:
+        came: it was raised; otherwise the block has fewer steps.
+        where: the function and line where it was.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.where = ""
+
+
+@contextmanager
+def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterator[Interrupt]:
+    """Raise ``KeyboardInterrupt`` in the block at a step of headrace's code, and end the block.
+
+    Args:
+        step: how many steps are let through before.
+        packages: whose steps count; a plugin may add its own.
+
+    Yields:
+        Whether and where it came, to be looked at behind the block.
+    """
+    interrupt, left = Interrupt(), step
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal left
+        if interrupt.came or not _counts(frame, packages):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and frame.f_lasti in _steps(frame.f_code):
+            if not left:
+                interrupt.came = True
+                interrupt.where = f"{frame.f_code.co_qualname}, line {frame.f_lineno}"
+                raise KeyboardInterrupt
+            left -= 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield interrupt
+    except KeyboardInterrupt:
+        if not interrupt.came:
+            raise
+    finally:
+        sys.settrace(before)
+
+
+def _counts(frame: FrameType, packages: Collection[str]) -> bool:
+    asking: FrameType | None = frame
+    while asking is not None and _is_of_a_condition(asking):  # which headrace waits for
+        asking = asking.f_back
+    module: str = asking.f_globals.get("__name__", "") if asking is not None else ""
+    return module.partition(".")[0] in packages and not module.startswith("headrace.testing.")
+
+
+def _is_of_a_condition(frame: FrameType) -> bool:
+    is_of_threading = frame.f_globals.get("__name__") == "threading"
+    return is_of_threading and frame.f_code.co_qualname.startswith("Condition.")
+
+
+@cache
+def _steps(code: CodeType) -> frozenset[int]:
+    """Offsets of the instructions before which the interpreter has looked for signals."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    return frozenset(
+        after.offset for before, after in pairwise(instructions) if before.opname in _LOOKS
+    )

@@ -1,0 +1,95 @@
+"""Ctrl-C at every step of a call: it reaches the caller, and nothing is held by nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from toy_backends import FarAllocator, far, near
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.registry import BackendRegistry
+from headrace.testing.interrupts import interrupted
+
+X = np.array([1, -2, 3], np.float32)
+
+
+def made_in(session: flow.Session, tag: str, width: int) -> Any:
+    """A job ``relu(x) + x`` on a device, for so many calls at once."""
+    config = flow.FunctionConfig()
+    config.concurrency_width = width
+    config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+
+    @flow.global_function(function_config=config, session=session)
+    def job(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+        return flow.relu(x) + x
+
+    return job
+
+
+def by_call(job: Any) -> Any:
+    return job(X)
+
+
+def by_future(job: Any) -> Any:
+    return job.submit(X).result()
+
+
+@pytest.mark.parametrize("how", [by_call, by_future])
+@pytest.mark.parametrize(("tag", "width"), [("near", 1), ("far", 1), ("near", 2), ("far", 2)])
+def test_a_call_can_be_interrupted_at_any_step(
+    how: Callable[[Any], Any], tag: str, width: int
+) -> None:
+    """The next call is right, whoever wants to be alone is, and close gives everything back."""
+    live, threads = FarAllocator.live, threading.active_count()
+    registry = BackendRegistry.from_modules({"far": far(), "near": near()})
+    with flow.Session(registry) as session:
+        job = made_in(session, tag, width)
+        how(job)
+        for step in count():
+            with interrupted(step) as interrupt:
+                how(job)
+            if not interrupt.came:
+                break
+            session.sync()
+            assert how(job).tolist() == [2, -2, 6], interrupt.where
+    assert step > 50
+    assert (FarAllocator.live, threading.active_count()) == (live, threads)
+
+
+def test_calls_beside_one_that_is_interrupted_come_to_their_ends() -> None:
+    """Whatever another thread has submitted is not touched by Ctrl-C, wherever it comes."""
+    registry = BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as session:
+        job = made_in(session, "far", 3)
+        job(X)
+        for step in count():
+            beside = job.submit(X)
+            with interrupted(step) as interrupt:
+                job(X)
+            assert beside.result().tolist() == [2, -2, 6], interrupt.where
+            if not interrupt.came:
+                break
+
+
+def test_a_traced_session_waits_for_a_call_that_goes_on_without_its_caller() -> None:
+    """Its room is there for others when the recorder has come and gone."""
+    registry = BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as session:
+        job = made_in(session, "far", 2)
+        job(X)
+        for step in count():
+            with interrupted(step) as interrupt:
+                job(X)
+            if not interrupt.came:
+                break
+            if step % 10 == 0:
+                with session.trace():
+                    assert job(X).tolist() == [2, -2, 6], interrupt.where
+        futures = [job.submit(X) for _ in range(6)]
+        assert [future.result().tolist() for future in futures] == [[2, -2, 6]] * 6
