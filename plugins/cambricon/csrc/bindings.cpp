@@ -6,6 +6,7 @@
 #include "network.h"
 #include "object.h"
 #include "stream.h"
+#include "without_python.h"
 
 namespace py = pybind11;
 
@@ -14,7 +15,7 @@ using namespace headrace::cambricon;
 namespace {
 
 using LibraryPointer = std::shared_ptr<Library>;
-using Unlocked = py::call_guard<py::gil_scoped_release>;
+using Unlocked = py::call_guard<WithoutPython>;
 
 void* AddressOf(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
@@ -177,7 +178,8 @@ PYBIND11_MODULE(_native, m) {
   py::class_<Event, std::shared_ptr<Event>>(m, "Event",
                                             "A point of a stream; any thread may wait for it.")
       .def_property_readonly("device", &Event::device)
-      .def("synchronize", &Event::Wait, Unlocked());
+      .def("synchronize", &Event::Wait, Unlocked())
+      .def("is_reached", &Event::IsReached, Unlocked());
 
   py::class_<Launch, std::shared_ptr<Launch>>(m, "Launch",
                                               "Vendor calls with their arguments; enqueues them.")

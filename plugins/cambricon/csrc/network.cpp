@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "arguments.h"
+#include "without_python.h"
 
 namespace headrace::cambricon {
 namespace {
@@ -112,7 +113,7 @@ py::object CallOnce(const Library& library, cnnlHandle_t handle, const std::stri
                     py::args arguments) {
   const std::shared_ptr<NetworkCall> call = Make(library, name, std::move(arguments));
   {
-    py::gil_scoped_release no_python_below;
+    const WithoutPython others_run;
     library.CheckNetwork(call->Invoke(handle), call->name);
   }
   std::vector<py::object> results = call->Results();

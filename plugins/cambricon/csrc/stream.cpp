@@ -73,6 +73,11 @@ void Event::Wait() const {
   library_->CheckRuntime(library_->api().cnrtWaitNotifier(notifier_.get()), "cnrtWaitNotifier");
 }
 
+bool Event::IsReached() const {
+  const DeviceGuard guard(*library_, device_);
+  return library_->IsDone(library_->api().cnrtQueryNotifier(notifier_.get()), "cnrtQueryNotifier");
+}
+
 Stream::Stream(std::shared_ptr<const Library> library, int device)
     : library_(std::move(library)),
       device_(device),

@@ -25,6 +25,8 @@ class Event {
   Event(std::shared_ptr<const Library> library, int device);
 
   void Wait() const;
+  // True when Wait would not wait.
+  bool IsReached() const;
   int device() const { return device_; }
   cnrtNotifier_t notifier() const { return notifier_.get(); }
 

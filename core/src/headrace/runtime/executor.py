@@ -208,7 +208,7 @@ class Executor:
 
     def _begin(self, call: Call, job: int) -> None:
         self._check_open()
-        if self._engine is None:
+        if self._engine is None or not self._engine.is_started:
             self._restart()
         try:
             while not self._calls.begin(job, call):  # an error ended the calls before
@@ -339,6 +339,7 @@ class Executor:
                 self._recorder.restart(math.lcm(*(r.slots for r in self._plan.registers)))
             self._calls = CallTable(self._network.sources, self._repeatable)
             self._engine = self._new_engine()
+            self._engine.start()
             while lost:
                 job, call = lost[0]
                 call.reset()

@@ -17,7 +17,12 @@ from headrace.runtime.worker import Worker
 
 
 class ThreadedEngine:
-    """Routes events between the workers of streams, and keeps calls apart that exclude others."""
+    """Routes events between the workers of streams, and keeps calls apart that exclude others.
+
+    Attributes:
+        is_started: all threads are there. Whoever makes an engine holds it before it is started, so
+            that Ctrl-C cannot leave threads that nobody stops.
+    """
 
     def __init__(
         self,
@@ -49,9 +54,14 @@ class ThreadedEngine:
         }
         self._worker_of = [workers[stream_id] for stream_id in network.streams]
         self._workers = tuple(workers.values())
+        self.is_started = False
+
+    def start(self) -> None:
+        """Start all threads, or none: what stops it ends those that were started."""
         try:
             for worker in self._workers:
                 worker.start()
+            self.is_started = True
         except BaseException:
             self.stop()
             raise
@@ -64,7 +74,7 @@ class ThreadedEngine:
             self._announce(job)
 
     def stop(self) -> None:
-        """End all threads and wait for them."""
+        """End all threads and wait for them. Idempotent."""
         for worker in self._workers:
             worker.ask_to_stop()
         for worker in self._workers:

@@ -56,6 +56,13 @@ class CambriconEvent(Event):
         if self.error is not None:
             raise self.error
 
+    def is_reached(self) -> bool:
+        """Whether the work before it is done, or has failed, which ``synchronize`` tells."""
+        try:
+            return self.is_settled or self.notifier.is_reached()
+        except CambriconError:
+            return True
+
 
 class StreamFate:
     """The events of one stream that are not settled, and its errors that were not told."""

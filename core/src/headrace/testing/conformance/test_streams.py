@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from headrace.device import Buffer, DeviceContext, Launch
+from headrace.device import Buffer, DeviceContext, Event, Launch
 from headrace.errors import LaunchError
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.opened import OpenedDevice
@@ -140,6 +140,29 @@ def test_an_event_waits_for_what_was_before_it(opened: OpenedDevice) -> None:
     event.synchronize()
     assert np.array_equal(result.array(SPEC), X)
     event.synchronize()
+
+
+@pytest.mark.conformance("events")
+def test_an_event_that_can_be_asked_needs_nobody_who_waits(
+    opened: OpenedDevice, one: Buffer
+) -> None:
+    """It says True once the work before it is done, and not sooner; a stream goes on by itself."""
+    context, result = opened.compute(), opened.host(SPEC.nbytes)
+    y, other = opened.upload(X), opened.allocate(SPEC.nbytes)
+    there, back = (add(opened, context, a, one, b) for a, b in ((y, other), (other, y)))
+    for _ in range(5):
+        there()
+        back()
+    context.copy_d2h(result, y)
+    event = context.record_event()
+    ask = getattr(event, "is_reached", Event().is_reached)  # it need not derive from ours
+    while (answer := ask()) is False:
+        pass
+    if answer is None:
+        event.synchronize()
+    assert np.array_equal(result.array(SPEC), X + 10)
+    assert ask() is answer
+    context.synchronize()
 
 
 @pytest.mark.conformance("events")
