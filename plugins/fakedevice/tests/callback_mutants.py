@@ -40,7 +40,7 @@ def latest_result_first() -> Patches:
 
     def register(self: Delivery, future: Future[Any], callback: Any, failed: Any) -> None:
         original(self, future, callback, failed)
-        with self._changed:
+        with self._changed.lock:
             self._waiting.rotate(1)
 
     original = Delivery.register
@@ -67,7 +67,7 @@ def callbacks_wait_for_room() -> Patches:
     """A callback that gives another job one more waits for room there, as everybody does."""
 
     def register(self: Delivery, future: Future[Any], callback: Any, failed: Any) -> None:
-        with self._changed:
+        with self._changed.lock:
             while len(self._waiting) >= self._most and not self._is_closed and not self.is_here:
                 self._changed.wait()
         original(self, future, callback, failed)
@@ -80,7 +80,7 @@ def sync_waits_once() -> Patches:
     """Whoever waits for callbacks is told that they are over while one is running."""
 
     def wait(self: Delivery) -> None:
-        with self._changed:
+        with self._changed.lock:
             while self._waiting:
                 self._changed.wait()
 

@@ -19,13 +19,18 @@ from headrace.testing.interrupts import interrupted
 X = np.array([1, -2, 3], np.float32)
 
 
-def made_in(session: flow.Session, tag: str, width: int) -> Any:
-    """A job ``relu(x) + x`` on a device, for so many calls at once."""
+def on(session: flow.Session, tag: str, width: int) -> Callable[..., Any]:
+    """``global_function`` in a session, on a device, for so many calls at once."""
     config = flow.FunctionConfig()
     config.concurrency_width = width
     config.default_placement_scope(flow.scope.placement(tag, "0:0"))
+    return flow.global_function(function_config=config, session=session)
 
-    @flow.global_function(function_config=config, session=session)
+
+def made_in(session: flow.Session, tag: str, width: int) -> Any:
+    """A job ``relu(x) + x``."""
+
+    @on(session, tag, width)
     def job(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
         return flow.relu(x) + x
 
@@ -60,6 +65,48 @@ def test_a_call_can_be_interrupted_at_any_step(
             assert how(job).tolist() == [2, -2, 6], interrupt.where
     assert step > 50
     assert (FarAllocator.live, threading.active_count()) == (live, threads)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_callback_can_be_interrupted_while_it_is_given(width: int) -> None:
+    """Those that were given before and after are called, each once and in order."""
+    registry = BackendRegistry.from_modules({"far": far(), "near": near()})
+    heard: list[float] = []
+    with flow.Session(registry) as session:
+
+        @on(session, "far", width)
+        def job(x: tp.Numpy.Placeholder((3,))) -> tp.Callback[tp.Numpy]:
+            return flow.relu(x) + x
+
+        def give(number: float) -> None:
+            job(np.full(3, number, np.float32))(lambda made: heard.append(made[0].item() / 2))
+
+        give(0)
+        for step in count():
+            give(step)
+            with interrupted(step) as interrupt:
+                give(step + 0.25)
+            give(step + 0.5)
+            session.sync()
+            got, heard[:] = [n for n in heard if n % 1 != 0.25], []
+            assert got[-2:] == [step, step + 0.5], interrupt.where
+            if not interrupt.came:
+                break
+
+
+def test_a_close_can_be_interrupted_at_any_step() -> None:
+    """Whoever wants it closed repeats it, and no thread is left, whatever becomes of a device."""
+    threads = threading.active_count()
+    for step in count():
+        session = flow.Session(BackendRegistry.from_modules({"far": far()}))
+        job = made_in(session, "far", 2)
+        assert job(X).tolist() == [2, -2, 6]
+        with interrupted(step) as interrupt:
+            session.close()
+        session.close()
+        assert threading.active_count() == threads, interrupt.where
+        if not interrupt.came:
+            break
 
 
 def test_calls_beside_one_that_is_interrupted_come_to_their_ends() -> None:

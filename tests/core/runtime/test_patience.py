@@ -126,14 +126,14 @@ def far_that(wait: Callable[[], None]) -> tuple[BackendRegistry, list[str]]:
                     wait()
                     self.event.synchronize()
 
-            self.record_event = Waits  # type: ignore[method-assign, assignment]
+            self.record_event = Waits
 
         def wait_event(self, event: Event) -> None:
-            self.queue.append(event.event.synchronize)  # type: ignore[attr-defined]
+            self.queue.append(event.event.synchronize)
 
         def copy_h2d(self, *given: object) -> None:
             done.append("launched")
-            super().copy_h2d(*given)  # type: ignore[arg-type]
+            super().copy_h2d(*given)
 
         def synchronize(self) -> None:
             done.append("settled")

@@ -17,6 +17,7 @@ from typing import Any
 
 from headrace.errors import SessionError
 from headrace.frontend.future import Future
+from headrace.runtime.bus import Changed
 
 Deliver = Callable[[Any], object]
 Failed = Callable[[BaseException], object] | None
@@ -46,8 +47,7 @@ class Delivery:
         """
         self._name = name
         self._most = most
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = Changed()
         self._waiting: deque[tuple[Future[Any], Deliver, Failed]] = deque()
         self._thread: threading.Thread | None = None
         self._is_busy = False
@@ -61,7 +61,7 @@ class Delivery:
     @property
     def is_idle(self) -> bool:
         """True when every callback that was registered has returned."""
-        with self._lock:
+        with self._changed.lock:
             return not self._waiting and not self._is_busy
 
     def register(self, future: Future[Any], callback: Deliver, failed: Failed) -> None:
@@ -72,7 +72,8 @@ class Delivery:
         Raises:
             SessionError: the session was closed.
         """
-        with self._lock:
+        with self._changed.lock:
+            self._changed.tell()  # who came before may have been interrupted before that
             delivers = _here.delivery is not None
             while len(self._waiting) >= self._most and not self._is_closed and not delivers:
                 self._changed.wait()
@@ -81,40 +82,41 @@ class Delivery:
                     f"job {self._name!r}: the session was closed before this callback was "
                     "registered; give the call its callback before close, or use submit"
                 )
-            if self._thread is None:
+            if self._thread is None or self._thread.ident is None:  # Ctrl-C came before its start
                 name = f"headrace callbacks of {self._name}"
                 self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
                 self._thread.start()
             self._waiting.append((future, callback, failed))
-            self._changed.notify_all()
+            self._changed.tell()
 
     def wait(self) -> None:
         """Wait until every callback that was registered has returned. Not from a callback."""
-        with self._lock:
+        with self._changed.lock:
+            self._changed.tell()  # as in register
             while self._waiting or self._is_busy:
                 self._changed.wait()
 
     def close(self) -> None:
         """Let what was registered be delivered, and end the thread. Idempotent."""
-        with self._lock:
+        with self._changed.lock:
             self._is_closed = True
-            self._changed.notify_all()
-        if self._thread is not None:
+            self._changed.tell()
+        if self._thread is not None and self._thread.ident is not None:
             self._thread.join()
 
     def _loop(self) -> None:
         _here.delivery = self
         while True:
-            with self._lock:
+            with self._changed.lock:
                 self._is_busy = False
-                self._changed.notify_all()
+                self._changed.tell()
                 while not self._waiting:
                     if self._is_closed:
                         return
                     self._changed.wait()
                 future, callback, failed = self._waiting.popleft()
                 self._is_busy = True
-                self._changed.notify_all()
+                self._changed.tell()
             try:
                 _deliver(future, callback, failed)
             except BaseException:  # noqa: BLE001 - nobody is there to catch it; the next one goes on

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from headrace.runtime.bus import Changed
+
+T = TypeVar("T")
 
 Visit = threading.Lock
 """What a visitor holds while it is inside."""
@@ -23,23 +28,28 @@ class Gate:
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
-        self._lock = threading.Lock()
-        self._opened = threading.Condition(self._lock)
+        self._changed = Changed()
         self._is_closed = False
         self._inside: list[Visit] = []  # and some that have left
 
-    def enter(self, visit: Visit) -> None:
-        """Go in, once nobody is or wants to be alone; ``visit`` is held already."""
-        with self._lock:
-            while self._is_closed:
-                self._opened.wait()
-            self._inside = [v for v in self._inside if v.locked()]
-            self._inside.append(visit)
+    def enter(self, visit: Visit, look: Callable[[], T | None]) -> T | None:
+        """Go in for what ``look`` finds there, once nobody is or wants to be alone.
 
-    def turn_back(self, visit: Visit) -> None:
-        """Go out again, and keep ``visit``."""
-        with self._lock:
-            self._inside.remove(visit)
+        Args:
+            visit: held by the caller already; it is in until it lets go.
+            look: what it comes for; it stays as it is while somebody is inside.
+
+        Returns:
+            What was found; None if nothing was, and then the caller is not in.
+        """
+        with self._changed.lock:
+            while self._is_closed:
+                self._changed.wait()
+            found = look()
+            if found is not None:
+                self._inside = [v for v in self._inside if v.locked()]
+                self._inside.append(visit)
+            return found
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -51,7 +61,7 @@ class Gate:
     def alone(self) -> Iterator[None]:
         """Wait until all are out and let nobody in; within ``changing``, and not to be nested."""
         try:
-            with self._lock:
+            with self._changed.lock:
                 self._is_closed = True
                 inside = tuple(self._inside)
             for visit in inside:
@@ -59,6 +69,12 @@ class Gate:
                     pass
             yield
         finally:
-            with self._lock:
-                self._is_closed = False
-                self._opened.notify_all()
+            try:
+                self._open()
+            finally:
+                self._open()  # again: Ctrl-C may have come before
+
+    def _open(self) -> None:
+        with self._changed.lock:
+            self._is_closed = False
+            self._changed.tell()

@@ -83,6 +83,11 @@ class JobSet:
         self.is_traced = False
         self._held: dict[str, Array] = {}  # values of variables that no plan holds at the moment
 
+    def find(self, job: SessionJob) -> tuple[ReadyJob, int] | None:
+        """The plan on its devices, and the position of a job in it; None if it is in none."""
+        ready, position = self.ready, job.position
+        return None if ready is None or position is None else (ready, position)
+
     @collector_rests()
     def compile(self, registry: BackendRegistry, name: str | None = None) -> ReadyJob:
         """Bring all jobs into one plan; only those that cannot be compiled are left out.

@@ -383,15 +383,12 @@ class Session:
 
     def _enter(self, job: SessionJob, visit: Visit) -> tuple[ReadyJob, int]:
         """Go through the gate, with the job ready; whoever calls this leaves again."""
-        while True:
-            self._gate.enter(visit)
-            ready, position = self._set.ready, job.position
-            if ready is not None and position is not None:
-                return ready, position
-            self._gate.turn_back(visit)
+        look = partial(self._set.find, job)
+        while (found := self._gate.enter(visit, look)) is None:
             with self._gate.changing():
-                if self._set.ready is None or job.position is None:  # nobody was faster
+                if look() is None:  # nobody was faster
                     self._compiled(job.signature.name)
+        return found
 
     def _compiled(self, name: str | None = None) -> ReadyJob:
         self._check_open()

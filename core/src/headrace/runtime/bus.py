@@ -1,8 +1,7 @@
 """Calls in flight: the meeting point of the caller's thread and the threads that run the plan.
 
-Ctrl-C may stop a caller between any two lines of what follows. So whatever a caller does here can
-be done again, by it or by somebody else, and locks are held by ``with`` statements of their own:
-that of a ``Condition`` is Python code, and an interrupt in it leaves the lock held for ever.
+Ctrl-C may stop a caller at any step of what follows. So whatever a caller does here can be done
+again, by it or by somebody else, and locks are held by their own ``with`` statements.
 """
 
 from __future__ import annotations
@@ -117,6 +116,39 @@ class Call(Exchange):
         return self.results
 
 
+class Changed:
+    """What a ``threading.Condition`` is for, where Ctrl-C may come at any step.
+
+    A Condition is entered and left by Python code, and between two steps of it an interrupt leaves
+    its lock held for ever, or not held where it should be. Here the lock is entered itself.
+
+    Attributes:
+        lock: held by who waits or tells.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._asleep: list[threading.Lock] = []  # one for each that waits
+
+    def wait(self) -> None:
+        """Let the lock go until somebody tells of a change."""
+        asleep = threading.Lock()
+        asleep.acquire()
+        self._asleep.append(asleep)
+        try:
+            self.lock.release()
+            asleep.acquire()
+        finally:
+            self.lock.acquire()
+
+    def tell(self) -> None:
+        """Wake all that wait. May be repeated."""
+        while self._asleep:
+            with suppress(RuntimeError):  # an interrupt came before it was taken off the list
+                self._asleep[-1].release()
+            self._asleep.pop()
+
+
 class Room:
     """Room for so many calls of a job at once: the next one waits until one is over.
 
@@ -125,28 +157,27 @@ class Room:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._lock = threading.Lock()
-        self._left = threading.Condition(self._lock)
+        self._changed = Changed()
         self._inside: set[Call] = set()  # not a count: one may leave twice
 
     def enter(self, call: Call) -> None:
         """Wait for room, and take it."""
-        with self._lock:
+        with self._changed.lock:
             while len(self._inside) >= self._width:
-                self._left.wait()
+                self._changed.wait()
             self._inside.add(call)
 
     def leave(self, call: Call) -> None:
         """Give room back. Idempotent."""
-        with self._lock:
+        with self._changed.lock:
             self._inside.discard(call)
-            self._left.notify_all()
+            self._changed.tell()
 
     def drain(self) -> None:
         """Wait until nobody is inside."""
-        with self._lock:
+        with self._changed.lock:
             while self._inside:
-                self._left.wait()
+                self._changed.wait()
 
 
 class CallTable:

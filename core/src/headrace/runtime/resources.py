@@ -82,6 +82,7 @@ class Resources:
         # may be in another one, of a device, as well.
         self._lying: dict[tuple[int, int], HostBuffer] = {}
         self.contexts: dict[StreamId, DeviceContext] = {}
+        self._giving_back: ExitStack | None = None
         try:
             for actor in plan.actors:
                 if actor.stream_id not in self.contexts:
@@ -131,21 +132,26 @@ class Resources:
     def close(self) -> None:
         """Synchronise and close the streams, free the chunks, release the devices. Idempotent.
 
-        What a plugin raises here stops nothing: all is given back, then the error is raised.
+        What a plugin raises here stops nothing: all is given back, then the error is raised. After
+        an interrupt it goes on where it stopped.
         """
-        settled = self.settle()
-        contexts = (*self.contexts.values(), *self._loading)
-        devices = tuple(self._devices)
-        for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
-            held.clear()
-        self._loading.clear()
-        with ExitStack() as last_first:
-            for key in devices:
-                last_first.callback(self._pool.release, *key)
-            last_first.callback(self._allocated.give_back, spoilt=not settled)
-            last_first.callback(self._staging.give_back, spoilt=not settled)
-            for context in contexts:
-                last_first.callback(context.close)
+        if self._giving_back is None:
+            self._giving_back = self._last_first(spoilt=not self.settle())
+        with self._giving_back:
+            for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
+                held.clear()
+            self._loading.clear()
+
+    def _last_first(self, spoilt: bool) -> ExitStack:
+        """What gives all back that is held."""
+        last_first = ExitStack()
+        for key in self._devices:
+            last_first.callback(self._pool.release, *key)
+        last_first.callback(self._allocated.give_back, spoilt=spoilt)
+        last_first.callback(self._staging.give_back, spoilt=spoilt)
+        for context in (*self.contexts.values(), *self._loading):
+            last_first.callback(context.close)
+        return last_first
 
     def _free_bytes(self, tag: str, index: int) -> int | None:
         """What a device says it has left; None where it does not say."""
