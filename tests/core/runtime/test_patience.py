@@ -129,7 +129,7 @@ def far_that(wait: Callable[[], None]) -> tuple[BackendRegistry, list[str]]:
             self.record_event = Waits
 
         def wait_event(self, event: Event) -> None:
-            self.queue.append(event.event.synchronize)
+            self.queue.append(vars(event)["event"].synchronize)
 
         def copy_h2d(self, *given: object) -> None:
             done.append("launched")
