@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backend_mutants import MUTANTS, Mutant
 
 from headrace_cambricon.library import ERAS, library
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parent / "csrc"
-sys.path.insert(0, str(HERE / "planted"))
-from mutants import MUTANTS, Mutant  # noqa: E402 - the folder of scripts is no package
 
 COMPILER = shutil.which("c++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
@@ -33,7 +32,7 @@ def told_by(log: Path, command: list[str | Path], **variables: str) -> list[str]
 
 def run_job(log: Path, *planted: str) -> list[str]:
     """Reports of a job in a backend with planted bugs, whose products are of integers."""
-    program = [sys.executable, HERE / "planted" / "mutants.py", *planted]
+    program = [sys.executable, HERE / "planted" / "backend_mutants.py", *planted]
     quantised = {"HEADRACE_CAMBRICON_QUANTISE": "int8"} if "scales" in "".join(planted) else {}
     chosen = {"HEADRACE_CAMBRICON_LIBRARY": "sim"}
     return told_by(log, program, **chosen, **quantised)
@@ -60,11 +59,20 @@ BINDING = {
         "  queue_.reset();\n  handle_.reset();\n",
         "cnrtQueueDestroy: [queue-before-handle]",
     ),
-    "no_device_guard": (
+    "freed_without_a_guard": (
         "device.cpp",
-        "  if (changed_) ChooseDevice(library, device);\n",
-        "  (void)device;\n",
-        "cnrtMemcpyAsync_V3: [wrong-device]",
+        "void Free(const Library& library, int device, void* address) {\n"
+        "  const DeviceGuard guard(library, device);\n",
+        "void Free(const Library& library, int, void* address) {\n",
+        "cnrtFree: [wrong-device]",
+    ),
+    "queue_created_without_a_guard": (
+        "stream.cpp",
+        "  const DeviceGuard guard(*library, device);\n"
+        "  const Api& api = library->api();\n"
+        "  cnrtQueue_t queue = nullptr;\n",
+        "  const Api& api = library->api();\n  cnrtQueue_t queue = nullptr;\n",
+        "cnnlSetQueue: [wrong-device]",
     ),
     "descriptors_leak": (
         "object.h",

@@ -16,24 +16,31 @@ from headrace_cambricon.kernels.kernel import (
 )
 from headrace_cambricon.kernels.match import Takes
 
-_BY_SIZE = {1: "int8", 2: "int16", 4: "int32", 8: "int32"}
-_PAIR = 8  # bytes of elements that are seen as two
+BY_SIZE = {1: "int8", 2: "int16", 4: "int32", 8: "int32"}
+PAIR = 8  # bytes of elements that are seen as two
 
 
-class BitCompute(WithWorkspace):
-    """``y = a op b`` or ``y = op a``; operands that broadcast are spread first."""
+class Whole(WithWorkspace):
+    """An op of integers seen by their size: 8 bytes are two of 4, on an axis of its own."""
 
-    def __init__(self, call: OpCall, op: str) -> None:
+    def __init__(self, call: OpCall) -> None:
         super().__init__(call)
-        self._op = op
-        dtype = call.input(0).dtype
-        self._dtype = _BY_SIZE[dtype.itemsize]
-        self._halves = (2,) if dtype.itemsize == _PAIR else ()
+        size = call.input(0).dtype.itemsize
+        self._dtype = BY_SIZE[size]
+        self._halves = (2,) if size == PAIR else ()
         self._shape = (*call.outputs[0].shape, *self._halves)
 
     def _shape_of(self, index: int) -> tuple[int, ...]:
         own = (*self.call.input(index).shape, *self._halves)
         return (1,) * (len(self._shape) - len(own)) + own
+
+
+class BitCompute(Whole):
+    """``y = a op b`` or ``y = op a``; operands that broadcast are spread first."""
+
+    def __init__(self, call: OpCall, op: str) -> None:
+        super().__init__(call)
+        self._op = op
 
     def between_bytes(self) -> int:
         narrow = sum(self._shape_of(index) != self._shape for index in range(len(self.call.inputs)))
@@ -54,11 +61,8 @@ class BitCompute(WithWorkspace):
         return wide
 
 
-class EqualBits(BitCompute):
+class EqualBits(Whole):
     """True where all bits of two integers are the same, whatever they are meant as."""
-
-    def __init__(self, call: OpCall) -> None:
-        super().__init__(call, "EQ")
 
     def between_bytes(self) -> int:
         return between_bytes(self._shape, "bool") if self._halves else 0
@@ -76,7 +80,7 @@ class EqualBits(BitCompute):
 
 
 def _has_room(call: OpCall) -> bool:
-    return call.outputs[0].rank < MAX_RANK or call.input(0).dtype.itemsize < _PAIR
+    return call.outputs[0].rank < MAX_RANK or call.input(0).dtype.itemsize < PAIR
 
 
 def bits_entries(tag: str) -> Iterator[KernelEntry]:

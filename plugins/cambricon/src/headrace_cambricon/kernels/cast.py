@@ -16,6 +16,7 @@ from headrace.device import KernelEntry, OpCall
 from headrace.dtypes import INTS, dtype_of
 from headrace_cambricon.enums import find
 from headrace_cambricon.kernels import vendor
+from headrace_cambricon.kernels.bits import BY_SIZE, PAIR
 from headrace_cambricon.kernels.indices import number
 from headrace_cambricon.kernels.kernel import (
     Operand,
@@ -30,8 +31,6 @@ _MANTISSAS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _EXPONENTS = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
 _WHOLE = tuple(sorted(dtype.name for dtype in INTS))
 _KNOWN = ("bool", *_WHOLE, *_MANTISSAS)
-_BY_SIZE = {1: "int8", 2: "int16", 4: "int32", 8: "int32"}
-_PAIR = 8  # bytes of elements that are seen as two
 _CLAMPED = {"uint16": 65535}
 """What is kept within the range of an integer that the library casts no float to, as an int32."""
 
@@ -174,8 +173,8 @@ class ToBool(WithWorkspace):
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
         dtype = call.input(0).dtype
-        self._dtype = dtype.name if dtype.is_float else _BY_SIZE[dtype.itemsize]
-        self._pairs = dtype.is_int and dtype.itemsize == _PAIR
+        self._dtype = dtype.name if dtype.is_float else BY_SIZE[dtype.itemsize]
+        self._pairs = dtype.is_int and dtype.itemsize == PAIR
 
     def between_bytes(self) -> int:
         zero = between_bytes((1,), self._dtype)
