@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
-from onnx_models import BOOL, INT64, info, model, node
+from onnx_models import INT64, info, model, node
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits
@@ -101,42 +100,22 @@ def test_a_value_computed_of_much_becomes_a_part_of_the_next_job(load_near: Any)
     assert len(loaded._jobs) == 3  # one that sums, and one for each sum
 
 
-def halving(threshold: float) -> Any:
-    """Halves a picture while its largest element is above a threshold."""
-    body = helper.make_graph(
-        [
-            node("Mul", "s half", "s_out"),
-            node("ReduceMax", "s_out", "most", keepdims=0),
-            node("Greater", "most threshold", "go_out"),
-        ],
-        "body",
-        [info("i", [], INT64), info("go", [], BOOL), info("s", [200, 200])],
-        [info("go_out", [], BOOL), info("s_out", [200, 200])],
-    )
-    return model(
-        [node("Loop", "- - x", "y", body=body)],
-        [info("x", [200, 200])],
-        [info("y", [200, 200])],
-        {"half": np.array(0.5, np.float32), "threshold": np.array(threshold, np.float32)},
-    )
-
-
-def test_a_loop_may_go_on_as_long_as_what_it_computes_says(load_near: Any) -> None:
-    """Each run of the body is a stage."""
-    loaded = load_near(halving(1))
-    for most, runs in ((6, 3), (1, 1), (40, 6)):
-        x = np.full((200, 200), most, np.float32)
-        np.testing.assert_array_equal(loaded.run({"x": x})["y"], x / 2**runs)
-
-
-def test_stages_without_end_are_refused(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit and the node are named, and the model runs on."""
-    monkeypatch.setattr(limits, "STAGES", 4)
-    loaded = load_near(halving(1))
-    with pytest.raises(ResourceLimitError, match=r"making 'y'.* stage 5 .*4 are run"):
-        loaded.run({"x": np.full((200, 200), 1000, np.float32)})
-    x = np.full((200, 200), 6, np.float32)
-    np.testing.assert_array_equal(loaded.run({"x": x})["y"], x / 8)
+def test_more_stages_than_there_may_be_are_refused(
+    load_near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit and the node are named, and the model runs on once it is raised."""
+    nodes = [node("Flatten", "x", "u0", axis=0)]
+    for turn in range(3):
+        nodes += [
+            node("Greater", f"u{turn} least", f"more{turn}"),
+            node("Compress", f"u{turn} more{turn}", f"u{turn + 1}", axis=1),
+        ]
+    loaded = load_near(model([*nodes, node("Neg", "u3", "y")], weights={"least": np.float32(0)}))
+    monkeypatch.setattr(limits, "STAGES", 2)
+    with pytest.raises(ResourceLimitError, match=r"making 'u3'.* stage 3 .*2 are run"):
+        loaded.run({"x": X})
+    monkeypatch.setattr(limits, "STAGES", 3)
+    assert loaded.run({"x": X})["y"].tolist() == [[-1, -3, -5, -6]]
 
 
 def test_a_submitted_run_gives_what_a_run_gives(load_near: Any) -> None:

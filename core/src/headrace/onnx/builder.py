@@ -23,6 +23,13 @@ from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
 
+class Names(NamedTuple):
+    """What a measure reads and makes, as inputs of the stage after it."""
+
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
 class Found(NamedTuple):
     """What an earlier stage has computed, and what the host made of it."""
 
@@ -63,13 +70,24 @@ class BoundedBuilder(JobGraphBuilder):
         Raises:
             MeasureNeeded: this stage ends here.
         """
-        reads = tuple(read_name(self._measures, index) for index in range(len(tensors)))
-        makes = tuple(made_name(self._measures, index) for index in range(outputs))
+        names, found = self.found(len(tensors), outputs)
+        if found is None:
+            raise MeasureNeeded(tensors, Measure(names.reads, compute, names.makes, why))
+        return found
+
+    def found(self, reads: int, makes: int) -> tuple[Names, Found | None]:
+        """The names of what the next measure reads and makes, and what was found if it was done."""
+        number = self._measures
         self._measures += 1
-        if not all(name in self._given for name in makes):
-            raise MeasureNeeded(tensors, Measure(reads, compute, makes, why))
+        names = Names(
+            tuple(read_name(number, index) for index in range(reads)),
+            tuple(made_name(number, index) for index in range(makes)),
+        )
         given = self._given
-        return Found(tuple(given[name] for name in reads), tuple(given[name] for name in makes))
+        if not all(name in given for name in names.makes):
+            return names, None
+        found = (tuple(given[name] for name in part) for part in names)
+        return names, Found(*found)
 
     def op(
         self,

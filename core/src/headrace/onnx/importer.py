@@ -37,6 +37,7 @@ from headrace.onnx.graphs import order, reads
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.read import ModelFile
+from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
 from headrace.onnx.site import Given, Site
 from headrace.onnx.text import place, quote
@@ -52,7 +53,14 @@ class Importer:
         builder: holds the job under construction, also after an import that did not end.
     """
 
-    def __init__(self, file: ModelFile, placement: Placement, ops: OpSource = CORE_OPS) -> None:
+    def __init__(
+        self,
+        file: ModelFile,
+        placement: Placement,
+        ops: OpSource = CORE_OPS,
+        jobs_of: JobsOf | None = None,
+    ) -> None:
+        self._jobs_of = jobs_of
         self.builder = BoundedBuilder(file.name, placement, ops)
         self._ops = ops
         self._file = file
@@ -243,7 +251,7 @@ class Importer:
         return self._graph(graph, site.scope.inside())
 
     def _loop(self, site: Site, opset: int) -> Sequence[Tensor]:
-        """Put the body of a loop in its place, once for each time that it runs."""
+        """Put the body of a loop in its place, once for each time that it runs, or run it."""
         graph = site.attributes["body"].g
         around = site.scope.inside()
         self._bind_initializers(graph, around)  # once: all runs share what they bring
@@ -255,8 +263,17 @@ class Importer:
                 scope.bind(value.name, tensor)
             return self._body(graph.node, wanted, scope)
 
-        node = self._node_of(site, opset)
-        return _blamed(node, lambda: LOOPS[node.op_type](site, node, run))
+        node, jobs_of = self._node_of(site, opset), self._jobs_of
+
+        def write() -> list[Tensor]:
+            return LOOPS[node.op_type](site, node, run)
+
+        # The nodes of a function's body may refer to attributes of its call, which a model has not.
+        if node.op_type != "Loop" or jobs_of is None or site.scope.attributes:
+            return _blamed(node, write)
+        return _blamed(
+            node, lambda: written_or_run(site, node, self.builder, self._file, jobs_of, write)
+        )
 
     def _convert(self, site: Site, opset: int) -> Sequence[Tensor]:
         """Run the node's converter."""

@@ -89,6 +89,31 @@ class JobCache:
             self._last = leased if leased.then is None else None
         return leased
 
+    def last_stage(self, arrays: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
+        """The job that gives the results, and what is fed to it; stages before it are run.
+
+        Args:
+            arrays: a value for each input.
+
+        Raises:
+            RunError: a stage stopped.
+            SessionError, ModelError, DeviceError, UnsupportedError: as ``lease``.
+        """
+        while True:
+            specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
+            leased = self.lease(specs, arrays)
+            fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
+            if leased.then is None:
+                return leased, fed
+            with leased:
+                arrays = {**arrays, **leased.then(leased.job.run(fed))}
+
+    def run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """The results for a value of each input, by name. Raises what ``last_stage`` does."""
+        leased, fed = self.last_stage(arrays)
+        with leased:
+            return leased.job.run(fed)
+
     def lease_last(self, feeds: object) -> LeasedJob | None:
         """The job that was leased last, if it serves ``feeds`` as they are; else None.
 
@@ -159,3 +184,5 @@ class JobCache:
         if leased.dropped and not leased.users:
             leased.job.drain()  # what was submitted comes to its end
             leased.job.close()
+            if leased.then is not None:
+                leased.then.close()

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from headrace.onnx.read import ModelFile
 
 
+class ParsedFile:
+    """A model that was parsed already; may be used from any thread."""
+
+    def __init__(self, parsed: ModelFile) -> None:
+        self.name = parsed.name
+        self._parsed = parsed
+
+    def parsed(self) -> ModelFile:
+        """The checked model."""
+        return self._parsed
+
+
 class LazyFile:
     """A model file; may be used from any thread. It lets go of the bytes when they are parsed."""
 

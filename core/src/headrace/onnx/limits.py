@@ -31,6 +31,14 @@ SPECIALISED_BYTES = 1 << 16
 """Model inputs whose values become part of a job because a shape depends on them; where it takes
 more, the model runs in stages."""
 
+UNROLLED_BYTES = 64
+"""Model inputs whose values say how often a loop runs, for it to be written out; where it takes
+more, the host runs its body turn by turn."""
+
+BODY_JOBS = 256
+"""Compiled jobs of the body of one such loop: where a counter decides shapes, each number has
+one."""
+
 STAGES = 64
 """Jobs that a model runs one after another, where shapes depend on what is computed."""
 

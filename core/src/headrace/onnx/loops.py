@@ -3,7 +3,8 @@
 Every shape of a job is known when it is built, so a loop is written out: the body takes the place
 of the node once for each run. How often that is must be known while the model is imported. ``Scan``
 runs as often as an axis is long. ``Loop`` runs as its trip count and its condition say; where they
-are computed from inputs, the values of these become a part of the job.
+are computed from a few numbers that are fed, the values of these become a part of the job. Where it
+takes more, the host runs the body: see ``headrace.onnx.run_loop``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.site import Site
 from headrace.onnx.tensors import dtype_from_onnx
 from headrace.ops import Tensor
+from headrace.tensor_spec import Array
 
 RunBody = Callable[[Sequence[Tensor]], list[Tensor]]
 """Imports the body once more, for the inputs given; returns its outputs."""
@@ -30,9 +32,9 @@ def _loop(site: Site, node: Node, run: RunBody) -> list[Tensor]:
     """``Loop``: the body makes a condition, the state of the next run, and slices to be stacked."""
     body = site.attributes["body"].g
     state = [node.input(index) for index in range(2, len(site.inputs))]
-    _check_body(node, body, inputs=2 + len(state), outputs=1 + len(state))
+    check_body(node, body, inputs=2 + len(state), outputs=1 + len(state))
     slices: list[list[Tensor]] = [[] for _ in body.output[1 + len(state) :]]
-    scalar = _scalar_like(body.input[0])
+    scalar = scalar_like(body.input[0])
     condition = node.optional(1) or node.constant(np.array(True))
     for turn in _turns(node):
         if not _holds(node, condition):
@@ -72,7 +74,7 @@ def _one(node: Node, value: np.ndarray) -> np.ndarray:
     return value
 
 
-def _scalar_like(declared: ValueInfoProto) -> tuple[int, ...]:
+def scalar_like(declared: ValueInfoProto) -> tuple[int, ...]:
     """The shape of the number of a run: of rank 0, or of rank 1 where the body says so."""
     return (1,) * len(declared.type.tensor_type.shape.dim)
 
@@ -142,7 +144,7 @@ def _parts(
     if not 1 <= count <= len(tensors):
         node.invalid(f"num_scan_inputs is {count} and the node has {len(tensors)} inputs")
     first = len(tensors) - count
-    _check_body(node, body, inputs=len(tensors), outputs=first)
+    check_body(node, body, inputs=len(tensors), outputs=first)
     return tensors[:first], tensors[first:]
 
 
@@ -218,18 +220,27 @@ def _stacked(
 
 
 def _nothing(node: Node, axis: int, declared: ValueInfoProto) -> Tensor:
-    kind = declared.type.tensor_type
-    dims = kind.shape.dim
-    if not kind.HasField("shape") or not all(dim.HasField("dim_value") for dim in dims):
+    nothing = nothing_of(declared, axis, str(node))
+    if nothing is None:
         node.refuse(
             f"never runs, and its body does not declare the shape of {declared.name!r}; declare it"
         )
+    return node.constant(nothing)
+
+
+def nothing_of(declared: ValueInfoProto, axis: int, where: str) -> Array | None:
+    """No slices of what a body declares, along ``axis``; None where it declares no shape."""
+    kind = declared.type.tensor_type
+    dims = kind.shape.dim
+    if not kind.HasField("shape") or not all(dim.HasField("dim_value") for dim in dims):
+        return None
     shape = [dim.dim_value for dim in dims]
-    shape.insert(normal_axis(node, axis, len(shape) + 1), 0)
-    return node.constant(np.zeros(shape, dtype_from_onnx(kind.elem_type, str(node)).numpy))
+    shape.insert(axis % (len(shape) + 1), 0)
+    return np.zeros(shape, dtype_from_onnx(kind.elem_type, where).numpy)
 
 
-def _check_body(node: Node, body: GraphProto, *, inputs: int, outputs: int) -> None:
+def check_body(node: Node, body: GraphProto, *, inputs: int, outputs: int) -> None:
+    """Raise InvalidModelError unless the body takes and gives as much as the node does."""
     if len(body.input) != inputs or len(body.output) < outputs:
         node.invalid(
             f"its body has {len(body.input)} inputs and {len(body.output)} outputs; with the "

@@ -10,8 +10,9 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
+from headrace.onnx import limits
 from headrace.onnx.kept import KeptPlans
-from headrace.onnx.lazy import LazyFile
+from headrace.onnx.lazy import LazyFile, ParsedFile
 from headrace.onnx.measure import Measure
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
@@ -19,6 +20,8 @@ from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled
+    from headrace.onnx.jobs import JobCache
+    from headrace.onnx.read import ModelFile
 
 
 class MadeJob(NamedTuple):
@@ -34,13 +37,14 @@ class JobMaker:
 
     def __init__(
         self,
-        file: LazyFile,
+        file: LazyFile | ParsedFile,
         placement: Placement,
         registry: BackendRegistry,
         fallback: str | None,
         memory: MemoryOptions,
         concurrency: Concurrency,
-        kept: KeptPlans | None,
+        kept: KeptPlans | None = None,
+        most_fixed: int = limits.SPECIALISED_BYTES,
     ) -> None:
         self.name = file.name
         self._file = file
@@ -50,6 +54,7 @@ class JobMaker:
         self._memory = memory
         self._concurrency = concurrency
         self._kept = kept
+        self._most_fixed = most_fixed
 
     @collector_rests()
     def make(
@@ -95,7 +100,16 @@ class JobMaker:
         from headrace.onnx.specialise import specialise
 
         file, registry, kept = self._file.parsed(), self._registry, self._kept
-        made = specialise(file, self._placement, specs, arrays, fixed, registry)
+        made = specialise(
+            file,
+            self._placement,
+            specs,
+            arrays,
+            fixed,
+            registry,
+            self._jobs_of_body,
+            self._most_fixed,
+        )
         make_room()
 
         def keep(compiled: Compiled) -> None:
@@ -113,3 +127,18 @@ class JobMaker:
             concurrency=self._concurrency,
         )
         return MadeJob(job, made.fixed, made.then)
+
+    def _jobs_of_body(self, body: ModelFile) -> JobCache:
+        """Where the jobs of a loop's body are kept. Of what it is fed, only counters are fixed."""
+        from headrace.onnx.jobs import JobCache
+
+        maker = JobMaker(
+            ParsedFile(body),
+            self._placement,
+            self._registry,
+            self._fallback,
+            self._memory,
+            self._concurrency,
+            most_fixed=limits.UNROLLED_BYTES,
+        )
+        return JobCache(maker, limits.BODY_JOBS)

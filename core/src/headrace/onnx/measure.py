@@ -48,12 +48,14 @@ class Measure:
         compute: done by the host.
         makes: names of what ``compute`` returns, as inputs of the next stage.
         why: file, node and reason, for messages.
+        close: gives back what ``compute`` holds, when the stage is not run again.
     """
 
     reads: tuple[str, ...]
     compute: Compute
     makes: tuple[str, ...]
     why: str
+    close: Callable[[], None] = lambda: None
 
     def __call__(self, computed: Mapping[str, Array]) -> dict[str, Array]:
         """What is fed to the next stage besides the inputs of the model."""

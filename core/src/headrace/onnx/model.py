@@ -134,14 +134,7 @@ class Model(Closing):
         """The job that gives the results, and what is fed to it; stages before it are run."""
         infos = check_names(feeds, self.inputs, self.name)
         arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
-        while True:
-            specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
-            leased = self._jobs.lease(specs, arrays)
-            fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
-            if leased.then is None:
-                return leased, fed
-            with leased:
-                arrays |= leased.then(leased.job.run(fed))
+        return self._jobs.last_stage(arrays)
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.builder import BoundedBuilder
-from headrace.onnx.measure import Compute
+from headrace.onnx.measure import Compute, MeasureNeeded
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -19,11 +19,16 @@ class ValueNeeded(HeadraceError):
 
     Never reaches a user: the importer answers it by importing again with the values of the model
     inputs that the tensor is computed from, or with an error that names the node.
+
+    Attributes:
+        tensor: whose value it is.
+        instead: where it is needed to write a loop out, how the loop runs without it.
     """
 
     def __init__(self, tensor: Tensor, reason: str) -> None:
         super().__init__(reason)
         self.tensor = tensor
+        self.instead: MeasureNeeded | None = None
 
 
 class Node:

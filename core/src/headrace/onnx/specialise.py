@@ -20,6 +20,7 @@ from headrace.onnx.importer import Importer
 from headrace.onnx.measure import VALUE_OF, Measure, MeasureNeeded, is_found, nothing_more
 from headrace.onnx.node import ValueNeeded
 from headrace.onnx.read import ModelFile
+from headrace.onnx.run_loop import JobsOf
 from headrace.onnx.text import quote, quote_all
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -50,6 +51,8 @@ def specialise(
     arrays: Mapping[str, Array],
     fixed: tuple[str, ...] = (),
     ops: OpSource = CORE_OPS,
+    jobs_of: JobsOf | None = None,
+    most_fixed: int = limits.SPECIALISED_BYTES,
 ) -> SpecialisedJob:
     """Import the model for what is fed.
 
@@ -61,6 +64,8 @@ def specialise(
             part of the job.
         fixed: inputs known to decide shapes.
         ops: knows the ops of plugins.
+        jobs_of: makes the jobs of the body of a loop that the host runs; None when none is run.
+        most_fixed: bytes of the inputs that may become part of the job.
 
     Raises:
         UnsupportedModelError: a shape depends on a value that cannot be had while compiling.
@@ -70,7 +75,7 @@ def specialise(
     known |= {name: arrays[name] for name in specs if name.startswith(VALUE_OF)}
     continues = any(map(is_found, specs))
     while True:
-        importer = Importer(file, placement, ops)
+        importer = Importer(file, placement, ops, jobs_of)
         try:
             return SpecialisedJob(importer.run(specs, known), tuple(known), continues)
         except MeasureNeeded as need:
@@ -80,7 +85,14 @@ def specialise(
             sources = sources_of(importer.builder.finish(), need.tensor)
             new = [name for name in sources if name not in known]
             _check_sources(new, need)
-            if sum(specs[name].nbytes for name in new) > limits.SPECIALISED_BYTES:
+            nbytes = sum(specs[name].nbytes for name in new)
+            if need.instead is not None and nbytes > limits.UNROLLED_BYTES:
+                instead = need.instead
+                _check_stage(specs, instead.measure)
+                return _first_stage(
+                    importer.builder, instead.tensors, tuple(known), instead.measure
+                )
+            if nbytes > most_fixed:
                 measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
                 _check_stage(specs, measure)
                 return _first_stage(importer.builder, [need.tensor], tuple(known), measure)

@@ -1,0 +1,203 @@
+"""Loops whose end is computed: the host runs the body, whose jobs are made once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import GraphProto, helper
+from onnx_models import BOOL, INT64, info, model, node
+
+from headrace.errors import ResourceLimitError, UnsupportedModelError
+from headrace.onnx import limits
+
+SIDE = 20
+X = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
+"""Larger than what becomes a part of a job, so that no loop is written out."""
+
+FIRST = [info("i", [], INT64), info("go", [], BOOL)]
+STATE = info("s", [SIDE, SIDE])
+
+
+def body_of(nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> GraphProto:
+    return helper.make_graph(nodes, "body", [*FIRST, *inputs], outputs)
+
+
+def halving(slices: bool = False) -> Any:
+    """Halves a picture while its largest element is above a threshold; slices are the largest."""
+    body = body_of(
+        [
+            node("Mul", "s half", "s_out"),
+            node("ReduceMax", "s_out", "most", keepdims=0),
+            node("Greater", "most threshold", "go_out"),
+            node("Identity", "most", "copy"),
+        ],
+        [STATE],
+        [info("go_out", [], BOOL), info("s_out", [SIDE, SIDE])] + [info("copy", [])] * slices,
+    )
+    return model(
+        [
+            node("ReduceMax", "x", "largest", keepdims=0),
+            node("Greater", "largest threshold", "begin"),
+            node("Loop", "- begin x", "y all" if slices else "y", body=body),
+        ],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE, SIDE])] + [info("all", ["n"])] * slices,
+        {"half": np.array(0.5, np.float32), "threshold": np.array(1, np.float32)},
+    )
+
+
+def jobs_of_bodies(loaded: Any) -> list[int]:
+    """How many jobs each body has."""
+    stages = [job.then for job in loaded._jobs._jobs.values() if job.then is not None]
+    return [len(stage.compute._jobs) for stage in stages]
+
+
+def test_a_loop_goes_on_as_long_as_what_it_computes_says(load_near: Any) -> None:
+    """A hundred turns run one job, and so does the next call."""
+    loaded = load_near(halving())
+    for most, turns in ((6, 3), (2.0**100, 100), (40, 6)):
+        x = np.full((SIDE, SIDE), most, np.float32)
+        np.testing.assert_array_equal(loaded.run({"x": x})["y"], x / 2**turns)
+    assert jobs_of_bodies(loaded) == [1]
+    assert len(loaded._jobs) == 2
+
+
+def test_slices_are_stacked(load_near: Any) -> None:
+    """As many as there were turns; none where the condition fails before the first one."""
+    loaded = load_near(halving(slices=True))
+    assert loaded.run({"x": 0 * X + 6})["all"].tolist() == [3, 1.5, 0.75]
+    never = loaded.run({"x": 0 * X})
+    assert never["all"].shape == (0,)
+    np.testing.assert_array_equal(never["y"], 0 * X)
+
+
+def test_the_trip_count_may_be_computed(load_near: Any) -> None:
+    """What a body takes from around it, and a state that no turn changes, are handed in."""
+    body = body_of(
+        [
+            node("Add", "s step", "t"),
+            node("Add", "t fixed", "s_out"),
+            node("Identity", "go", "go_out"),
+        ],
+        [STATE, info("fixed", [SIDE, SIDE]), info("one", [])],
+        [
+            info("go_out", [], BOOL),
+            info("s_out", [SIDE, SIDE]),
+            info("fixed", [SIDE, SIDE]),
+            info("one", []),
+        ],
+    )
+    source = model(
+        [
+            node("ReduceMax", "x", "most", keepdims=0),
+            node("Cast", "most", "count", to=INT64),
+            node("Neg", "x", "step"),
+            node("Loop", "count - x x one", "y same also", body=body),
+            node("Add", "same also", "z"),
+        ],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE, SIDE]), info("z", [SIDE, SIDE])],
+        {"one": np.array(1, np.float32)},
+    )
+    made = load_near(source).run({"x": X})
+    np.testing.assert_array_equal(made["y"], X)  # x - x + x, every time
+    np.testing.assert_array_equal(made["z"], X + 1)
+
+
+def test_states_may_change_places_and_the_number_of_a_turn_is_read(load_near: Any) -> None:
+    """What one turn hands on under another name is what the next one reads there."""
+    body = body_of(
+        [
+            node("Cast", "i", "number", to=1),
+            node("Add", "a number", "b_out"),
+            node("ReduceMax", "a", "most", keepdims=0),
+            node("Less", "most enough", "go_out"),
+        ],
+        [info("a", [SIDE, SIDE]), info("b", [SIDE, SIDE])],
+        [info("go_out", [], BOOL), info("b", [SIDE, SIDE]), info("b_out", [SIDE, SIDE])],
+    )
+    source = model(
+        [node("Neg", "x", "other"), node("Loop", "- - x other", "y z", body=body)],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE, SIDE]), info("z", [SIDE, SIDE])],
+        {"enough": np.array(402, np.float32)},
+    )
+    a, b, turn = X, -X, 0
+    while True:
+        go = a.max() < 402
+        a, b, turn = b, a + np.float32(turn), turn + 1
+        if not go:
+            break
+    made = load_near(source).run({"x": X})
+    assert turn > 3
+    np.testing.assert_array_equal(made["y"], a)
+    np.testing.assert_array_equal(made["z"], b)
+
+
+def test_a_body_may_run_in_stages_and_have_loops(load_near: Any) -> None:
+    """The positive elements less one, while there is any, counted turn by turn."""
+    inner = helper.make_graph(
+        [node("Add", "c one", "c_out"), node("Less", "c_out found", "on_out")],
+        "inner",
+        [info("j", [], INT64), info("on", [], BOOL), info("c", [], INT64)],
+        [info("on_out", [], BOOL), info("c_out", [], INT64)],
+    )
+    body = body_of(
+        [
+            node("Sub", "s unit", "s_out"),
+            node("NonZero", "s_out", "where"),
+            node("Shape", "where", "shape"),
+            node("Gather", "shape one", "found"),
+            node("Loop", "- - zero", "count", body=inner),
+            node("ReduceMax", "s_out", "most", keepdims=0),
+            node("Greater", "most threshold", "go_out"),
+        ],
+        [STATE],
+        [info("go_out", [], BOOL), info("s_out", [SIDE, SIDE]), info("count", [], INT64)],
+    )
+    source = model(
+        [node("Relu", "x", "p"), node("Loop", "- - p", "y counts", body=body)],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE, SIDE]), info("counts", ["n"], INT64)],
+        {
+            "unit": np.array(1, np.float32),
+            "threshold": np.array(0, np.float32),
+            "one": np.array(1),
+            "zero": np.array(0),
+        },
+    )
+    x = np.zeros((SIDE, SIDE), np.float32)
+    x[0, :3] = (1, 2, 3)
+    made = load_near(source).run({"x": x})
+    np.testing.assert_array_equal(made["y"], x - 3)
+    assert made["counts"].tolist() == [399, 399, 399]
+
+
+def test_a_loop_without_end_is_stopped(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit and the node are named, and the model runs on."""
+    loaded = load_near(halving())
+    monkeypatch.setattr(limits, "ITERATIONS", 4)
+    with pytest.raises(ResourceLimitError, match=r"making 'y'.* more than 4 times"):
+        loaded.run({"x": 0 * X + 1000})
+    np.testing.assert_array_equal(loaded.run({"x": 0 * X + 6})["y"], 0 * X + 0.75)
+
+
+def test_slices_of_no_turn_need_a_declared_shape(load_near: Any) -> None:
+    """Else nobody knows what there is none of."""
+    source = halving(slices=True)
+    source.graph.node[2].attribute[0].g.output[2].type.tensor_type.ClearField("shape")
+    loaded = load_near(source)
+    with pytest.raises(UnsupportedModelError, match=r"never runs.* 'copy'; declare it"):
+        loaded.run({"x": 0 * X})
+    assert loaded.run({"x": 0 * X + 6})["all"].tolist() == [3, 1.5, 0.75]
+
+
+def test_jobs_of_a_body_are_closed_with_the_model(load_near: Any) -> None:
+    """Nothing of a loop outlives the model."""
+    loaded = load_near(halving())
+    loaded.run({"x": X})
+    (stage,) = [job.then for job in loaded._jobs._jobs.values() if job.then is not None]
+    loaded.close()
+    assert len(stage.compute._jobs) == 0
