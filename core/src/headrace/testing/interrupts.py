@@ -17,7 +17,10 @@ from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
-_LOOKS = ("RESUME", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "JUMP_BACKWARD")
+_AT_ONCE = frozenset({"RESUME", "CALL", "CALL_KW", "CALL_FUNCTION_EX"})
+_BACKWARD = frozenset(
+    {"JUMP_BACKWARD"} | {name for name in dis.opmap if name.startswith("POP_JUMP_BACKWARD")}
+)
 
 
 class Interrupt:
@@ -47,17 +50,26 @@ def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterato
     interrupt, left = Interrupt(), step
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal left
         if interrupt.came or not _counts(frame, packages):
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and frame.f_lasti in _steps(frame.f_code):
-            if not left:
-                interrupt.came = True
-                interrupt.where = f"{frame.f_code.co_qualname}, line {frame.f_lineno}"
-                raise KeyboardInterrupt
-            left -= 1
-        return trace
+        looks, last = _looks(frame.f_code), -1
+
+        def within(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal last, left
+            if event == "opcode":
+                if not interrupt.came and frame.f_lasti in looks.get(last, ()):
+                    if not left:
+                        interrupt.came = True
+                        interrupt.where = f"{frame.f_code.co_qualname}, line {frame.f_lineno}"
+                        raise KeyboardInterrupt
+                    left -= 1
+                last = frame.f_lasti
+            elif event == "exception":
+                last = -1  # whoever raises does not look for signals
+            return within
+
+        return within
 
     before = sys.gettrace()
     sys.settrace(trace)
@@ -84,9 +96,13 @@ def _is_of_a_condition(frame: FrameType) -> bool:
 
 
 @cache
-def _steps(code: CodeType) -> frozenset[int]:
-    """Offsets of the instructions before which the interpreter has looked for signals."""
+def _looks(code: CodeType) -> dict[int, tuple[int, ...]]:
+    """Behind which instructions the interpreter looks for signals, and what comes next then."""
+    looks: dict[int, tuple[int, ...]] = {}
     instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
-    return frozenset(
-        after.offset for before, after in pairwise(instructions) if before.opname in _LOOKS
-    )
+    for one, following in pairwise(instructions):
+        if one.opname in _BACKWARD:
+            looks[one.offset] = (one.argval,)
+        elif one.opname in _AT_ONCE:
+            looks[one.offset] = (following.offset,)
+    return looks
