@@ -61,7 +61,7 @@ def test_json_has_everything(headrace: Headrace) -> None:
     assert ready == {
         "tag": "near", "state": "ready", "phase": "count", "distribution": "headrace-near",
         "version": "1.2", "module": "near_plugin", "cause": "", "hint": "", "devices": 2,
-        "memory": "host", "kernels": 5, "ops": 5, "api_version": "1.4",
+        "memory": "host", "kernels": 5, "ops": 5, "api_version": "1.5",
         "capabilities": ["in-place"], "versions": {},
     }  # fmt: skip
     assert (failed["state"], failed["phase"], failed["devices"]) == ("import-failed", "import", 0)

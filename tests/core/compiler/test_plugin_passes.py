@@ -204,6 +204,37 @@ def test_headrace_passes_run_in_order_when_their_device_is_used() -> None:
     assert ran == ["b", "a"]
 
 
+def test_passes_for_quantized_numbers_see_weights_as_they_are_stored() -> None:
+    """Before all others, who see floats; a scale that is one number is a float for all."""
+    seen: list[tuple[str, list[str]]] = []
+
+    def noting(name: str, *, quantized: bool) -> PassEntry:
+        def rewrite(graph: JobGraph) -> JobGraph:
+            seen.append((name, names(graph)))
+            return graph
+
+        return PassEntry("hello", name, rewrite, quantized=quantized)
+
+    registry = registry_of(
+        passes=[noting("plain", quantized=False), noting("first", quantized=True)]
+    )
+    weight = np.array([-6, 1, 5], np.int8)
+    builder = JobGraphBuilder("job", Placement.of_device("hello"))
+    scale = builder.constant(np.array(0.5, np.float32))
+    (floats,) = builder.op("dequantize", [builder.constant(weight), scale])
+    (doubled,) = builder.op("add", [floats, floats])
+    (one,) = builder.op("dequantize", [builder.constant(np.array(4, np.int8)), scale])
+    (x,) = builder.op("multiply", [builder.input("x", SPEC), one])
+    builder.output("y", builder.op("add", [x, doubled])[0])
+    graph = builder.finish()
+    with CompiledJob(graph, registry) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": X})["y"], X * 2 + weight)
+    assert seen == [
+        ("first", ["dequantize", "add", "multiply", "add"]),
+        ("plain", ["multiply", "add"]),
+    ]
+
+
 def test_an_op_that_others_need_is_not_fused() -> None:
     """What a result or another op reads does not vanish."""
     builder = JobGraphBuilder("job", Placement.of_device("hello"))

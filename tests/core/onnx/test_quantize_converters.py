@@ -10,7 +10,9 @@ import pytest
 from onnx import TensorProto
 from onnx_models import info, model, node
 
+from headrace.compiler.passes.fold_late import fold_late
 from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.graph import CORE_OPS
 from headrace.onnx.importer import Importer
 from headrace.onnx.read import read_model
 from headrace.placement import Placement
@@ -39,6 +41,7 @@ def folded(
     for output in made.graph.output:
         output.ClearField("type")
     graph = Importer(read_model(made.SerializeToString()), Placement.of_device("near")).run({}, {})
+    graph = fold_late(graph, CORE_OPS)
     return [graph.constants[tensor.name] for _, tensor in graph.outputs]
 
 

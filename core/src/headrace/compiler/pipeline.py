@@ -24,6 +24,7 @@ from headrace.compiler.memory.plan_memory import plan_memory
 from headrace.compiler.op_graph import infer_sbp
 from headrace.compiler.passes.cancel_moves import cancel_moves
 from headrace.compiler.passes.choose_layouts import choose_layouts
+from headrace.compiler.passes.fold_late import fold_late
 from headrace.compiler.passes.fold_normalization import fold_normalization
 from headrace.compiler.passes.lower_ops import lower_ops
 from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
@@ -67,6 +68,7 @@ STAGES = (
     *(name for name, _ in PASSES),
     "shard_ops",
     "choose_layouts",
+    "fold_late",
     "lower_ops",
     "boxing",
     "op_graph",
@@ -141,8 +143,11 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
     tell("shard_ops", sharded.graph)
     graph = choose_layouts(sharded.graph, registry)
     tell("choose_layouts", graph)
+    graph, first = run_plugin_passes(graph, registry, tell, quantized=True)
+    graph = remove_dead_ops(fold_late(graph, registry))
+    tell("fold_late", graph)
     graph, passes = run_plugin_passes(graph, registry, tell)
-    return Prepared(graph, passes, sharded.log)
+    return Prepared(graph, (*first, *passes), sharded.log)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

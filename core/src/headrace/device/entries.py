@@ -25,7 +25,7 @@ API_VERSION = (1, 5)
 1.2: data formats of kernels.
 1.3: pinned host memory, free bytes of a device.
 1.4: allocators are told of memory that is used again.
-1.5: events can be asked whether they are reached.
+1.5: events can be asked whether they are reached; passes that are shown weights as they are stored.
 """
 
 MAX_ALIGNMENT_BYTES = 2 << 20

@@ -49,8 +49,11 @@ class PassEntry:
         rewrite: returns the graph as it shall be; pure: what it was given stays as it is. Called
             while a job that uses the device is compiled, from any thread. It may change ops that
             are placed on its own device, and constants that only these read; nothing else.
+        quantized: it is shown weights as they are stored, before ``dequantize`` of constants is
+            folded. Such passes run before the others of all devices.
     """
 
     tag: str
     name: str
     rewrite: Callable[[JobGraph], JobGraph]
+    quantized: bool = False

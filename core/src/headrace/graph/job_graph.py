@@ -99,6 +99,7 @@ class JobGraphBuilder:
         placement: Placement,
         *,
         fold: bool = True,
+        fold_late: bool = False,
         ops: OpSource = CORE_OPS,
     ) -> None:
         """Begin an empty graph.
@@ -108,9 +109,11 @@ class JobGraphBuilder:
             placement: where ops are placed that no ``placed`` block places.
             fold: compute at once what depends on constants alone; without it even an op that takes
                 no input is left to its device.
+            fold_late: also of ops that say ``folds_late``, and make more than one number.
         """
         self.name = name
         self._may_fold = fold
+        self._may_fold_late = fold_late
         self._ops_known = ops
         self._placement = placement
         self._default = placement
@@ -400,11 +403,14 @@ class JobGraphBuilder:
             name is not None and name not in self._constants for name in names
         ):
             return False
+        entry = self._ops_known.op(call.op)
+        if entry.op.folds_late and not self._may_fold_late and call.outputs[0].elements > 1:
+            return False
         made = sum(spec.nbytes for spec in call.outputs)
         # A source that is read twice counts once, or concatenations of a constant with itself
         # would double it without end.
         sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
-        return made <= max(FOLD_LIMIT_BYTES, sources) and self._ops_known.op(call.op).computes
+        return made <= max(FOLD_LIMIT_BYTES, sources) and entry.computes
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
         arrays = [None if name is None else self._constants[name] for name in names]

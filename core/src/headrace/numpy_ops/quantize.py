@@ -42,10 +42,29 @@ def _dequantize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[
     outputs[0][...] = (x.astype(computed) * scale).astype(outputs[0].dtype)
 
 
+def _dynamic_quantize(
+    call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+) -> None:
+    x, (y, scale, zero_point) = given(inputs, 0), outputs
+    low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
+    scale[...] = (high - low) / np.float32(255)
+    zero_point[...] = _byte(0 - np.divide(low, scale))
+    y[...] = _byte(np.rint(np.divide(x, scale)) + zero_point.astype(np.float32))
+
+
+def _byte(x: Array) -> Array:
+    """Numbers as uint8; NaN is 0."""
+    return np.nan_to_num(np.clip(np.rint(x), 0, 255), nan=0).astype(np.uint8)
+
+
 def _spread(call: OpCall, array: Array) -> Array:
     """A scale or zero point, so that it broadcasts to x."""
     spread, index = array.reshape(spread_shape(call)), block_index(call)
     return spread if index is None else np.take(spread, index, axis=call.int_attr("axis"))
 
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {"quantize": _quantize, "dequantize": _dequantize}
+FUNCTIONS: Mapping[str, NumpyFunction] = {
+    "quantize": _quantize,
+    "dequantize": _dequantize,
+    "dynamic_quantize": _dynamic_quantize,
+}

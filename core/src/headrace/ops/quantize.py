@@ -30,7 +30,17 @@ from headrace.errors import DTypeError, OpError
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import along_axis
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
+from headrace.ops.schema import (
+    Attr,
+    GraphBuilder,
+    Input,
+    Op,
+    Output,
+    Reordered,
+    SbpSignature,
+    Tensor,
+    fail,
+)
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Broadcast, Sbp, Split
 from headrace.tensor_spec import Array, TensorSpec
@@ -141,6 +151,7 @@ class Dequantize(Linear):
         Input("zero_point", QUANTIZED | {int32}, optional=True),
     )
     attrs = (*_ATTRS, Attr("dtype", "dtype", float32))
+    folds_late = True
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
@@ -170,6 +181,47 @@ def _difference(dtype: DType, computed: DType) -> DType:
     if dtype.is_float:
         return computed
     return int32 if dtype.itemsize < int32.itemsize else int64
+
+
+class DynamicQuantize(Op):
+    """``quantize`` to uint8 by the range of x itself, which is made to hold 0.
+
+    ``scale = (max - min) / 255``, ``zero_point = round(clip(-min / scale, 0, 255))`` and
+    ``y = quantize(x, scale, zero_point)``, where min and max are those of x and of 0. Scale and
+    zero point are scalars. Where all of x is 0, so is the scale, and everything else is 0.
+    """
+
+    name = "dynamic_quantize"
+    inputs = (Input("x", frozenset({float32})),)
+    outputs = (Output("y"), Output("scale"), Output("zero_point"))
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x = call.input(0)
+        if not x.elements:
+            fail(call, f"x is {x}; an empty tensor has no range")
+        return (x.with_dtype(uint8), TensorSpec((), float32), TensorSpec((), uint8))
+
+    @classmethod
+    def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
+        return Reordered(call.attrs, (order,), (order, (), ()))
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder, float32)
+        x, zero, most = f.take(inputs[0]), f.scalar(0), f.scalar(255)
+        low, high = (
+            f.op(limit, f.op(fold, x), zero)
+            for fold, limit in (("reduce_min", "minimum"), ("reduce_max", "maximum"))
+        )
+        scale = f.op("divide", f.op("subtract", high, low), most)
+        point = f.op("subtract", zero, f.op("divide", low, scale))
+        rounded = f.op("round", f.op("clip", point, zero, most))
+        zero_point = f.op("cast", rounded, dtype=uint8)
+        (y,) = builder.op("quantize", [x, scale, zero_point])
+        return (y, scale, zero_point)
 
 
 def per_tensor(call: OpCall) -> bool:
@@ -236,4 +288,4 @@ def _spread(
     return f.op("gather", wide, builder.constant(index), axis=axis)
 
 
-OPS: tuple[type[Op], ...] = (Quantize, Dequantize)
+OPS: tuple[type[Op], ...] = (Quantize, Dequantize, DynamicQuantize)

@@ -121,6 +121,9 @@ class Op:
     inputs: ClassVar[tuple[Input, ...]] = ()
     outputs: ClassVar[tuple[Output, ...]] = (Output("y"),)
     attrs: ClassVar[tuple[Attr, ...]] = ()
+    folds_late: ClassVar[bool] = False
+    """Constants tell a device more than what is made of them: they are folded when its passes that
+    ask for quantized numbers have run."""
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:

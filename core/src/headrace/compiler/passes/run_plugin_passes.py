@@ -17,9 +17,11 @@ from headrace.tensor_spec import Array
 
 
 def run_plugin_passes(
-    graph: JobGraph, registry: BackendRegistry, watch: Watch = nobody
+    graph: JobGraph, registry: BackendRegistry, watch: Watch = nobody, *, quantized: bool = False
 ) -> tuple[JobGraph, tuple[PassRun, ...]]:
     """Run the passes of the devices that the job uses: by tag, then in the order given.
+
+    Those that say ``quantized`` are run when that is asked for, the others when it is not.
 
     Before: any ops. After: the ops of a device are what its own passes made of them; all others,
     and the job's inputs and results, are as before. What a pass left without a reader is gone.
@@ -37,6 +39,8 @@ def run_plugin_passes(
     for tag in sorted({op.placement.tag for op in graph.ops}):
         backend = registry.backend(tag)
         for entry in backend.passes:
+            if entry.quantized != quantized:
+                continue
             who = f"pass {entry.name!r} of {backend.origin} (device {tag!r})"
             made = remove_dead_ops(_run(entry, graph, registry, who))
             changed = made.ops != graph.ops or made.results != graph.results

@@ -34,6 +34,10 @@ def _dequantize_linear(node: Node) -> Tensor:
     return node.one("dequantize", [x, scale, zero], dtype=dtype, **_granularity(node))
 
 
+def _dynamic_quantize_linear(node: Node) -> tuple[Tensor, ...]:
+    return node.op("dynamic_quantize", [node.input(0)], outputs=3)
+
+
 def _granularity(node: Node) -> dict[str, int]:
     scale, size = node.input(1).spec, node.attr("block_size", 0)
     if scale.rank > 1 and not size:
@@ -70,4 +74,5 @@ def requantize(node: Node, sums: Tensor, scale: Tensor, y_scale: int, y_zero: in
 CONVERTERS: Mapping[str, Converter] = {
     "QuantizeLinear": _quantize_linear,
     "DequantizeLinear": _dequantize_linear,
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
 }

@@ -122,7 +122,19 @@ _DEQUANTIZES = (
     ),
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = _QUANTIZES + _DEQUANTIZES
+_DYNAMIC = tuple(
+    Case(name, "dynamic_quantize", (x,), outputs=3, rtol=1e-6)
+    for name, x in (
+        ("both-signs", _X),
+        ("above-zero", np.abs(_X) + 1),
+        ("below-zero", -np.abs(_X) - 1),
+        ("scalar", _one(2.5)),
+        ("zeros", np.zeros((2, 3), np.float32)),
+        ("many", np.sin(np.arange(70_001, dtype=np.float32))),
+    )
+)
+
+CASES: tuple[Case, ...] = _QUANTIZES + _DEQUANTIZES + _DYNAMIC
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -74,6 +74,18 @@ def _dequantize(
     return y.astype(dtype.numpy)
 
 
+def _dynamic_quantize(x: Array) -> tuple[Array, Array, Array]:
+    low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
+    scale = np.array(np.float32(np.float32(high - low) / np.float32(255)))
+    exact = quotient(-low, float(scale))
+    whole = 0 if exact != exact else round(min(max(_rounded(exact, np.float32), 0.0), 255.0))
+    zero_point = np.array(whole, np.uint8)
+    y = _quantize(
+        x, scale, zero_point, axis=1, block_size=0, dtype=dtype_of(np.uint8), saturate=True
+    )
+    return y, scale, zero_point
+
+
 def _place(at: tuple[int, ...], x: Array, scale: Array, axis: int, block_size: int) -> int:
     """Which element of ``scale``, counted in row-major order, is for the element ``at`` of x."""
     if block_size:
@@ -83,4 +95,8 @@ def _place(at: tuple[int, ...], x: Array, scale: Array, axis: int, block_size: i
     return 0 if scale.size == 1 and scale.ndim < 2 else at[axis]
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"quantize": _quantize, "dequantize": _dequantize}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "quantize": _quantize,
+    "dequantize": _dequantize,
+    "dynamic_quantize": _dynamic_quantize,
+}

@@ -1,0 +1,45 @@
+"""Compute what was left of constants for the devices to see."""
+
+from __future__ import annotations
+
+from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.op_source import OpSource
+
+
+def fold_late(graph: JobGraph, known_ops: OpSource) -> JobGraph:
+    """Fold ops that say ``folds_late``, and what depends on these and constants alone.
+
+    Before: ``dequantize`` of a weight is an op. After: only if it is too large to be folded.
+    """
+    if not any(
+        _is_late(op, known_ops) and _reads(op) <= graph.constants.keys() for op in graph.ops
+    ):
+        return graph
+    builder = JobGraphBuilder(graph.name, graph.placement, fold_late=True, ops=known_ops)
+    known = builder.begin_like(graph)
+    builder.reserve(op.call.name for op in graph.ops)
+    folded: set[str] = set()
+    for op in graph.ops:
+        read = [None if name is None else known[name] for name in op.inputs]
+        names = [None if tensor is None else tensor.name for tensor in read]
+        follows = _is_late(op, known_ops) or not folded.isdisjoint(_reads(op))
+        if follows and builder.folds(op.call, names) and op.placement.parallel_num == 1:
+            call, count = op.call, op.call.output_count
+            made = builder.op(
+                call.op, read, outputs=count, location=call.location, attrs=call.attrs
+            )
+            folded.update(op.outputs)
+        else:
+            made = builder.adopt(op, names)
+        known.update(zip(op.outputs, made, strict=True))
+    builder.end_like(graph, known)
+    return builder.finish()
+
+
+def _is_late(op: JobOp, known_ops: OpSource) -> bool:
+    alone = op.placement.parallel_num == 1  # the others are collectives, which are no ops
+    return alone and known_ops.op(op.call.op).op.folds_late
+
+
+def _reads(op: JobOp) -> set[str]:
+    return {name for name in op.inputs if name is not None}
