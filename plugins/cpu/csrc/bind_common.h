@@ -25,6 +25,7 @@ void RegisterPool(py::module_& m);
 void RegisterNorm(py::module_& m);
 void RegisterElementwise(py::module_& m);
 void RegisterGemm(py::module_& m);
+void RegisterInteger(py::module_& m);
 void RegisterProgram(py::module_& m);
 void RegisterRows(py::module_& m);
 void RegisterRecurrent(py::module_& m);

@@ -3,18 +3,11 @@
 #include "bind_common.h"
 #include "kernels/broadcast.h"
 #include "kernels/elementwise.h"
-#include "kernels/erf.h"
 
 namespace headrace::cpu::bind {
 namespace {
 
-template <class T>
-Launch BindErf(const Array<T>& x, Array<T>& y) {
-  RequireShape("erf", "y", y, Shape(x));
-  const T* from = ReadPointer("erf", "x", x);
-  T* to = WritePointer("erf", "y", y);
-  return {[=, count = x.size()] { Erf(from, to, count); }, py::make_tuple(x, y)};
-}
+using Doubles = Array<double>;
 
 template <class Loop>
 Loop Known(Loop loop, const std::string& op) {
@@ -22,30 +15,27 @@ Loop Known(Loop loop, const std::string& op) {
   throw py::value_error("there is no elementwise kernel of this dtype for op '" + op + "'");
 }
 
-template <class T>
-Launch BindUnary(const std::string& op, const Array<T>& x, Array<T>& y, double p, double q) {
-  const UnaryLoop<T> loop = Known(FindUnary<T>(op.c_str()), op);
+Launch BindUnary(const std::string& op, const Doubles& x, Doubles& y, double p, double q) {
+  const UnaryLoop loop = Known(Elementwise().unary(op.c_str()), op);
   RequireShape(op.c_str(), "y", y, Shape(x));
-  const T* from = ReadPointer(op.c_str(), "x", x);
-  T* to = WritePointer(op.c_str(), "y", y);
+  const double* from = ReadPointer(op.c_str(), "x", x);
+  double* to = WritePointer(op.c_str(), "y", y);
   const Size count = x.size();
-  return {[=] { loop(from, to, count, static_cast<T>(p), static_cast<T>(q)); },
-          py::make_tuple(x, y)};
+  return {[=] { loop(from, to, count, p, q); }, py::make_tuple(x, y)};
 }
 
-template <class T>
-Launch BindClip(const Array<T>& x, const std::optional<Array<T>>& low,
-                const std::optional<Array<T>>& high, Array<T>& y) {
+Launch BindClip(const Doubles& x, const std::optional<Doubles>& low,
+                const std::optional<Doubles>& high, Doubles& y) {
   constexpr const char* kOp = "clip";
-  const UnaryLoop<T> loop = FindUnary<T>(kOp);
+  const UnaryLoop loop = Elementwise().unary(kOp);
   if (low && low->size() != 1) RequireShape(kOp, "low", *low, {});
   if (high && high->size() != 1) RequireShape(kOp, "high", *high, {});
   RequireShape(kOp, "y", y, Shape(x));
-  const T* from = ReadPointer(kOp, "x", x);
-  const T* least = low ? ReadPointer(kOp, "low", *low) : nullptr;
-  const T* most = high ? ReadPointer(kOp, "high", *high) : nullptr;
-  T* to = WritePointer(kOp, "y", y);
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const double* from = ReadPointer(kOp, "x", x);
+  const double* least = low ? ReadPointer(kOp, "low", *low) : nullptr;
+  const double* most = high ? ReadPointer(kOp, "high", *high) : nullptr;
+  double* to = WritePointer(kOp, "y", y);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   // The limits are read when the work is done: an earlier op may compute them.
   return {[=, count = x.size()] {
             loop(from, to, count, least ? *least : -kInfinity, most ? *most : kInfinity);
@@ -69,7 +59,8 @@ Dims CommonShape(const std::string& op, const Dims& a, const Dims& b) {
 
 template <class T>
 Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, Array<T>& y) {
-  const BinaryLoop<T> loop = Known(FindBinary<T>(op.c_str()), op);
+  const BinaryLoops<T>& loops = Elementwise();
+  const BinaryLoop<T> loop = Known(loops.binary(op.c_str()), op);
   RequireShape(op.c_str(), "y", y, CommonShape(op, Shape(a), Shape(b)));
   if (y.size() == 0) return {};
   const T* left = ReadPointer(op.c_str(), "a", a);
@@ -87,36 +78,25 @@ Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, A
 }
 
 template <class T>
-void RegisterFloats(py::module_& m) {
-  m.def("erf", &BindErf<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        "y[i] = erf(x[i]), within 2 units in the last place.\n\n"
-        "x, y: T[...] of one shape; may be the same array. T is float32 or float64.");
-  m.def("unary", &BindUnary<T>, py::arg("op"), py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("p") = 0.0, py::arg("q") = 0.0,
-        "y[i] = f(x[i]) by the name of the op; p and q are its attributes.\n\n"
-        "x, y: T[...] of one shape; may be the same array. T is float32 or float64.");
-  m.def("clip", &BindClip<T>, py::arg("x").noconvert(), py::arg("low").noconvert(),
-        py::arg("high").noconvert(), py::arg("y").noconvert(),
-        "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
-        "x, y: T[...] of one shape; may be the same array. low, high: one element, or None. T is\n"
-        "float32 or float64.");
-}
-
-template <class T>
 void RegisterNumbers(py::module_& m) {
   m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a").noconvert(), py::arg("b").noconvert(),
         py::arg("y").noconvert(),
         "y = f(a, b) with broadcasting, by the name of the op.\n\n"
         "a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. T is\n"
-        "float32, float64, int32 or int64.");
+        "float64, int32 or int64.");
 }
 
 }  // namespace
 
 void RegisterElementwise(py::module_& m) {
-  RegisterFloats<float>(m);
-  RegisterFloats<double>(m);
-  RegisterNumbers<float>(m);
+  m.def("unary", &BindUnary, py::arg("op"), py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("p") = 0.0, py::arg("q") = 0.0,
+        "y[i] = f(x[i]) by the name of the op; p and q are its attributes.\n\n"
+        "x, y: float64[...] of one shape; may be the same array.");
+  m.def("clip", &BindClip, py::arg("x").noconvert(), py::arg("low").noconvert(),
+        py::arg("high").noconvert(), py::arg("y").noconvert(),
+        "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
+        "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
   RegisterNumbers<double>(m);
   RegisterNumbers<std::int32_t>(m);
   RegisterNumbers<std::int64_t>(m);

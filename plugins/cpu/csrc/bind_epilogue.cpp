@@ -17,7 +17,7 @@ Activation ActivationOf(const char* op, const std::string& name) {
 
 }  // namespace
 
-Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const Floats& y, Size columns) {
+Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array& y, Size columns) {
   Epilogue epilogue;
   if (args.bias) {
     RequireShape(op, "bias", *args.bias, {columns});

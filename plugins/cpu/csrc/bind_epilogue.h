@@ -23,6 +23,6 @@ struct EpilogueArgs {
 
 // The addend has the shape of y, whose last axis is `columns`. Throws ValueError if something does
 // not fit.
-Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const Floats& y, Size columns);
+Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array& y, Size columns);
 
 }  // namespace headrace::cpu::bind

@@ -11,12 +11,13 @@ namespace {
 constexpr std::size_t kMostOperands = 64;
 
 constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {
-    "add",         "subtract",   "multiply",    "divide",     "maximum",      "minimum",
-    "power",       "negative",   "abs",         "floor",      "ceil",         "round",
-    "sqrt",        "reciprocal", "exp",         "log",        "erf",          "sigmoid",
-    "tanh",        "relu",       "clip",        "leaky_relu", "hard_sigmoid", "hard_swish",
-    "swish",       "equal",      "less",        "less_equal", "greater",      "greater_equal",
-    "logical_and", "logical_or", "logical_not", "is_nan",     "where",        "identity"};
+    "add",         "subtract",      "multiply",      "divide",     "maximum",      "minimum",
+    "power",       "negative",      "abs",           "floor",      "ceil",         "round",
+    "sqrt",        "reciprocal",    "exp",           "log",        "erf",          "sigmoid",
+    "tanh",        "relu",          "clip",          "leaky_relu", "hard_sigmoid", "hard_swish",
+    "swish",       "equal",         "less",          "less_equal", "greater",      "greater_equal",
+    "logical_and", "logical_or",    "logical_not",   "is_nan",     "where",        "identity",
+    "dequantize",  "quantize_int8", "quantize_uint8"};
 
 Op OpOf(const std::string& name) {
   for (std::size_t i = 0; i < kOps.size(); ++i) {
@@ -28,9 +29,13 @@ Op OpOf(const std::string& name) {
 Item ItemOf(const py::array& array) {
   if (py::isinstance<Array<float>>(array)) return Item::kFloat;
   if (py::isinstance<Array<bool>>(array)) return Item::kBool;
+  if (py::isinstance<Array<std::int8_t>>(array)) return Item::kInt8;
+  if (py::isinstance<Array<std::uint8_t>>(array)) return Item::kUint8;
   if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
   if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
-  throw py::type_error("program: an array must be contiguous, of float32, bool, int32 or int64");
+  throw py::type_error(
+      "program: an array must be contiguous, of float32, bool, int8, uint8, int32 "
+      "or int64");
 }
 
 using StepArgs = std::pair<std::string, std::vector<int>>;
@@ -75,8 +80,8 @@ Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>&
     sources.push_back({input.data(), ItemOf(input), own});
   }
   const Item made = ItemOf(y);
-  if (made != Item::kFloat && made != Item::kBool) {
-    throw py::type_error("program: y must be float32 or bool");
+  if (made == Item::kInt32 || made == Item::kInt64) {
+    throw py::type_error("program: y must be float32, bool, int8 or uint8");
   }
   if (!y.writeable()) throw py::value_error("program: y is read-only");
   std::vector<Step> sound = StepsOf(steps, inputs.size() + constants.size());

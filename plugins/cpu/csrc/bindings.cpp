@@ -15,6 +15,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
   headrace::cpu::bind::RegisterGemm(m);
+  headrace::cpu::bind::RegisterInteger(m);
   headrace::cpu::bind::RegisterProgram(m);
   headrace::cpu::bind::RegisterRows(m);
   headrace::cpu::bind::RegisterRecurrent(m);

@@ -207,19 +207,3 @@ def test_an_axis_is_resampled(outer, inner, length, count, taps):
     want = np.einsum("oitj,it->oij", x.astype(np.float64)[:, sources], weights)
     got = on_any_threads(lambda y: _native.resample(x, y, sources, weights), want.shape)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
-def test_older_machines_agree(isa):
-    """Each instruction set computes the numbers of this file within rounding."""
-    import os
-    import subprocess
-    import sys
-
-    if _native.isa() == "baseline" or "HEADRACE_CPU_ISA" in os.environ:
-        pytest.skip("this machine has the baseline alone, or is being one")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(
-        command, env={**os.environ, "HEADRACE_CPU_ISA": isa}, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stdout.decode()

@@ -20,11 +20,11 @@ from headrace.tensor_spec import TensorSpec
 from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
-from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Erf, Unary
+from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Unary
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
-from headrace_cpu.kernels.program import SingleStep
+from headrace_cpu.kernels.program import BiasAddStep, ClipStep, SingleStep
 from headrace_cpu.kernels.recurrent import RecurrentKernel
 from headrace_cpu.kernels.rows import (
     BatchMatmul,
@@ -83,18 +83,21 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (mixed_normalization(), NumpyKernel),
         (call_of("instance_norm", IMAGE, (4,), (4,)), InstanceNorm),
         (call_of("erf", IMAGE), SingleStep),
-        (call_of("erf", IMAGE, dtype="float64"), Erf),
+        (call_of("erf", IMAGE, dtype="float64"), Unary),
         (call_of("relu", IMAGE), SingleStep),
         (call_of("relu", IMAGE, dtype="float64"), Unary),
         (call_of("relu", IMAGE, dtype="int32"), NumpyKernel),
         (call_of("tanh", IMAGE), SingleStep),
         (call_of("tanh", IMAGE, dtype="float64"), NumpyKernel),
-        (call_of("clip", IMAGE, ()), Clip),
+        (call_of("clip", IMAGE, ()), ClipStep),
+        (call_of("clip", IMAGE, (), dtype="float64"), Clip),
+        (call_of("prelu", IMAGE, (5, 1)), SingleStep),
         (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
         (call_of("divide", IMAGE, IMAGE, dtype="int64"), NumpyKernel),
         (call_of("divide", IMAGE, IMAGE), SingleStep),
         (call_of("divide", IMAGE, IMAGE, dtype="float64"), Binary),
-        (call_of("bias_add", IMAGE, (4,), axis=1), BiasAdd),
+        (call_of("bias_add", IMAGE, (4,), axis=1), BiasAddStep),
+        (call_of("bias_add", IMAGE, (4,), axis=1, dtype="int64"), BiasAdd),
         (call_of("softmax", (5, 4)), SoftmaxRows),
         (call_of("softmax", (5, 4), axis=0), SoftmaxColumns),
         (call_of("log_softmax", (5, 4)), SoftmaxRows),

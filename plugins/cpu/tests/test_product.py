@@ -135,23 +135,6 @@ def test_a_convolution_of_any_geometry(geometry, activation, with_bias, addend):
     np.testing.assert_array_equal(*made)
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
-def test_older_machines_agree(isa):
-    """Each instruction set computes this test's convolutions within rounding."""
-    import os
-    import subprocess
-    import sys
-
-    if _native.isa() == "baseline":
-        pytest.skip("this machine has the baseline alone")
-    name = f"{__file__}::test_a_convolution_of_any_geometry"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name]
-    done = subprocess.run(
-        command, env={**os.environ, "HEADRACE_CPU_ISA": isa}, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stdout.decode()
-
-
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 49, 75, 200])
 @pytest.mark.parametrize("columns", [1, 16, 17, 33, 64, 80, 97, 160])
 @pytest.mark.parametrize("depth", [0, 1, 3, 64, 147])

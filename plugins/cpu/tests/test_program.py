@@ -76,6 +76,8 @@ def test_steps_are_those_of_the_op(name):
     """On every pair and triple of numbers that are hard."""
     count, function = STEPS[name]
     operands = list(np.array(list(itertools.product(SPECIAL, repeat=count))).T.copy())
+    if name.startswith("quantize"):  # zero points are bytes
+        operands[2] = np.resize(np.float32([0, 7, 127]), operands[2].shape)
     with np.errstate(all="ignore"):
         right = function(*operands)
     y = np.empty(right.shape, bool if name in TRUTHS else np.float32)

@@ -5,13 +5,6 @@
 namespace headrace::cpu {
 namespace {
 
-struct Sum {
-  template <class T>
-  HEADRACE_INLINE T operator()(T total, T value) const {
-    return total + value;
-  }
-};
-
 // For each output position on an axis, how many taps count. The divisor of a window is the product
 // over the axes.
 std::vector<Size> CountTaps(const Window& w, int axis, const AvgDivisor& divisor) {
@@ -26,8 +19,7 @@ std::vector<Size> CountTaps(const Window& w, int axis, const AvgDivisor& divisor
 }
 
 template <class T>
-HEADRACE_INLINE void AvgPoolBody(const T* x, T* y, Size planes, const Window& w,
-                                 const AvgDivisor& divisor) {
+void AvgPoolBody(const T* x, T* y, Size planes, const Window& w, const AvgDivisor& divisor) {
   const std::vector<Size> depth = CountTaps(w, 0, divisor);
   const std::vector<Size> height = CountTaps(w, 1, divisor);
   std::vector<T> width;
@@ -35,26 +27,24 @@ HEADRACE_INLINE void AvgPoolBody(const T* x, T* y, Size planes, const Window& w,
   const T* widths = width.data();
   const Size out_width = w.out[2];
 
-  FoldWindows(x, y, planes, w, T(0), Sum(),
-              [&](T* row, Size od, Size oh) __attribute__((always_inline)) {
-                const T rows = static_cast<T>(depth[static_cast<std::size_t>(od)] *
-                                              height[static_cast<std::size_t>(oh)]);
-                HEADRACE_NO_ALIAS_LOOP
-                for (Size i = 0; i < out_width; ++i) {
-                  // The sum is 0 where the divisor is: dividing by 1 keeps 0 from becoming NaN.
-                  row[i] /= std::max(rows * widths[i], T(1));
-                }
-              });
+  const Totals<T>& fold = RowFolds();
+  FoldWindows(x, y, planes, w, T(0), fold.total, [&](T* row, Size od, Size oh) {
+    const T rows =
+        static_cast<T>(depth[static_cast<std::size_t>(od)] * height[static_cast<std::size_t>(oh)]);
+    HEADRACE_NO_ALIAS_LOOP
+    for (Size i = 0; i < out_width; ++i) {
+      // The sum is 0 where the divisor is: dividing by 1 keeps 0 from becoming NaN.
+      row[i] /= std::max(rows * widths[i], T(1));
+    }
+  });
 }
 
 }  // namespace
 
-HEADRACE_MULTIVERSION void AvgPool(const float* x, float* y, Size planes, const Window& w,
-                                   const AvgDivisor& divisor) {
+void AvgPool(const float* x, float* y, Size planes, const Window& w, const AvgDivisor& divisor) {
   AvgPoolBody(x, y, planes, w, divisor);
 }
-HEADRACE_MULTIVERSION void AvgPool(const double* x, double* y, Size planes, const Window& w,
-                                   const AvgDivisor& divisor) {
+void AvgPool(const double* x, double* y, Size planes, const Window& w, const AvgDivisor& divisor) {
   AvgPoolBody(x, y, planes, w, divisor);
 }
 

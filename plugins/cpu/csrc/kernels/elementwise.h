@@ -1,15 +1,13 @@
-// Elementwise arithmetic: one pass over memory, outputs may be their inputs.
+// Elementwise arithmetic of double and of integers: one pass over memory, outputs may be their
+// inputs. What is float is computed by programs; see program.h.
 #pragma once
 
-#include <cstdint>
-
-#include "window.h"  // Size
+#include "isa.h"
 
 namespace headrace::cpu {
 
 // y[i] = f(x[i]) for `count` elements; what p and q are, the function says.
-template <class T>
-using UnaryLoop = void (*)(const T* x, T* y, Size count, T p, T q);
+using UnaryLoop = void (*)(const double* x, double* y, Size count, double p, double q);
 
 // y[i] = f(a[i * a_step], b[i * b_step]) for `count` elements; steps are 0 or 1.
 template <class T>
@@ -17,8 +15,14 @@ using BinaryLoop = void (*)(const T* a, Size a_step, const T* b, Size b_step, T*
 
 // The loop of an op by the op's name; null when this type has none.
 template <class T>
-UnaryLoop<T> FindUnary(const char* op);
-template <class T>
-BinaryLoop<T> FindBinary(const char* op);
+struct BinaryLoops {
+  BinaryLoop<T> (*binary)(const char* op);
+};
+struct ElementwiseTable : BinaryLoops<double>,
+                          BinaryLoops<std::int32_t>,
+                          BinaryLoops<std::int64_t> {
+  UnaryLoop (*unary)(const char* op);
+};
+HEADRACE_TABLE(ElementwiseTable, Elementwise)
 
 }  // namespace headrace::cpu

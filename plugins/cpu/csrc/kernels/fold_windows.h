@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "row_folds.h"
 #include "window.h"
 
 namespace headrace::cpu {
@@ -14,11 +15,10 @@ namespace headrace::cpu {
 // The rows of a window are folded first, over the whole input width and without a stride, and the
 // taps along the row after that. This keeps most of the work in long contiguous loops whatever the
 // stride is; folding tap by tap would make all of it strided.
-template <class T, class Fold, class Finish>
-HEADRACE_INLINE void FoldWindows(const T* x, T* y, Size planes, const Window& w, T initial,
-                                 Fold fold, Finish finish) {
+template <class T, class Finish>
+void FoldWindows(const T* x, T* y, Size planes, const Window& w, T initial, RowFold<T> fold,
+                 Finish finish) {
   const Size in_width = w.in[2];
-  const Size stride = w.stride[2];
   std::vector<T> folded_rows(static_cast<std::size_t>(in_width));
   T* const column = folded_rows.data();
   std::vector<Range> outputs;
@@ -33,27 +33,15 @@ HEADRACE_INLINE void FoldWindows(const T* x, T* y, Size planes, const Window& w,
         for (Size kd = depth.begin; kd < depth.end; ++kd) {
           for (Size kh = height.begin; kh < height.end; ++kh) {
             const Size row = InputPosition(w, 0, od, kd) * w.in[1] + InputPosition(w, 1, oh, kh);
-            const T* from = x + row * in_width;
-            HEADRACE_NO_ALIAS_LOOP
-            for (Size i = 0; i < in_width; ++i) column[i] = fold(column[i], from[i]);
+            fold(column, x + row * in_width, 1, in_width);
           }
         }
         std::fill_n(y, w.out[2], initial);
         for (Size kw = 0; kw < w.kernel[2]; ++kw) {
           const Range range = outputs[static_cast<std::size_t>(kw)];
-          const Size count = range.Count();
-          if (count == 0) continue;
+          if (range.Count() == 0) continue;
           const T* from = column + InputPosition(w, 2, range.begin, kw);
-          T* to = y + range.begin;
-          if (stride == 1) {
-            HEADRACE_NO_ALIAS_LOOP
-            for (Size i = 0; i < count; ++i) to[i] = fold(to[i], from[i]);
-          } else if (stride == 2) {  // a constant stride lets the compiler load and shuffle
-            HEADRACE_NO_ALIAS_LOOP
-            for (Size i = 0; i < count; ++i) to[i] = fold(to[i], from[2 * i]);
-          } else {
-            for (Size i = 0; i < count; ++i) to[i] = fold(to[i], from[stride * i]);
-          }
+          fold(y + range.begin, from, w.stride[2], range.Count());
         }
         finish(y, od, oh);
       }

@@ -7,20 +7,20 @@ namespace headrace::cpu {
 namespace {
 
 template <class T>
-HEADRACE_INLINE void Zero(T* begin, Size count) {
+void Zero(T* begin, Size count) {
   if (count > 0) std::memset(begin, 0, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 template <class T>
-HEADRACE_INLINE void Copy(const T* from, T* to, Size count) {
+void Copy(const T* from, T* to, Size count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 // Calls visit(plane, tap_h, tap_w, column) for each column piece that one input plane fills, and
 // skip(column) where the whole piece is padding. A piece is out[1] rows of out[2] elements.
 template <class Image, class Column, class Visit, class Skip>
-HEADRACE_INLINE void ForEachPlane(Image* image, Column* column, Size channels, const Window& w,
-                                  Visit visit, Skip skip) {
+void ForEachPlane(Image* image, Column* column, Size channels, const Window& w, Visit visit,
+                  Skip skip) {
   const Size plane = w.in[1] * w.in[2];
   const Size piece = w.out[1] * w.out[2];
   for (Size c = 0; c < channels; ++c, image += w.in[0] * plane) {
@@ -44,8 +44,7 @@ HEADRACE_INLINE void ForEachPlane(Image* image, Column* column, Size channels, c
 // With stride 1 and rows of equal length, a piece is the plane moved by a constant: one long copy
 // instead of one for each row. What the copy drags around the row ends is then zeroed.
 template <class T>
-HEADRACE_INLINE void ShiftPlane(const T* plane, const Window& w, Range rows, Range columns,
-                                Size shift, T* piece) {
+void ShiftPlane(const T* plane, const Window& w, Range rows, Range columns, Size shift, T* piece) {
   const Size width = w.out[2];
   const Size first = rows.begin * width + columns.begin;
   const Size last = (rows.end - 1) * width + columns.end;
@@ -58,7 +57,7 @@ HEADRACE_INLINE void ShiftPlane(const T* plane, const Window& w, Range rows, Ran
 }
 
 template <class T>
-HEADRACE_INLINE void GatherPlane(const T* plane, const Window& w, Size kh, Size kw, T* piece) {
+void GatherPlane(const T* plane, const Window& w, Size kh, Size kw, T* piece) {
   const Size width = w.out[2];
   const Size stride = w.stride[2];
   const Range rows = OutputsInside(w, 1, kh);
@@ -89,8 +88,8 @@ HEADRACE_INLINE void GatherPlane(const T* plane, const Window& w, Size kh, Size 
 }
 
 template <class T>
-HEADRACE_INLINE void ScatterPlane(const T* __restrict piece, const Window& w, Size kh, Size kw,
-                                  T* __restrict plane) {
+void ScatterPlane(const T* __restrict piece, const Window& w, Size kh, Size kw,
+                  T* __restrict plane) {
   const Size stride = w.stride[2];
   const Range rows = OutputsInside(w, 1, kh);
   const Range columns = OutputsInside(w, 2, kw);
@@ -107,36 +106,34 @@ HEADRACE_INLINE void ScatterPlane(const T* __restrict piece, const Window& w, Si
 }
 
 template <class T>
-HEADRACE_INLINE void Im2ColBody(const T* x, T* cols, Size channels, const Window& w) {
+void Im2ColBody(const T* x, T* cols, Size channels, const Window& w) {
   ForEachPlane(
       x, cols, channels, w,
-      [&](const T* plane, Size kh, Size kw, T* piece)
-          __attribute__((always_inline)) { GatherPlane(plane, w, kh, kw, piece); },
+      [&](const T* plane, Size kh, Size kw, T* piece) { GatherPlane(plane, w, kh, kw, piece); },
       [&](T* piece) { Zero(piece, w.out[1] * w.out[2]); });
 }
 
 template <class T>
-HEADRACE_INLINE void Col2ImBody(const T* cols, T* y, Size channels, const Window& w) {
+void Col2ImBody(const T* cols, T* y, Size channels, const Window& w) {
   Zero(y, channels * w.InCount());
   ForEachPlane(
       y, cols, channels, w,
-      [&](T* plane, Size kh, Size kw, const T* piece)
-          __attribute__((always_inline)) { ScatterPlane(piece, w, kh, kw, plane); },
+      [&](T* plane, Size kh, Size kw, const T* piece) { ScatterPlane(piece, w, kh, kw, plane); },
       [](const T*) {});
 }
 
 }  // namespace
 
-HEADRACE_MULTIVERSION void Im2Col(const float* x, float* cols, Size channels, const Window& w) {
+void Im2Col(const float* x, float* cols, Size channels, const Window& w) {
   Im2ColBody(x, cols, channels, w);
 }
-HEADRACE_MULTIVERSION void Im2Col(const double* x, double* cols, Size channels, const Window& w) {
+void Im2Col(const double* x, double* cols, Size channels, const Window& w) {
   Im2ColBody(x, cols, channels, w);
 }
-HEADRACE_MULTIVERSION void Col2Im(const float* cols, float* y, Size channels, const Window& w) {
+void Col2Im(const float* cols, float* y, Size channels, const Window& w) {
   Col2ImBody(cols, y, channels, w);
 }
-HEADRACE_MULTIVERSION void Col2Im(const double* cols, double* y, Size channels, const Window& w) {
+void Col2Im(const double* cols, double* y, Size channels, const Window& w) {
   Col2ImBody(cols, y, channels, w);
 }
 

@@ -13,7 +13,7 @@ Isa NewestIsa() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return Isa::kAvx512;
+    return __builtin_cpu_supports("avx512vnni") ? Isa::kAvx512Vnni : Isa::kAvx512;
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
 #endif
@@ -24,12 +24,13 @@ Isa ChooseIsa() {
   const Isa newest = NewestIsa();
   const char* wanted = std::getenv("HEADRACE_CPU_ISA");
   if (wanted == nullptr) return newest;
-  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
     if (isa <= newest && std::strcmp(wanted, IsaName(isa)) == 0) return isa;
   }
-  throw std::invalid_argument("HEADRACE_CPU_ISA is '" + std::string(wanted) +
-                              "' but must be baseline, avx2 or avx512, and no more than the " +
-                              IsaName(newest) + " of this machine");
+  throw std::invalid_argument(
+      "HEADRACE_CPU_ISA is '" + std::string(wanted) +
+      "' but must be baseline, avx2, avx512 or avx512_vnni, and no more than the " +
+      IsaName(newest) + " of this machine");
 }
 
 }  // namespace
@@ -41,6 +42,8 @@ Isa ActiveIsa() {
 
 const char* IsaName(Isa isa) {
   switch (isa) {
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
     case Isa::kAvx512:
       return "avx512";
     case Isa::kAvx2:

@@ -14,15 +14,6 @@ constexpr T Lowest() {
   return std::numeric_limits<T>::lowest();
 }
 
-// `value != value` is how NaN is spelt for a type that may be an integer; `|` and not `||` because
-// a branch would keep the loop scalar.
-struct Larger {
-  template <class T>
-  HEADRACE_INLINE T operator()(T best, T value) const {
-    return (value > best) | (value != value) ? value : best;
-  }
-};
-
 template <class T>
 HEADRACE_INLINE bool Beats(T value, T best) {
   return value > best || (value != value && best == best);
@@ -30,8 +21,8 @@ HEADRACE_INLINE bool Beats(T value, T best) {
 
 // Not a fold: the place of the winner must travel with it, and index outputs are rare.
 template <class T>
-HEADRACE_INLINE void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder order,
-                                        Size planes, const Window& w) {
+void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes,
+                        const Window& w) {
   const bool row_major = order == IndexOrder::kRowMajor;
   const Size step_d = row_major ? w.in[1] * w.in[2] : 1;
   const Size step_h = row_major ? w.in[2] : w.in[0];
@@ -70,18 +61,19 @@ HEADRACE_INLINE void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices,
 }
 
 template <class T>
-HEADRACE_INLINE void MaxPoolBody(const T* x, T* y, std::int64_t* indices, IndexOrder order,
-                                 Size planes, const Window& w) {
+void MaxPoolBody(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes,
+                 const Window& w) {
   if (indices != nullptr) return MaxPoolWithIndices(x, y, indices, order, planes, w);
-  FoldWindows(x, y, planes, w, Lowest<T>(), Larger(), [](T*, Size, Size) {});
+  const Maxima<T>& fold = RowFolds();
+  FoldWindows(x, y, planes, w, Lowest<T>(), fold.largest, [](T*, Size, Size) {});
 }
 
 }  // namespace
 
-#define HEADRACE_DEFINE_MAX_POOL(T)                                                             \
-  HEADRACE_MULTIVERSION void MaxPool(const T* x, T* y, std::int64_t* indices, IndexOrder order, \
-                                     Size planes, const Window& w) {                            \
-    MaxPoolBody(x, y, indices, order, planes, w);                                               \
+#define HEADRACE_DEFINE_MAX_POOL(T)                                                    \
+  void MaxPool(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes, \
+               const Window& w) {                                                      \
+    MaxPoolBody(x, y, indices, order, planes, w);                                      \
   }
 HEADRACE_DEFINE_MAX_POOL(float)
 HEADRACE_DEFINE_MAX_POOL(double)

@@ -20,33 +20,21 @@ constexpr Size kLongRow = 64;
 // Elements times steps that are worth a part of their own.
 constexpr Size kPartWork = 1 << 15;
 
-template <class T>
-void Convert(const T* from, Size step, Size count, float* to) {
-  if (step == 0) {
-    std::fill(to, to + count, static_cast<float>(*from));
-  } else {
-    for (Size i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+Size ItemBytes(Item item) {
+  switch (item) {
+    case Item::kBool:
+    case Item::kInt8:
+    case Item::kUint8:
+      return 1;
+    case Item::kInt64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
-Size ItemBytes(Item item) { return item == Item::kBool ? 1 : item == Item::kInt64 ? 8 : 4; }
-
 void FillRun(const char* data, Item item, Size offset, Size step, Size count, float* to) {
-  const char* from = data + offset * ItemBytes(item);
-  switch (item) {
-    case Item::kFloat:
-      if (step == 1) {
-        std::memcpy(to, from, static_cast<std::size_t>(count) * 4);
-        return;
-      }
-      return Convert(reinterpret_cast<const float*>(from), step, count, to);
-    case Item::kBool:
-      return Convert(reinterpret_cast<const std::uint8_t*>(from), step, count, to);
-    case Item::kInt32:
-      return Convert(reinterpret_cast<const std::int32_t*>(from), step, count, to);
-    case Item::kInt64:
-      return Convert(reinterpret_cast<const std::int64_t*>(from), step, count, to);
-  }
+  Programs().load(data + offset * ItemBytes(item), item, step, count, to);
 }
 
 // Of long rows of whole vectors, the longest block that they are multiples of.
@@ -215,8 +203,7 @@ void Program::Blocks(Size begin, Size end) const {
     if (made_ == Item::kFloat) {
       std::memcpy(y_ + first * 4, operands[last], static_cast<std::size_t>(some) * 4);
     } else {
-      auto* y = reinterpret_cast<std::uint8_t*>(y_) + first;
-      for (Size i = 0; i < some; ++i) y[i] = operands[last][i] != 0;
+      Programs().store(operands[last], made_, some, y_ + first);
     }
   }
 }

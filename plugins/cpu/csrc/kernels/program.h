@@ -45,6 +45,9 @@ enum class Op : int {
   kIsNan,
   kWhere,  // a ? b : c
   kIdentity,
+  kDequantize,    // (a - c) * b
+  kQuantizeInt8,  // round(a / b) + c as that byte; see quantise.h
+  kQuantizeUint8,
   kCount
 };
 
@@ -55,7 +58,7 @@ struct Step {
 };
 
 // How elements of an input or output lie in memory; all are computed as float.
-enum class Item : int { kFloat, kBool, kInt32, kInt64 };
+enum class Item : int { kFloat, kBool, kInt8, kUint8, kInt32, kInt64 };
 
 struct ProgramInput {
   const void* data;
@@ -107,6 +110,10 @@ class Program {
 struct ProgramTable {
   // Does all steps over so many vectors of sixteen; `operands` has a pointer for each operand.
   void (*run)(const Step* steps, Size count, Size first_made, float* const* operands, Size vectors);
+  // `count` elements from `from` on as floats; with step 0 the first one, again and again.
+  void (*load)(const char* from, Item item, Size step, Size count, float* to);
+  // Floats as elements that are not: truth, or whole numbers within the range of a byte.
+  void (*store)(const float* from, Item item, Size count, char* to);
 };
 HEADRACE_TABLE(ProgramTable, Programs)
 

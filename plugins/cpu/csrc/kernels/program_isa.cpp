@@ -1,4 +1,5 @@
 #include "program.h"
+#include "quantise.h"
 #include "vmath.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
@@ -42,6 +43,13 @@ void Power(const float* a, const float* b, float* to, Size vectors) {
     });
   }
   for (Size i = 0; i < vectors * kWidth; ++i) to[i] = __builtin_powf(a[i], b[i]);
+}
+
+void Quantize(const float* a, const float* b, const float* c, float* to, Size vectors, float low,
+              float high) {
+  Map3(a, b, c, to, vectors, [=](V x, V scale, V zero) {
+    return ToFloats(ToByte(RoundEven(x / scale), zero, Broadcast(low), Broadcast(high)));
+  });
 }
 
 void RunStep(Op op, const float* a, const float* b, const float* c, float* to, Size n) {
@@ -117,6 +125,12 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Map1(a, to, n, [](V x) { return Broadcast(1.0f) - Truth(x == x); });
     case Op::kWhere:
       return Map3(a, b, c, to, n, [](V x, V y, V z) { return Select(IsTrue(x), y, z); });
+    case Op::kDequantize:
+      return Map3(a, b, c, to, n, [](V x, V scale, V zero) { return (x - zero) * scale; });
+    case Op::kQuantizeInt8:
+      return Quantize(a, b, c, to, n, -128, 127);
+    case Op::kQuantizeUint8:
+      return Quantize(a, b, c, to, n, 0, 255);
     case Op::kIdentity:
     case Op::kCount:
       return Map1(a, to, n, [](V x) { return x; });
@@ -131,8 +145,47 @@ void Run(const Step* steps, Size count, Size first_made, float* const* operands,
   }
 }
 
+template <class T>
+void Convert(const char* data, Size step, Size count, float* to) {
+  const T* from = reinterpret_cast<const T*>(data);
+  if (step == 0) {
+    const float all = static_cast<float>(*from);
+    for (Size i = 0; i < count; ++i) to[i] = all;
+    return;
+  }
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
+  switch (item) {
+    case Item::kFloat:
+      return Convert<float>(from, step, count, to);
+    case Item::kBool:
+    case Item::kUint8:
+      return Convert<std::uint8_t>(from, step, count, to);
+    case Item::kInt8:
+      return Convert<std::int8_t>(from, step, count, to);
+    case Item::kInt32:
+      return Convert<std::int32_t>(from, step, count, to);
+    case Item::kInt64:
+      return Convert<std::int64_t>(from, step, count, to);
+  }
+}
+
+void StoreItems(const float* from, Item item, Size count, char* to) {
+  auto* y = reinterpret_cast<std::uint8_t*>(to);
+  if (item == Item::kBool) {
+    for (Size i = 0; i < count; ++i) y[i] = from[i] != 0;
+    return;
+  }
+  for (Size i = 0; i < count; i += kWidth) {
+    StoreBytes(y + i, ToInts(Load(from + i)), static_cast<int>(count - i));
+  }
+}
+
 }  // namespace
 
-extern const ProgramTable kPrograms = {Run};
+extern const ProgramTable kPrograms = {Run, LoadItems, StoreItems};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -13,7 +13,7 @@
 
 #include "isa.h"
 
-#if defined(__AVX__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -175,6 +175,9 @@ HEADRACE_INLINE VI operator+(VI a, VI b) {
 }
 HEADRACE_INLINE VI operator-(VI a, VI b) {
   return Each<VI>([](IntPart x, IntPart y) { return x - y; }, a, b);
+}
+HEADRACE_INLINE VI operator*(VI a, VI b) {
+  return Each<VI>([](IntPart x, IntPart y) { return x * y; }, a, b);
 }
 template <int kBits>
 HEADRACE_INLINE VI ShiftLeft(VI a) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "isa.h"
-#include "multiversion.h"
 
 namespace headrace::cpu {
 

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
-_Arithmetic = TypeVar("_Arithmetic", np.float32, np.float64, np.int32, np.int64)
+_Arithmetic = TypeVar("_Arithmetic", np.float64, np.int32, np.int64)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
+_Doubles = NDArray[np.float64]
+_Ints = NDArray[np.int32]
+_Bytes = NDArray[np.int8] | NDArray[np.uint8]
 
 class Launch:
     """Work whose arguments are fixed; it keeps the arrays alive. Made by the functions below."""
@@ -206,29 +209,16 @@ def instance_norm(
     x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double.
     """
 
-def erf(x: NDArray[_Float], y: NDArray[_Float]) -> Launch:
-    """Write the error function of x into y, within 2 units in the last place.
-
-    x, y: T[...] of one shape; may be the same array.
-    """
-
-def unary(
-    op: str, x: NDArray[_Float], y: NDArray[_Float], p: float = 0.0, q: float = 0.0
-) -> Launch:
+def unary(op: str, x: _Doubles, y: _Doubles, p: float = 0.0, q: float = 0.0) -> Launch:
     """``y[i] = f(x[i])`` by the name of the op; p and q are its attributes, where it has any.
 
-    x, y: T[...] of one shape; may be the same array.
+    x, y: float64[...] of one shape; may be the same array.
     """
 
-def clip(
-    x: NDArray[_Float],
-    low: NDArray[_Float] | None,
-    high: NDArray[_Float] | None,
-    y: NDArray[_Float],
-) -> Launch:
+def clip(x: _Doubles, low: _Doubles | None, high: _Doubles | None, y: _Doubles) -> Launch:
     """``y[i] = min(max(x[i], low), high)``; NaN wins. The limits are read on every launch.
 
-    x, y: T[...] of one shape; may be the same array. low, high: one element, or None.
+    x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.
     """
 
 def binary(
@@ -238,6 +228,76 @@ def binary(
 
     a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Floats alone
     divide.
+    """
+
+def pack_integers(
+    matrix: _Bytes, panels: NDArray[np.int8], sums: _Ints, groups: int, transposed: bool
+) -> Launch:
+    """Pack a matrix of bytes, or one for each group of its columns, as ``cpu.pack_integers`` says.
+
+    matrix: T[depth, columns], or [columns, depth] if transposed. T is int8 or uint8.
+    """
+
+def integer_matmul(
+    x: _Bytes,
+    panels: NDArray[np.int8],
+    sums: _Ints,
+    bias: _Floats | None,
+    addend: _Floats | None,
+    scale: _Floats | None,
+    x_zero: _Bytes | None,
+    weight_zeros: _Ints | None,
+    shift: _Ints | None,
+    y_scale: _Floats | None,
+    y_zero: _Bytes | None,
+    y: Any,
+    corrections: _Ints,
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+) -> Launch:
+    """Multiply bytes by packed ones, and what follows, as ``cpu.integer_matmul`` says.
+
+    x: T[..., depth]; y: int32, float32, int8 or uint8 [..., columns], or float32 where the addend
+    lies. corrections: int32[2 * 16] for each panel of each group, which a launch writes.
+    """
+
+def integer_conv(
+    x: _Bytes,
+    panels: NDArray[np.int8],
+    sums: _Ints,
+    bias: _Floats | None,
+    addend: _Floats | None,
+    scale: _Floats | None,
+    x_zero: _Bytes | None,
+    weight_zeros: _Ints | None,
+    shift: _Ints | None,
+    y_scale: _Floats | None,
+    y_zero: _Bytes | None,
+    y: Any,
+    corrections: _Ints,
+    activation: str,
+    alpha: float,
+    beta: float,
+    addend_last: bool,
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+    groups: int,
+) -> Launch:
+    """Convolve an image of bytes whose channels are last, as ``cpu.integer_conv`` says.
+
+    x: T[n, *spatial, c]; y: [n, *windows, columns]; the others as ``integer_matmul`` has them.
+    """
+
+def dynamic_quantise(
+    x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
+) -> Launch:
+    """Quantize by the range of x, as the op ``dynamic_quantize`` says.
+
+    x: float32[...]; y: uint8 of its shape; scale, zero_point: scalars, which are written.
     """
 
 def winograd_conv(

@@ -26,6 +26,12 @@ from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.copy import copy_entries
 from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, depthwise_last
 from headrace_cpu.kernels.elementwise import elementwise_entries
+from headrace_cpu.kernels.integer import (
+    DynamicQuantize,
+    IntegerConvKernel,
+    IntegerMatmulKernel,
+    byte_products,
+)
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.norm import (
     GroupNormLast,
@@ -52,14 +58,17 @@ from headrace_cpu.kernels.rows import row_entries
 from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
+from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
+from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
+from headrace_cpu.passes.pack_integers import PackIntegers as PackIntegersPass
 from headrace_cpu.passes.pack_products import PackProducts
 from headrace_cpu.passes.part_windows import PartWindows, parted
 from headrace_cpu.passes.widen_columns import WidenColumns
@@ -73,6 +82,9 @@ _OPS = (
     OpEntry(TAG, WinogradConv, winograd_conv),
     OpEntry(TAG, DepthwiseConv, depthwise_conv),
     OpEntry(TAG, PackedMatmul, matmul),
+    OpEntry(TAG, PackIntegers, pack_integers),
+    OpEntry(TAG, IntegerConv, integer_conv),
+    OpEntry(TAG, IntegerMatmul, integer_matmul),
     OpEntry(TAG, Program, elementwise),
 )
 
@@ -114,6 +126,10 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.winograd_conv", WinogradKernel)
     yield KernelEntry(TAG, "cpu.winograd_pack", partial(NumpyKernel, function=winograd_pack))
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
+    yield KernelEntry(TAG, "cpu.pack_integers", partial(NumpyKernel, function=pack_integers))
+    yield KernelEntry(TAG, "dynamic_quantize", DynamicQuantize, dtypes("float32"))
+    yield KernelEntry(TAG, "cpu.integer_conv", IntegerConvKernel)
+    yield KernelEntry(TAG, "cpu.integer_matmul", IntegerMatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
     yield KernelEntry(TAG, "avg_pool", AvgPool, FLOATS)
@@ -135,6 +151,7 @@ def _image_entries() -> Iterator[KernelEntry]:
         ("conv", PackingConv, conv_products),
         ("conv", TurningDepthwise, depthwise_last),
         ("conv_transpose", NumpyKernel, parted),  # a pass leaves none of them
+        ("conv_integer", NumpyKernel, byte_products),  # nor of these, unless weights are computed
         ("max_pool", PoolLast, pooled_last),
         ("avg_pool", PoolLast, pooled_last),
         ("instance_norm", GroupNormLast, with_channels),
@@ -160,6 +177,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them, then programs."""
     largest_tile()  # who sets it wrongly hears of it when the backend loads
     own = {entry.name: entry for entry in _OPS}
+    yield PassEntry(TAG, "pack_integers", PackIntegersPass(TAG, own), quantized=True)
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
     yield PassEntry(TAG, "fold_scales", FoldScales(TAG))

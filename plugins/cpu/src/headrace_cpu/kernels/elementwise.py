@@ -1,11 +1,11 @@
-"""Elementwise ops, each one native pass over memory."""
+"""Elementwise ops of doubles and integers, each one native pass over memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headrace.device import KernelEntry, Launch, dtypes
-from headrace_cpu.kernels.match import FLOATS
+from headrace.device import KernelEntry, Launch, OpCall, dtypes
+from headrace.tensor_spec import Array
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 UNARY: Mapping[str, tuple[str, ...]] = {
@@ -17,6 +17,7 @@ UNARY: Mapping[str, tuple[str, ...]] = {
     "floor": (),
     "ceil": (),
     "round": (),
+    "erf": (),
     "sigmoid": (),
     "swish": ("alpha",),
     "leaky_relu": ("alpha",),
@@ -28,8 +29,8 @@ UNARY: Mapping[str, tuple[str, ...]] = {
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 BINARY_FLOATS = ("divide", "prelu")
 DOUBLES = dtypes("float64")
-"""What ``kernels/program.py`` does not compute."""
-NUMBERS = dtypes("float32", "float64", "int32", "int64")
+NUMBERS = dtypes("float64", "int32", "int64")
+"""``kernels/program.py`` computes what is float32."""
 
 
 class Unary(NativeKernel):
@@ -43,16 +44,7 @@ class Unary(NativeKernel):
         return _native.unary(call.op, x, y, *map(call.float_attr, UNARY[call.op]))
 
 
-class Erf(Unary):
-    """``erf``: x: T[...], y: T[...], which may be the same memory. Needs no workspace."""
-
-    def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
-        return _native.erf(views.input(), views.output())
-
-
-class Clip(Unary):
+class Clip(NativeKernel):
     """``clip``: x: T[...], limits: T[] or absent, y: T[...], which may be x. No workspace."""
 
     def _make(self, views: Views) -> Launch:
@@ -83,21 +75,22 @@ class BiasAdd(Binary):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call = self._call
-        x, bias = views.inputs()
-        behind = x.ndim - 1 - call.int_attr("axis") % x.ndim
-        aligned = bias.reshape(-1, *(1,) * behind)
-        return _native.binary("add", x, aligned, views.output())
+        return _native.binary("add", views.input(), aligned_bias(self._call, views), views.output())
+
+
+def aligned_bias(call: OpCall, views: Views) -> Array:
+    """The bias of a ``bias_add``, so that it broadcasts to x."""
+    behind = call.input(0).rank - 1 - call.int_attr("axis") % call.input(0).rank
+    return views.input(1).reshape(-1, *(1,) * behind)
 
 
 def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     for op in UNARY:
         yield KernelEntry(tag, op, Unary, DOUBLES)
-    yield KernelEntry(tag, "erf", Erf, DOUBLES)
-    yield KernelEntry(tag, "clip", Clip, FLOATS)
+    yield KernelEntry(tag, "clip", Clip, DOUBLES)
     for op in BINARY:
         yield KernelEntry(tag, op, Binary, NUMBERS)
     for op in BINARY_FLOATS:
-        yield KernelEntry(tag, op, Binary, FLOATS)
+        yield KernelEntry(tag, op, Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)

@@ -32,8 +32,9 @@ class Views:
         return self.input(index) if self._call.has_input(index) else None
 
     def inputs(self) -> list[Array]:
-        """All inputs, of an op of which none is optional."""
-        return [self.input(index) for index in range(len(self._call.inputs))]
+        """All inputs that are there."""
+        call = self._call
+        return [self.input(index) for index in range(len(call.inputs)) if call.has_input(index)]
 
     def output(self, index: int = 0) -> Array:
         """An output that is asked for."""

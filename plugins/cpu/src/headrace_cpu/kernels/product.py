@@ -77,13 +77,14 @@ class MatmulKernel(ProductKernel):
         return _native.matmul(*self._arrays(views), *self._epilogue())
 
 
-def _is_product(call: OpCall) -> bool:
+def is_product(call: OpCall) -> bool:
+    """Whether the groups of a convolution, channels last, are wide enough for a product."""
     groups, weight = call.int_attr("groups"), call.input(1)
     few = min(weight.shape[-1], weight.shape[0] // groups)
     return groups == 1 or few >= FEW_CHANNELS
 
 
-conv_products = SomeCalls("groups of four channels or more", dtypes("float32"), _is_product)
+conv_products = SomeCalls("groups of four channels or more", dtypes("float32"), is_product)
 """Convolutions, channels last, that are products."""
 
 

@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace.dtypes import bool_, float32, int32, int64
+from headrace.dtypes import bool_, float32, int8, uint8
+from headrace.ops.quantize import per_tensor
+from headrace.tensor_spec import Array
+from headrace_cpu.kernels.elementwise import aligned_bias
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.program import STEPS, Step, parse, place_of
+from headrace_cpu.ops.program import COMPUTED, STEPS, Step, parse, place_of
 
 ATTRS: Mapping[str, tuple[str, ...]] = {
     "leaky_relu": ("alpha",),
@@ -18,8 +21,11 @@ ATTRS: Mapping[str, tuple[str, ...]] = {
 }
 """Op -> attributes that are operands of its step, after the inputs."""
 
-SAME_NAME = tuple(op for op in STEPS if op not in ("clip", "identity"))
-"""Ops that are one step of their name."""
+LINEAR = ("quantize", "dequantize")
+OTHER_NAME = ("cast", "prelu", *LINEAR)
+_NO_OPS = ("clip", "identity", *LINEAR, "quantize_int8", "quantize_uint8")
+SAME_NAME = tuple(op for op in STEPS if op not in _NO_OPS)
+"""Ops that are one step, some of their name."""
 
 
 class ProgramKernel(NativeKernel):
@@ -32,13 +38,13 @@ class ProgramKernel(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, steps = self._call, self.steps()
+        steps, inputs = self.steps(), self._inputs(views)
         numbers: dict[str, int] = {}
         for _, *operands in steps:
             for operand in operands:
                 if place_of(operand) is None:
-                    numbers.setdefault(operand, len(call.inputs) + len(numbers))
-        firm = len(call.inputs) + len(numbers)
+                    numbers.setdefault(operand, len(inputs) + len(numbers))
+        firm = len(inputs) + len(numbers)
 
         def register(operand: str) -> int:
             place = place_of(operand)
@@ -49,9 +55,12 @@ class ProgramKernel(NativeKernel):
         return _native.program(
             [(name, [register(operand) for operand in operands]) for name, *operands in steps],
             [float(number) for number in numbers],
-            views.inputs(),
+            inputs,
             views.output(),
         )
+
+    def _inputs(self, views: Views) -> list[Array]:
+        return views.inputs()
 
 
 class SingleStep(ProgramKernel):
@@ -59,14 +68,46 @@ class SingleStep(ProgramKernel):
 
     def steps(self) -> Sequence[Step]:
         """The one step."""
-        operands = [f"i{index}" for index in range(len(self._call.inputs))]
+        given = [spec for spec in self._call.inputs if spec is not None]
+        operands = [f"i{index}" for index in range(len(given))]
         return [step_of(self._call, operands)]
 
 
+class ClipStep(ProgramKernel):
+    """``clip`` as a step; y may be x. Needs no workspace."""
+
+    def steps(self) -> Sequence[Step]:
+        """The one step: absent limits are infinite."""
+        low, high = (self._call.has_input(index) for index in (1, 2))
+        return [("clip", "i0", "i1" if low else "-inf", f"i{1 + low}" if high else "inf")]
+
+    def _inputs(self, views: Views) -> list[Array]:
+        limits = (views.optional(index) for index in (1, 2))
+        return [views.input(), *(limit.reshape(()) for limit in limits if limit is not None)]
+
+
+class BiasAddStep(ProgramKernel):
+    """``bias_add`` as a step; y may be x. Needs no workspace."""
+
+    def steps(self) -> Sequence[Step]:
+        """The one step."""
+        return [("add", "i0", "i1")]
+
+    def _inputs(self, views: Views) -> list[Array]:
+        return [views.input(), aligned_bias(self._call, views)]
+
+
 def step_of(call: OpCall, operands: Sequence[str]) -> Step:
-    """The step that an op of ``SAME_NAME``, or a cast, is."""
+    """The step that an op of ``SAME_NAME`` or ``OTHER_NAME`` is."""
     if call.op == "cast":
         return ("identity", operands[0])
+    if call.op == "prelu":
+        return ("leaky_relu", *operands)
+    if call.op in LINEAR:
+        x, scale, *zero = operands
+        made = call.outputs[0].dtype
+        name = "dequantize" if call.op == "dequantize" else f"quantize_{made}"
+        return (name, x, scale, *(zero or ["0"]))
     attrs = (repr(call.float_attr(name)) for name in ATTRS.get(call.op, ()))
     return (call.op, *operands, *attrs)
 
@@ -74,9 +115,11 @@ def step_of(call: OpCall, operands: Sequence[str]) -> Step:
 def is_step(call: OpCall) -> bool:
     """Whether a call is one step of a program."""
     if call.op == "cast":
-        known = call.input(0).dtype in (float32, bool_, int32, int64)
+        known = call.input(0).dtype in COMPUTED
         return known and call.outputs[0].dtype == float32
-    if call.op not in SAME_NAME or any(
+    if call.op in LINEAR:
+        return _is_linear_step(call)
+    if call.op not in (*SAME_NAME, "prelu") or any(
         math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())
     ):
         return False
@@ -86,15 +129,27 @@ def is_step(call: OpCall) -> bool:
     )
 
 
+def _is_linear_step(call: OpCall) -> bool:
+    """Whether bytes are quantized or dequantized, as a whole or by the last axis."""
+    x, scale, y = call.input(0), call.input(1), call.outputs[0]
+    quantized, other = (y, x) if call.op == "quantize" else (x, y)
+    last = scale.rank == 1 and call.int_attr("axis") % max(x.rank, 1) == x.rank - 1
+    fits = quantized.dtype in (int8, uint8) and {other.dtype, scale.dtype} == {float32}
+    fits = fits and all(spec is None or spec.rank <= x.rank for spec in call.inputs[1:])
+    return fits and (per_tensor(call) or (last and not call.int_attr("block_size")))
+
+
 def _is_truth(op: str, index: int) -> bool:
     return op.startswith("logical_") or (op == "where" and index == 0)
 
 
-one_step = SomeCalls("floats of 32 bits", dtypes("float32", "bool", "int32", "int64"), is_step)
+one_step = SomeCalls("floats of 32 bits", dtypes(*map(str, sorted(COMPUTED))), is_step)
 
 
 def program_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     yield KernelEntry(tag, "cpu.elementwise", ProgramKernel)
-    for op in (*SAME_NAME, "cast"):
+    for op in (*SAME_NAME, *OTHER_NAME):
         yield KernelEntry(tag, op, SingleStep, one_step, priority=1)
+    yield KernelEntry(tag, "clip", ClipStep, dtypes("float32"))
+    yield KernelEntry(tag, "bias_add", BiasAddStep, dtypes("float32"))

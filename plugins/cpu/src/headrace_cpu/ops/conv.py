@@ -58,18 +58,22 @@ def packed_window(call: OpCall) -> Window:
 
 
 def conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    """Compute ``cpu.conv``: a product for each tap."""
-    x, window, groups, y = (
-        given(inputs, 0),
-        packed_window(call),
-        call.int_attr("groups"),
-        outputs[0],
-    )
+    """Compute ``cpu.conv``."""
+    x, groups, y = given(inputs, 0), call.int_attr("groups"), outputs[0]
+    weights = unpack(given(inputs, 1), call.int_attr("columns"), groups)
+    finish(call, conv_sums(packed_window(call), x, weights, y.shape), inputs[2], inputs[3], y)
+
+
+def conv_sums(window: Window, x: Array, weights: Array, shape: tuple[int, ...]) -> Array:
+    """A product for each tap: the sums, of ``shape``, in the dtype of x.
+
+    x: T[n, *spatial, c], weights: T[groups, taps * c / groups, m / groups].
+    """
     pads = zip(window.pads_begin, window.pads_end, strict=True)
     padded = np.pad(x, ((0, 0), *pads, (0, 0)))
-    weights = unpack(given(inputs, 1), call.int_attr("columns"), groups)
-    positions, per_group = y.shape[1:-1], x.shape[-1] // groups
-    sums = np.zeros((*y.shape[:-1], groups, y.shape[-1] // groups), np.float32)
+    groups, positions = weights.shape[0], shape[1:-1]
+    per_group = x.shape[-1] // groups
+    sums = np.zeros((*shape[:-1], groups, shape[-1] // groups), x.dtype)
     for index, tap in enumerate(itertools.product(*map(range, window.kernel))):
         places = tuple(
             slice(k * dilation, k * dilation + (count - 1) * stride + 1, stride)
@@ -77,7 +81,7 @@ def conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array])
                 tap, window.dilations, positions, window.strides, strict=True
             )
         )
-        read = padded[(slice(None), *places)].reshape(*y.shape[:-1], groups, per_group)
+        read = padded[(slice(None), *places)].reshape(*shape[:-1], groups, per_group)
         weight = weights[:, index * per_group : (index + 1) * per_group]
         sums += np.matmul(read[..., None, :], weight)[..., 0, :]
-    finish(call, sums.reshape(y.shape), inputs[2], inputs[3], y)
+    return sums.reshape(shape)

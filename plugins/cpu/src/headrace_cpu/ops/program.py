@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headrace.dtypes import DType, bool_, float32, int32, int64
+from headrace.dtypes import DType, bool_, float32, int8, int32, int64, uint8
 from headrace.errors import OpError
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
@@ -53,12 +53,30 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "is_nan": (1, np.isnan),
     "where": (3, lambda condition, x, y: np.choose(condition != 0, [y, x])),
     "identity": (1, lambda x: x),
+    "dequantize": (3, lambda x, scale, zero: (x - zero) * scale),
+    "quantize_int8": (3, lambda x, scale, zero: _byte(x, scale, zero, -128, 127)),
+    "quantize_uint8": (3, lambda x, scale, zero: _byte(x, scale, zero, 0, 255)),
 }
 """Step -> how many operands it has, and what it does; as ``csrc/kernels/program.h`` has them."""
 
 _COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal")
 TRUTHS = frozenset((*_COMPARISONS, "logical_and", "logical_or", "logical_not", "is_nan"))
 """Steps that make truth values."""
+
+RESULTS: Mapping[str, DType] = {
+    **dict.fromkeys(TRUTHS, bool_),
+    "quantize_int8": int8,
+    "quantize_uint8": uint8,
+}
+"""Steps whose results are no float32 where they are the last."""
+
+COMPUTED = frozenset({float32, bool_, int8, uint8, int32, int64})
+"""What programs read."""
+
+
+def _byte(x: Array, scale: Array, zero: Array, low: float, high: float) -> Array:
+    return np.nan_to_num(np.clip(np.rint(x / scale) + zero, low, high), nan=0)
+
 
 MOST_OPERANDS = 64
 """Inputs, numbers and steps of a program, together."""
@@ -112,16 +130,16 @@ class Program(Elementwise):
             earlier step made, and anything else a number. The last step makes the result.
 
     Numbers and what steps make are float32, truth 1 and 0; the result is bool if the last step
-    makes truth. Integers are rounded to float32 first.
+    makes truth, and a byte if it quantizes. Integers are rounded to float32 first.
     """
 
     name = "cpu.elementwise"
-    inputs = (Input("xs", frozenset({float32, bool_, int32, int64}), group="", variadic=True),)
+    inputs = (Input("xs", COMPUTED, group="", variadic=True),)
     attrs = (Attr("steps", "strs"),)
 
     @classmethod
     def result_dtype(cls, call: OpCall) -> DType:
-        return bool_ if parse(call)[-1][0] in TRUTHS else float32
+        return RESULTS.get(parse(call)[-1][0], float32)
 
 
 def elementwise(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

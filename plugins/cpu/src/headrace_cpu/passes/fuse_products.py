@@ -8,16 +8,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headrace.dtypes import float32, int32
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops import Op
+from headrace.ops.quantize import per_tensor
 from headrace_cpu.ops.conv import PackedConv
 from headrace_cpu.ops.depthwise import DepthwiseConv
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
+from headrace_cpu.ops.integer import (
+    SCALE,
+    Y_SCALE,
+    Y_ZERO,
+    IntegerConv,
+    IntegerMatmul,
+    IntegerProduct,
+)
 from headrace_cpu.ops.matmul import PackedMatmul
+from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.ops.winograd import WinogradConv
 
 PRODUCTS: Mapping[str, type[Op]] = {
-    op.name: op for op in (PackedConv, WinogradConv, DepthwiseConv, PackedMatmul)
+    op.name: op
+    for op in (PackedConv, WinogradConv, DepthwiseConv, PackedMatmul, IntegerConv, IntegerMatmul)
 }
 
 
@@ -27,8 +39,7 @@ class _Step:
 
     chain: tuple[JobOp, ...]
     attrs: Mapping[str, object] = field(default_factory=dict)
-    place: int | None = None  # of an input that it reads as well
-    tensor: str | None = None
+    reads: Mapping[int, str | None] = field(default_factory=dict)  # as well, by their places
 
 
 class FuseProducts:
@@ -59,23 +70,25 @@ class _Finder:
         self.editor = GraphEditor(graph, tag)
         self._graph = graph
         self._finders: Sequence[Callable[[JobOp, JobOp], _Step | None]] = (
+            self._scale,
             self._bias,
             self._addend,
             self._activation,
+            self._quantized,
         )
 
     def take(self, product: JobOp, step: _Step) -> JobOp:
         """Put the step into the product."""
         inputs = list(product.inputs)
-        if step.place is not None:
-            inputs[step.place] = step.tensor
+        for place, tensor in step.reads.items():
+            inputs[place] = tensor
         attrs = {**product.call.attrs, **step.attrs}
         op = PRODUCTS[product.call.op]
         return self.editor.replace([product, *step.chain], op, inputs, attrs)
 
     def step(self, product: JobOp) -> _Step | None:
         """What ``product`` can take in next; None when there is nothing."""
-        if product.outputs[0] in self._graph.hints:
+        if product.outputs[0] in self._graph.hints or product.call.has_input(Y_SCALE):
             return None
         users = self.editor.users(product.outputs[0])
         if len(users) == 2:
@@ -84,6 +97,33 @@ class _Finder:
             return None
         found = (finder(product, users[0]) for finder in self._finders)
         return next((step for step in found if step is not None), None)
+
+    def _scale(self, product: JobOp, user: JobOp) -> _Step | None:
+        """Integer sums as floats, times a number or one for each column."""
+        if product.call.outputs[0].dtype != int32 or user.call.op != "cast":
+            return None
+        times = self._only_user(user)
+        if times is None or times.call.op != "multiply" or times.call.outputs[0].dtype != float32:
+            return None
+        other = _other(times, user.outputs[0])
+        if other is None or times.call.outputs[0].shape != user.call.outputs[0].shape:
+            return None
+        scale, columns = self.editor.tensor(other).spec, product.call.int_attr("columns")
+        if scale.elements != 1 and (scale.elements != columns or scale.shape[-1] != columns):
+            return None
+        return _Step((user, times), {"dtype": float32}, {SCALE: other})
+
+    def _quantized(self, product: JobOp, user: JobOp) -> _Step | None:
+        """The result of a product of bytes as bytes again."""
+        call = user.call
+        if not issubclass(PRODUCTS[product.call.op], IntegerProduct) or call.op != "quantize":
+            return None
+        dtype = call.dtype_attr("dtype")
+        if dtype not in BYTES or not per_tensor(call) or call.input(1).dtype != float32:
+            return None
+        if not product.call.has_input(SCALE):
+            return None
+        return _Step((user,), {"dtype": dtype}, {Y_SCALE: user.inputs[1], Y_ZERO: user.inputs[2]})
 
     def _bias(self, product: JobOp, user: JobOp) -> _Step | None:
         """A constant for each column, added to the sums alone."""
@@ -99,7 +139,7 @@ class _Finder:
         columns = product.call.int_attr("columns")
         if bias is None or user.call.outputs[0] != y or bias.shape[-1:] != (columns,):
             return None
-        return None if bias.size != columns else _Step((user,), {}, BIAS, other)
+        return None if bias.size != columns else _Step((user,), {}, {BIAS: other})
 
     def _addend(self, product: JobOp, user: JobOp) -> _Step | None:
         """Another tensor of the same shape: before the activation, or after it."""
@@ -110,7 +150,7 @@ class _Finder:
         other = _other(user, product.outputs[0])
         if other is None or set(user.call.inputs) != {product.call.outputs[0]}:
             return None
-        return _Step((user,), {"addend_last": _is_activated(product)}, ADDEND, other)
+        return _Step((user,), {"addend_last": _is_activated(product)}, {ADDEND: other})
 
     def _activation(self, product: JobOp, user: JobOp) -> _Step | None:
         if _is_done(product):

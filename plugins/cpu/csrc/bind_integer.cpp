@@ -1,0 +1,276 @@
+// Products of bytes with packed weights, and the convolutions that are such products.
+#include "bind_epilogue.h"
+#include "kernels/dynamic_quantise.h"
+#include "kernels/integer_conv.h"
+
+namespace headrace::cpu::bind {
+namespace {
+
+using Ints = Array<std::int32_t>;
+using MaybeInts = std::optional<Ints>;
+using MaybeArray = std::optional<py::array>;
+
+// The memory of an array of any dtype, which must be contiguous.
+const void* Data(const char* op, const char* name, const py::array& array) {
+  if ((array.flags() & py::array::c_style) == 0) {
+    throw py::type_error(std::string(op) + ": " + name + " must be contiguous");
+  }
+  return array.data();
+}
+
+Byte ByteOf(const char* op, const char* name, const py::array& array) {
+  if (py::isinstance<Array<std::int8_t>>(array)) return Byte::kInt8;
+  if (py::isinstance<Array<std::uint8_t>>(array)) return Byte::kUint8;
+  throw py::type_error(std::string(op) + ": " + name + " must be contiguous, int8 or uint8");
+}
+
+Made MadeOf(const char* op, const py::array& y) {
+  if (py::isinstance<Ints>(y)) return Made::kInt32;
+  if (py::isinstance<Floats>(y)) return Made::kFloat;
+  return ByteOf(op, "y", y) == Byte::kInt8 ? Made::kInt8 : Made::kUint8;
+}
+
+const void* OneByte(const char* op, const char* name, const MaybeArray& zero, Byte item) {
+  if (!zero) return nullptr;
+  if (ByteOf(op, name, *zero) != item) {
+    throw py::type_error(std::string(op) + ": " + name + " has not the dtype of what it is for");
+  }
+  if (zero->size() != 1) RequireShape(op, name, *zero, {});
+  return zero->data();
+}
+
+template <class T>
+const T* ForColumns(const char* op, const char* name, const std::optional<Array<T>>& array,
+                    Size columns) {
+  if (!array) return nullptr;
+  RequireShape(op, name, *array, {columns});
+  return ReadPointer(op, name, *array);
+}
+
+// What products and convolutions share, as Python says it.
+struct ByteArgs {
+  const py::array& x;
+  const Array<std::int8_t>& panels;
+  const Ints& sums;
+  const MaybeFloats& bias;
+  const MaybeFloats& addend;
+  const MaybeFloats& scale;
+  const MaybeArray& x_zero;
+  const MaybeInts& weight_zeros;
+  const MaybeInts& shift;
+  const MaybeFloats& y_scale;
+  const MaybeArray& y_zero;
+  py::array& y;
+  Ints& corrections;
+  const std::string& activation;
+  float alpha;
+  float beta;
+  bool addend_last;
+
+  py::tuple Arrays() const {
+    return py::make_tuple(x, panels, sums, bias, addend, scale, x_zero, weight_zeros, shift,
+                          y_scale, y_zero, y, corrections);
+  }
+};
+
+// One product for each group of columns; the rows of each are still to be said.
+std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size groups,
+                                      Size depth) {
+  const Dims made = Shape(args.y);
+  const Size columns = made.back(), own = columns / groups;
+  RequireShape(op, "panels", args.panels, {groups * PanelCount(own), Quads(depth), kPanel, kQuad});
+  RequireShape(op, "corrections", args.corrections, {groups * CorrectionCount(own)});
+  ByteProduct product{};
+  product.rows.item = ByteOf(op, "x", args.x);
+  product.columns = own;
+  product.x_zero = OneByte(op, "x_zero", args.x_zero, product.rows.item);
+  product.y_stride = columns;
+  ByteEpilogue& epilogue = product.epilogue;
+  epilogue.made = MadeOf(op, args.y);
+  const bool is_float = epilogue.made != Made::kInt32;
+  if (is_float != args.scale.has_value() || (args.bias && !is_float) ||
+      (args.addend && !is_float)) {
+    throw py::value_error(std::string(op) + ": y is int32 if there is no scale, and only then");
+  }
+  if (args.y_scale.has_value() != (is_float && epilogue.made != Made::kFloat)) {
+    throw py::value_error(std::string(op) + ": y is bytes if there is a y_scale, and only then");
+  }
+  if (args.scale) {
+    const bool one = args.scale->size() == 1;
+    if (!one) RequireShape(op, "scale", *args.scale, {columns});
+    epilogue.scale = ReadPointer(op, "scale", *args.scale);
+    epilogue.scale_step = one ? 0 : 1;
+  }
+  if (args.addend) RequireShape(op, "addend", *args.addend, made);
+  epilogue.floats = MakeEpilogue(
+      op, {args.bias, args.addend, args.activation, args.alpha, args.beta, args.addend_last},
+      args.y, columns);
+  if (args.y_scale) {
+    if (args.y_scale->size() != 1) RequireShape(op, "y_scale", *args.y_scale, {});
+    epilogue.y_scale = ReadPointer(op, "y_scale", *args.y_scale);
+    const Byte item = epilogue.made == Made::kInt8 ? Byte::kInt8 : Byte::kUint8;
+    epilogue.y_zero = OneByte(op, "y_zero", args.y_zero, item);
+  }
+  product.sums = ForColumns<std::int32_t>(op, "sums", args.sums, columns);
+  product.weight_zeros = ForColumns(op, "weight_zeros", args.weight_zeros, columns);
+  epilogue.shift = ForColumns(op, "shift", args.shift, columns);
+  const std::int8_t* panels = ReadPointer(op, "panels", args.panels);
+  std::int32_t* corrections = WritePointer(op, "corrections", args.corrections);
+  if (!args.y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+  auto* y = static_cast<char*>(args.y.mutable_data());
+  std::vector<ByteProduct> products;
+  for (Size g = 0; g < groups; ++g) {
+    ByteProduct part = product;
+    const Size first = g * own;
+    part.panels = panels + g * PanelCount(own) * Quads(depth) * kPanel * kQuad;
+    part.corrections = corrections + g * CorrectionCount(own);
+    part.y = y + first * args.y.itemsize();
+    part.sums += first;
+    if (part.weight_zeros != nullptr) part.weight_zeros += first;
+    if (part.epilogue.shift != nullptr) part.epilogue.shift += first;
+    if (part.epilogue.scale != nullptr) part.epilogue.scale += first * part.epilogue.scale_step;
+    if (part.epilogue.floats.bias != nullptr) part.epilogue.floats.bias += first;
+    if (part.epilogue.floats.addend != nullptr) part.epilogue.floats.addend += first;
+    products.push_back(part);
+  }
+  return products;
+}
+
+Launch BindIntegerMatmul(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
+                         const MaybeFloats& bias, const MaybeFloats& addend,
+                         const MaybeFloats& scale, const MaybeArray& x_zero,
+                         const MaybeInts& weight_zeros, const MaybeInts& shift,
+                         const MaybeFloats& y_scale, const MaybeArray& y_zero, py::array& y,
+                         Ints& corrections, const std::string& activation, float alpha, float beta,
+                         bool addend_last) {
+  constexpr const char* kOp = "integer_matmul";
+  const Dims in = Shape(x), out = Shape(y);
+  if (in.empty() || out.size() != in.size() || !std::equal(in.begin(), in.end() - 1, out.begin())) {
+    throw py::value_error("integer_matmul: x is " + Text(in) + " but y is " + Text(out));
+  }
+  const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
+                      x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
+                      corrections, activation,   alpha, beta,    addend_last};
+  const ByteProduct product = MakeProducts(kOp, args, 1, in.back())[0];
+  Data(kOp, "y", y);
+  if (y.size() == 0) return {};
+  const DenseBytes source{static_cast<const std::uint8_t*>(Data(kOp, "x", x)), in.back()};
+  const Size rows = y.size() / out.back();
+  return {[=] {
+            ByteProduct whole = product;
+            whole.rows = MakeRows(&source, rows, product.rows.item);
+            Multiply(&whole, 1);
+          },
+          args.Arrays()};
+}
+
+// A convolution whose rows are made once.
+struct GroupedConv {
+  std::vector<ByteWindows> windows;
+  std::vector<ByteProduct> products;
+};
+
+Launch BindIntegerConv(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
+                       const MaybeFloats& bias, const MaybeFloats& addend, const MaybeFloats& scale,
+                       const MaybeArray& x_zero, const MaybeInts& weight_zeros,
+                       const MaybeInts& shift, const MaybeFloats& y_scale, const MaybeArray& y_zero,
+                       py::array& y, Ints& corrections, const std::string& activation, float alpha,
+                       float beta, bool addend_last, const Dims& kernel, const Dims& strides,
+                       const Dims& dilations, const Dims& pads_begin, Size groups) {
+  constexpr const char* kOp = "integer_conv";
+  RequireSpatialRank(kOp, "x", x, 2);
+  const Dims in = Shape(x), out = Shape(y);
+  if (out.size() != in.size() || out[0] != in[0]) {
+    throw py::value_error("integer_conv: y is " + Text(out) + " but x is " + Text(in));
+  }
+  if (groups < 1 || in.back() % groups != 0 || out.back() % groups != 0) {
+    throw py::value_error("integer_conv: groups is " + std::to_string(groups) +
+                          " but must divide the channels of x " + Text(in) + " and y " + Text(out));
+  }
+  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
+  const Window window =
+      MakeWindow(kOp, spatial(in), spatial(out), {kernel, strides, dilations, pads_begin});
+  const Size channels = in.back(), group = channels / groups;
+  const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
+                      x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
+                      corrections, activation,   alpha, beta,    addend_last};
+  const auto conv = std::make_shared<GroupedConv>();
+  conv->products = MakeProducts(kOp, args, groups, window.KernelCount() * group);
+  Data(kOp, "y", y);
+  if (y.size() == 0) return {};
+  const auto* from = static_cast<const std::uint8_t*>(Data(kOp, "x", x));
+  for (Size g = 0; g < groups; ++g) {
+    const auto* zero = static_cast<const std::uint8_t*>(conv->products[0].x_zero);
+    conv->windows.push_back({from + g * group, window, channels, group, zero});
+  }
+  for (std::size_t g = 0; g < conv->products.size(); ++g) {
+    ByteProduct& product = conv->products[g];
+    product.rows = MakeRows(&conv->windows[g], in[0], product.rows.item);
+  }
+  return {[conv] { Multiply(conv->products.data(), static_cast<Size>(conv->products.size())); },
+          args.Arrays()};
+}
+
+Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Ints& sums,
+                        Size groups, bool transposed) {
+  constexpr const char* kOp = "pack_integers";
+  if (matrix.ndim() != 2 || groups < 1 || matrix.shape(transposed ? 0 : 1) % groups != 0) {
+    throw py::value_error("pack_integers: matrix is " + Text(Shape(matrix)) + " for " +
+                          std::to_string(groups) + " groups of columns");
+  }
+  const Byte item = ByteOf(kOp, "matrix", matrix);
+  const Size depth = matrix.shape(transposed ? 1 : 0);
+  const Size columns = matrix.shape(transposed ? 0 : 1) / groups;
+  RequireShape(kOp, "panels", panels, {groups * PanelCount(columns), Quads(depth), kPanel, kQuad});
+  RequireShape(kOp, "sums", sums, {groups * columns});
+  const auto* from = static_cast<const std::uint8_t*>(Data(kOp, "matrix", matrix));
+  std::int8_t* to = WritePointer(kOp, "panels", panels);
+  std::int32_t* of_columns = WritePointer(kOp, "sums", sums);
+  const Size stride = matrix.shape(1), step = transposed ? columns * depth : columns;
+  return {[=] {
+            for (Size g = 0; g < groups; ++g) {
+              Pack(from + g * step, item, depth, columns, stride, transposed,
+                   to + g * PanelCount(columns) * Quads(depth) * kPanel * kQuad,
+                   of_columns + g * columns);
+            }
+          },
+          py::make_tuple(matrix, panels, sums)};
+}
+
+Launch BindDynamicQuantise(const Floats& x, Array<std::uint8_t>& y, Floats& scale,
+                           Array<std::uint8_t>& zero_point) {
+  constexpr const char* kOp = "dynamic_quantise";
+  RequireShape(kOp, "y", y, Shape(x));
+  RequireShape(kOp, "scale", scale, {});
+  RequireShape(kOp, "zero_point", zero_point, {});
+  const float* from = ReadPointer(kOp, "x", x);
+  std::uint8_t* to = WritePointer(kOp, "y", y);
+  float* step = WritePointer(kOp, "scale", scale);
+  std::uint8_t* zero = WritePointer(kOp, "zero_point", zero_point);
+  return {[=, count = x.size()] { DynamicQuantise(from, count, to, step, zero); },
+          py::make_tuple(x, y, scale, zero_point)};
+}
+
+}  // namespace
+
+void RegisterInteger(py::module_& m) {
+  m.def("dynamic_quantise", &BindDynamicQuantise, py::arg("x").noconvert(),
+        py::arg("y").noconvert(), py::arg("scale").noconvert(), py::arg("zero_point").noconvert());
+  m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels").noconvert(),
+        py::arg("sums").noconvert(), py::arg("groups"), py::arg("transposed"));
+  m.def("integer_matmul", &BindIntegerMatmul, py::arg("x"), py::arg("panels").noconvert(),
+        py::arg("sums").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
+        py::arg("scale").noconvert(), py::arg("x_zero"), py::arg("weight_zeros").noconvert(),
+        py::arg("shift").noconvert(), py::arg("y_scale").noconvert(), py::arg("y_zero"),
+        py::arg("y"), py::arg("corrections").noconvert(), py::arg("activation"), py::arg("alpha"),
+        py::arg("beta"), py::arg("addend_last"));
+  m.def("integer_conv", &BindIntegerConv, py::arg("x"), py::arg("panels").noconvert(),
+        py::arg("sums").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
+        py::arg("scale").noconvert(), py::arg("x_zero"), py::arg("weight_zeros").noconvert(),
+        py::arg("shift").noconvert(), py::arg("y_scale").noconvert(), py::arg("y_zero"),
+        py::arg("y"), py::arg("corrections").noconvert(), py::arg("activation"), py::arg("alpha"),
+        py::arg("beta"), py::arg("addend_last"), py::arg("kernel"), py::arg("strides"),
+        py::arg("dilations"), py::arg("pads_begin"), py::arg("groups"));
+}
+
+}  // namespace headrace::cpu::bind

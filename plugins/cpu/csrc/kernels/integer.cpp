@@ -1,0 +1,116 @@
+#include "integer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "thread_pool.h"
+
+namespace headrace::cpu {
+namespace {
+
+// Rows that are gathered before they are multiplied.
+constexpr Size kBlockRows = 72;
+
+// Products that are worth a part of their own, and parts for each thread; see gemm.cpp.
+constexpr Size kPartWork = Size{1} << 22;
+constexpr Size kPartsPerThread = 4;
+
+// Bytes to pack that are worth a part of their own.
+constexpr Size kPackedBytes = 1 << 16;
+
+std::uint32_t Bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
+
+// What the zero points add to each column, and the zero points of the weights, for whole panels.
+void Correct(const ByteProduct& product) {
+  const Size wide = PanelCount(product.columns) * kPanel;
+  const bool is_signed = product.rows.item == Byte::kInt8;
+  std::int32_t zero = is_signed ? 128 : 0;
+  if (product.x_zero != nullptr) {
+    zero += is_signed ? *static_cast<const std::int8_t*>(product.x_zero)
+                      : *static_cast<const std::uint8_t*>(product.x_zero);
+  }
+  std::int32_t* added = product.corrections;
+  std::int32_t* zeros = added + wide;
+  for (Size c = 0; c < wide; ++c) {
+    const bool inside = c < product.columns;
+    zeros[c] = inside && product.weight_zeros != nullptr ? product.weight_zeros[c] : 0;
+    const std::uint32_t column = (inside ? Bits(product.sums[c]) : 0u) -
+                                 static_cast<std::uint32_t>(product.rows.depth) * Bits(zeros[c]);
+    const std::uint32_t shift =
+        inside && product.epilogue.shift != nullptr ? Bits(product.epilogue.shift[c]) : 0u;
+    added[c] = static_cast<std::int32_t>(shift - Bits(zero) * column);
+  }
+}
+
+void Part(const ByteProduct& product, Size row_begin, Size row_end, Size panel_begin,
+          Size panel_end) {
+  const ByteRows& rows = product.rows;
+  const Size stride = std::max<Size>(Quads(rows.depth) * kQuad, kQuad);
+  const Size gathered_bytes = (kBlockRows * stride + 63) / 64 * 64;
+  const Size item_bytes = ByteGemm().item_bytes;
+  const bool apart = item_bytes > 1;  // bytes are read where they were gathered
+  auto* gathered = static_cast<std::uint8_t*>(ThreadScratch(static_cast<std::size_t>(
+      gathered_bytes * (apart ? 1 + item_bytes : 1) + kBlockRows * Size{sizeof(std::int32_t)})));
+  std::uint8_t* items = apart ? gathered + gathered_bytes : gathered;
+  std::int32_t* sums = product.weight_zeros == nullptr
+                           ? nullptr
+                           : reinterpret_cast<std::int32_t*>(items + gathered_bytes * item_bytes);
+  for (Size first = row_begin; first < row_end; first += kBlockRows) {
+    const Size count = std::min(kBlockRows, row_end - first);
+    rows.gather(rows.source, first, count, gathered, stride);
+    ByteGemm().prepare(rows, gathered, count, stride, items, sums);
+    ByteGemm().block(product, first, count, items, stride, sums, panel_begin, panel_end);
+  }
+}
+
+}  // namespace
+
+void Multiply(const ByteProduct* products, Size count) {
+  if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
+  for (Size i = 0; i < count; ++i) Correct(products[i]);
+  const Size rows = products[0].rows.count;
+  const Size panels = PanelCount(products[0].columns);
+  const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.depth, 1);
+  const Size wanted =
+      Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
+  const Size row_parts =
+      std::clamp<Size>((wanted + count - 1) / count, 1, (rows + kBlockRows - 1) / kBlockRows);
+  const Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts),
+                                            1, (panels + kMostPanels - 1) / kMostPanels);
+  const Size parts = count * row_parts * panel_parts;
+  ParallelFor(parts, std::max<Size>(1, parts / wanted), [&](Size begin, Size end) {
+    for (Size part = begin; part < end; ++part) {
+      const Size r = part % row_parts, p = part / row_parts % panel_parts;
+      Part(products[part / (row_parts * panel_parts)], rows * r / row_parts,
+           rows * (r + 1) / row_parts, panels * p / panel_parts, panels * (p + 1) / panel_parts);
+    }
+  });
+}
+
+void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size stride, bool transposed,
+          std::int8_t* panels, std::int32_t* sums) {
+  const std::uint8_t down = item == Byte::kUint8 ? 128 : 0;
+  const Size quads = Quads(depth);
+  const Size grain = std::max<Size>(1, kPackedBytes / std::max<Size>(1, depth * kPanel));
+  ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
+    for (Size p = begin; p < end; ++p) {
+      std::int8_t* to = panels + p * quads * kPanel * kQuad;
+      std::memset(to, 0, static_cast<std::size_t>(quads * kPanel * kQuad));
+      const Size width = std::min<Size>(kPanel, columns - p * kPanel);
+      for (Size c = 0; c < width; ++c) {
+        const Size column = p * kPanel + c;
+        const std::uint8_t* from = b + column * (transposed ? stride : 1);
+        const Size step = transposed ? 1 : stride;
+        std::int32_t sum = 0;
+        for (Size k = 0; k < depth; ++k) {
+          const auto number = static_cast<std::int8_t>(from[k * step] - down);
+          to[(k / kQuad * kPanel + c) * kQuad + k % kQuad] = number;
+          sum += number;
+        }
+        sums[column] = sum;
+      }
+    }
+  });
+}
+
+}  // namespace headrace::cpu

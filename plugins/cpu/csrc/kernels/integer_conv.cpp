@@ -1,0 +1,79 @@
+#include "integer_conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace headrace::cpu {
+namespace {
+
+void Copy(std::uint8_t* to, const std::uint8_t* from, Size count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count));
+}
+
+// One row of taps: `group` bytes for each, at the positions of the image's row that begins at
+// `row`.
+void GatherLine(const ByteWindows& windows, const std::uint8_t* row, Size first, std::uint8_t zero,
+                std::uint8_t* to) {
+  const Window& w = windows.window;
+  const Size group = windows.group, step = w.dilation[2], width = w.in[2];
+  const Range inside = StepsWithin(first, step, 0, width, w.kernel[2]);
+  const auto fill = [&](Size begin, Size end) {
+    std::memset(to + begin * group, zero, static_cast<std::size_t>((end - begin) * group));
+  };
+  fill(0, inside.begin);
+  fill(inside.end, w.kernel[2]);
+  if (step == 1 && group == windows.channels) {
+    const std::uint8_t* from = row + (first + inside.begin) * group;
+    return Copy(to + inside.begin * group, from, inside.Count() * group);
+  }
+  for (Size k = inside.begin; k < inside.end; ++k) {
+    Copy(to + k * group, row + (first + k * step) * windows.channels, group);
+  }
+}
+
+void GatherWindows(const void* source, Size first, Size count, std::uint8_t* to, Size stride) {
+  const auto& windows = *static_cast<const ByteWindows*>(source);
+  const Window& w = windows.window;
+  const std::uint8_t zero = windows.zero == nullptr ? 0 : *windows.zero;
+  const Size line = w.kernel[2] * windows.group;
+  for (Size i = 0; i < count; ++i, to += stride) {
+    Size rest = first + i;
+    const Size ox = rest % w.out[2];
+    rest /= w.out[2];
+    const Size oy = rest % w.out[1];
+    rest /= w.out[1];
+    const Size oz = rest % w.out[0], n = rest / w.out[0];
+    std::uint8_t* at = to;
+    for (Size kz = 0; kz < w.kernel[0]; ++kz) {
+      const Size z = InputPosition(w, 0, oz, kz);
+      for (Size ky = 0; ky < w.kernel[1]; ++ky, at += line) {
+        const Size y = InputPosition(w, 1, oy, ky);
+        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1]) {
+          std::memset(at, zero, static_cast<std::size_t>(line));
+          continue;
+        }
+        const Size row = ((n * w.in[0] + z) * w.in[1] + y) * w.in[2] * windows.channels;
+        GatherLine(windows, windows.x + row, InputPosition(w, 2, ox, 0), zero, at);
+      }
+    }
+  }
+}
+
+void GatherDense(const void* source, Size first, Size count, std::uint8_t* to, Size stride) {
+  const auto& dense = *static_cast<const DenseBytes*>(source);
+  const std::uint8_t* from = dense.first + first * dense.depth;
+  for (Size i = 0; i < count; ++i) Copy(to + i * stride, from + i * dense.depth, dense.depth);
+}
+
+}  // namespace
+
+ByteRows MakeRows(const ByteWindows* source, Size images, Byte item) {
+  const Window& w = source->window;
+  return {GatherWindows, source, images * w.OutCount(), w.KernelCount() * source->group, item};
+}
+
+ByteRows MakeRows(const DenseBytes* source, Size count, Byte item) {
+  return {GatherDense, source, count, source->depth, item};
+}
+
+}  // namespace headrace::cpu

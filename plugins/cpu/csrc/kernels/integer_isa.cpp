@@ -1,0 +1,356 @@
+#include "activation.h"
+#include "integer.h"
+#include "quantise.h"
+#include "simd.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+namespace {
+
+// Sixteen columns take kRegs registers of sums, of which those that are not whole yet are added up
+// at the end. `Item` is what a number of the left matrix is where tiles read it: instructions that
+// add products of bytes would saturate before AVX-512 VNNI, so those of 16 bits are taken.
+#if defined(__AVX512VNNI__)
+typedef std::uint8_t Item;
+typedef __m512i Reg;
+constexpr int kRegs = 1;
+constexpr int kWidest = kMostPanels;
+
+HEADRACE_INLINE Reg Zero() { return _mm512_setzero_si512(); }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int) { return _mm512_loadu_si512(quad); }
+HEADRACE_INLINE Reg Left(const Item* quad) {
+  std::int32_t bits;
+  std::memcpy(&bits, quad, sizeof bits);
+  return _mm512_set1_epi32(bits);
+}
+HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
+  return _mm512_dpbusd_epi32(sum, left, weights);
+}
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) { return {{reinterpret_cast<IntPart>(sum[0])}}; }
+#elif defined(__AVX512BW__)
+typedef std::int16_t Item;
+typedef __m512i Reg;
+constexpr int kRegs = 2;
+constexpr int kWidest = 1;
+
+HEADRACE_INLINE Reg Zero() { return _mm512_setzero_si512(); }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i)));
+}
+HEADRACE_INLINE Reg Left(const Item* quad) {
+  long long bits;
+  std::memcpy(&bits, quad, sizeof bits);
+  return _mm512_set1_epi64(bits);
+}
+HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(left, weights));
+}
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
+  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+  return {{reinterpret_cast<IntPart>(
+      _mm512_add_epi32(_mm512_permutex2var_epi32(sum[0], even, sum[1]),
+                       _mm512_permutex2var_epi32(sum[0], odd, sum[1])))}};
+}
+#elif defined(__AVX2__)
+typedef std::int16_t Item;
+typedef __m256i Reg;
+constexpr int kRegs = 4;
+constexpr int kWidest = 1;
+
+HEADRACE_INLINE Reg Zero() { return _mm256_setzero_si256(); }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(quad + 16 * i)));
+}
+HEADRACE_INLINE Reg Left(const Item* quad) {
+  long long bits;
+  std::memcpy(&bits, quad, sizeof bits);
+  return _mm256_set1_epi64x(bits);
+}
+HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(left, weights));
+}
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
+  VI r;
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m256i pairs = _mm256_hadd_epi32(sum[2 * i], sum[2 * i + 1]);
+    r.part[i] = reinterpret_cast<IntPart>(_mm256_permute4x64_epi64(pairs, 0xd8));
+  }
+  return r;
+}
+#elif defined(__SSE2__)
+typedef std::int16_t Item;
+typedef __m128i Reg;
+constexpr int kRegs = 8;
+constexpr int kWidest = 1;
+
+HEADRACE_INLINE Reg Zero() { return _mm_setzero_si128(); }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(quad + 8 * i));
+  return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+}
+HEADRACE_INLINE Reg Left(const Item* quad) {
+  long long bits;
+  std::memcpy(&bits, quad, sizeof bits);
+  return _mm_set1_epi64x(bits);
+}
+HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
+  return _mm_add_epi32(sum, _mm_madd_epi16(left, weights));
+}
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
+  VI r;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const __m128 a = _mm_castsi128_ps(sum[2 * i]), b = _mm_castsi128_ps(sum[2 * i + 1]);
+    const __m128i even = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+    const __m128i odd = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
+    r.part[i] = reinterpret_cast<IntPart>(_mm_add_epi32(even, odd));
+  }
+  return r;
+}
+#else
+typedef std::int16_t Item;
+constexpr int kRegs = 4;  // four columns each
+constexpr int kWidest = 1;
+typedef std::int32_t Reg __attribute__((vector_size(64)));
+
+HEADRACE_INLINE Reg Zero() { return Reg{}; }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
+  typedef std::int8_t Bytes __attribute__((vector_size(16)));
+  Bytes bytes;
+  std::memcpy(&bytes, quad + 16 * i, sizeof bytes);
+  return __builtin_convertvector(bytes, Reg);
+}
+HEADRACE_INLINE Reg Left(const Item* quad) {
+  const std::int32_t a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  return Reg{a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
+}
+HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) { return sum + left * weights; }
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
+  std::int32_t whole[kWidth];
+  for (int c = 0; c < kWidth; ++c) {
+    const Reg& four = sum[c / 4];
+    const int i = c % 4 * 4;
+    whole[c] = four[i] + four[i + 1] + four[i + 2] + four[i + 3];
+  }
+  return LoadInt(whole);
+}
+#endif
+
+// How many rows a tile of so many panels has: its sums, weights and a number of the left matrix
+// stay in registers.
+constexpr int MostRows(int panels) {
+#if defined(__AVX512VNNI__)
+  return panels == 4 ? 6 : panels == 3 ? 8 : 12;
+#else
+  return panels > 0 && kRegisters == 32 ? 24 / kRegs / panels : kRegs == 4 ? 3 : 1;
+#endif
+}
+
+void Prepare(const ByteRows& rows, std::uint8_t* gathered, Size count, Size stride, void* items,
+             std::int32_t* sums) {
+  const std::uint8_t up = rows.item == Byte::kInt8 ? 128 : 0;
+  for (Size r = 0; r < count; ++r) {
+    std::uint8_t* from = gathered + r * stride;
+    Item* to = static_cast<Item*>(items) + r * stride;
+    if (up != 0 || sizeof(Item) > 1) {
+      HEADRACE_NO_ALIAS_LOOP
+      for (Size k = 0; k < rows.depth; ++k) {
+        to[k] = static_cast<std::uint8_t>(from[k] + up);
+      }
+    }
+    for (Size k = rows.depth; k < stride; ++k) to[k] = 0;
+    if (sums == nullptr) continue;
+    std::int32_t sum = 0;
+    for (Size k = 0; k < rows.depth; ++k) sum += to[k];
+    sums[r] = sum;
+  }
+}
+
+struct Tile {
+  const ByteProduct& product;
+  Size row;     // of the product, the first
+  Size column;  // the first
+  int columns;
+  int rows;
+  const std::int32_t* row_sums;  // or none
+};
+
+// Calls `f` with each sixteen sums of a tile, corrected, and where they belong.
+template <class F>
+HEADRACE_INLINE void EachSum(const Tile& tile, const std::int32_t* sums, int width, F f) {
+  const std::int32_t* added = tile.product.corrections + tile.column;
+  const std::int32_t* zeros = added + PanelCount(tile.product.columns) * kPanel;
+  for (int r = 0; r < tile.rows; ++r) {
+    for (int c = 0; c < tile.columns; c += kPanel) {
+      VI sum = LoadInt(sums + r * width + c) + LoadInt(added + c);
+      if (tile.row_sums != nullptr) sum = sum - LoadInt(zeros + c) * BroadcastInt(tile.row_sums[r]);
+      f(sum, r, c, tile.columns - c);
+    }
+  }
+}
+
+void FinishInts(const Tile& tile, const std::int32_t* sums, int width) {
+  const ByteProduct& product = tile.product;
+  auto* y = static_cast<std::int32_t*>(product.y) + tile.row * product.y_stride + tile.column;
+  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+    std::int32_t* to = y + r * product.y_stride + c;
+    if (columns >= kPanel) return StoreInt(to, sum);
+    std::int32_t all[kPanel];
+    StoreInt(all, sum);
+    for (int i = 0; i < columns; ++i) to[i] = all[i];
+  });
+}
+
+// Calls `f` with each sixteen results that are float.
+template <class F>
+HEADRACE_INLINE void EachFloat(const Tile& tile, const std::int32_t* sums, int width, F f) {
+  const ByteEpilogue& epilogue = tile.product.epilogue;
+  const Epilogue& floats = epilogue.floats;
+  WithActivation(floats, [&](auto activate) {
+    EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+      const Size column = tile.column + c;
+      const V scale = epilogue.scale_step == 0 ? Broadcast(*epilogue.scale)
+                                               : LoadSome(epilogue.scale + column, columns);
+      V v = ToFloats(sum) * scale;
+      if (floats.bias != nullptr) v = v + LoadSome(floats.bias + column, columns);
+      const float* addend = floats.addend == nullptr
+                                ? nullptr
+                                : floats.addend + (tile.row + r) * floats.addend_stride + column;
+      if (addend != nullptr && !floats.addend_last) v = v + LoadSome(addend, columns);
+      v = activate(v);
+      if (addend != nullptr && floats.addend_last) v = v + LoadSome(addend, columns);
+      f(v, r, c, columns);
+    });
+  });
+}
+
+__attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums, int width) {
+  const ByteProduct& product = tile.product;
+  const ByteEpilogue& epilogue = product.epilogue;
+  const Size begin = tile.row * product.y_stride + tile.column;
+  if (epilogue.made == Made::kInt32) return FinishInts(tile, sums, width);
+  if (epilogue.made == Made::kFloat) {
+    float* y = static_cast<float*>(product.y) + begin;
+    return EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) {
+      StoreSome(y + r * product.y_stride + c, v, columns);
+    });
+  }
+  const bool is_signed = epilogue.made == Made::kInt8;
+  const Quantiser quantise(*epilogue.y_scale, epilogue.y_zero, is_signed);
+  auto* y = static_cast<std::uint8_t*>(product.y) + begin;
+  EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) {
+    StoreBytes(y + r * product.y_stride + c, quantise(v), columns);
+  });
+}
+
+template <int kRows, int kPanels>
+void RunTile(const Tile& tile, const Item* items, Size stride) {
+  Reg sum[kRows][kPanels][kRegs];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kRegs; ++i) sum[r][p][i] = Zero();
+    }
+  }
+  const Size quads = Quads(tile.product.rows.depth), panel_bytes = quads * kPanel * kQuad;
+  const std::int8_t* panel = tile.product.panels + tile.column / kPanel * panel_bytes;
+  for (Size q = 0; q < quads; ++q, panel += kPanel * kQuad) {
+    if constexpr (kRegs == 1) {
+      Reg weights[kPanels];
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) weights[p] = Weights(panel + p * panel_bytes, 0);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const Reg left = Left(items + r * stride + q * kQuad);
+#pragma GCC unroll 4
+        for (int p = 0; p < kPanels; ++p) {
+          sum[r][p][0] = MulAdd(left, weights[p], sum[r][p][0]);
+        }
+      }
+    } else {
+      Reg left[kRows];
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) left[r] = Left(items + r * stride + q * kQuad);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRegs; ++i) {
+        const Reg weights = Weights(panel, i);
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) sum[r][0][i] = MulAdd(left[r], weights, sum[r][0][i]);
+      }
+    }
+  }
+  alignas(64) std::int32_t sums[kRows][kPanels * kPanel];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) StoreInt(&sums[r][p * kPanel], Whole(sum[r][p]));
+  }
+  Finish(tile, &sums[0][0], kPanels * kPanel);
+}
+
+template <int kRows, int kPanels>
+HEADRACE_INLINE void RunTileOf(const Tile& tile, const Item* items, Size stride) {
+  if constexpr (kRows > 0) {
+    if (tile.rows == kRows) {
+      RunTile<kRows, kPanels>(tile, items, stride);
+    } else {
+      RunTileOf<kRows - 1, kPanels>(tile, items, stride);
+    }
+  }
+}
+
+// Some panels and all rows of a block, in tiles of equal height or one row less.
+template <int kPanels>
+void RunPanels(const ByteProduct& product, Size first, Size count, const Item* items, Size stride,
+               const std::int32_t* row_sums, Size column) {
+  const Size tiles = (count + MostRows(kPanels) - 1) / MostRows(kPanels);
+  const Size columns = product.columns - column;
+  Tile tile{product, first,
+            column,  static_cast<int>(columns < kPanels * kPanel ? columns : kPanels * kPanel),
+            0,       row_sums};
+  const Size least = count / tiles, higher = count % tiles;
+  for (Size t = 0; t < tiles; ++t) {
+    tile.rows = static_cast<int>(least + (t < higher));
+    RunTileOf<MostRows(kPanels), kPanels>(tile, items, stride);
+    tile.row += tile.rows;
+    items += tile.rows * stride;
+    if (row_sums != nullptr) tile.row_sums += tile.rows;
+  }
+}
+
+void Block(const ByteProduct& product, Size first, Size count, const void* items, Size stride,
+           const std::int32_t* row_sums, Size panel_begin, Size panel_end) {
+  const Item* left = static_cast<const Item*>(items);
+  for (Size p = panel_begin; p < panel_end;) {
+    const Size rest = panel_end - p;
+    const int panels = static_cast<int>(rest < kWidest ? rest : kWidest);
+    const Size column = p * kPanel;
+    if constexpr (kWidest == 1) {
+      RunPanels<1>(product, first, count, left, stride, row_sums, column);
+    } else {
+      switch (panels) {
+        case 1:
+          RunPanels<1>(product, first, count, left, stride, row_sums, column);
+          break;
+        case 2:
+          RunPanels<2>(product, first, count, left, stride, row_sums, column);
+          break;
+        case 3:
+          RunPanels<3>(product, first, count, left, stride, row_sums, column);
+          break;
+        default:
+          RunPanels<4>(product, first, count, left, stride, row_sums, column);
+      }
+    }
+    p += panels;
+  }
+}
+
+}  // namespace
+
+extern const ByteGemmTable kByteGemm = {sizeof(Item), Prepare, Block};
+
+}  // namespace headrace::cpu::HEADRACE_ISA

@@ -1,0 +1,82 @@
+"""Products of bytes with packed weights: each one native launch."""
+
+from __future__ import annotations
+
+from headrace.device import Launch, dtypes
+from headrace.dtypes import int32
+from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.kernels.match import SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.product import ProductKernel, is_product
+from headrace_cpu.ops.conv import packed_window
+from headrace_cpu.ops.epilogue import ADDEND, BIAS
+from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO, Y_SCALE, Y_ZERO
+from headrace_cpu.ops.pack import PANEL, panel_count
+
+byte_products = SomeCalls("groups of four channels or more", dtypes("int8", "uint8"), is_product)
+"""Convolutions of bytes, channels last, that are products."""
+
+
+class DynamicQuantize(NativeKernel):
+    """``dynamic_quantize``: x: float32[...], y: uint8[...], the others scalars. No workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        return _native.dynamic_quantise(views.input(), *map(views.output, range(3)))
+
+
+class IntegerProductKernel(ProductKernel):
+    """What products of bytes share; y may be the addend's memory."""
+
+    def workspace_bytes(self) -> int:
+        """What a call makes of the zero points: two numbers for each column."""
+        return self._corrections().nbytes
+
+    def _corrections(self) -> TensorSpec:
+        columns, groups = self._call.int_attr("columns"), self._groups()
+        return TensorSpec((groups * 2 * panel_count(columns // groups) * PANEL,), int32)
+
+    def _groups(self) -> int:
+        return 1
+
+    def _all(self, views: Views) -> tuple[Array | None, ...]:
+        """Everything that the launch reads and writes, in its order."""
+
+        def flat(index: int) -> Array | None:
+            array = views.optional(index)
+            return None if array is None else array.reshape(-1)
+
+        return (
+            views.input(),
+            views.input(1),
+            views.input(SUMS),
+            flat(BIAS),
+            views.optional(ADDEND),
+            *map(flat, (SCALE, X_ZERO, WEIGHT_ZEROS, SHIFT, Y_SCALE, Y_ZERO)),
+            views.output(),
+            views.scratch(self._corrections()),
+        )
+
+
+class IntegerMatmulKernel(IntegerProductKernel):
+    """``cpu.integer_matmul``: as the op says."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        return _native.integer_matmul(*self._all(views), *self._epilogue())
+
+
+class IntegerConvKernel(IntegerProductKernel):
+    """``cpu.integer_conv``: as the op says."""
+
+    def _groups(self) -> int:
+        return self._call.int_attr("groups")
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        w = packed_window(self._call)
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, self._groups())
+        return _native.integer_conv(*self._all(views), *self._epilogue(), *geometry)

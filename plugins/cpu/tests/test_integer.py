@@ -1,0 +1,286 @@
+"""Products of bytes against exact sums of numpy: every dtype, zero point, size and result."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace as flow
+import headrace.typing as tp
+import headrace_cpu
+from headrace_cpu import _native
+
+BYTES = [np.int8, np.uint8]
+
+
+def some_bytes(rng, dtype, shape):
+    """Numbers of which many are the least or the greatest."""
+    limits = np.iinfo(dtype)
+    draw = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    ends = rng.integers(0, 4, shape)
+    draw[ends == 0], draw[ends == 1] = limits.min, limits.max
+    return draw
+
+
+def packed(weight, groups=1, transposed=False):
+    """The panels and the sums of the columns."""
+    columns, depth = weight.shape if transposed else weight.shape[::-1]
+    panels = np.full((groups * -(-columns // groups // 16), -(-depth // 4), 16, 4), 7, np.int8)
+    sums = np.full(columns, 7, np.int32)
+    _native.pack_integers(weight, panels, sums, groups, transposed)()
+    return panels, sums
+
+
+def wrapped(sums):
+    return sums.astype(np.int64).astype(np.int32)
+
+
+def quantized(x, scale, zero, dtype):
+    limits = np.iinfo(dtype)
+    rounded = np.rint(x / np.float32(scale)) + np.float32(zero)
+    return np.clip(rounded, limits.min, limits.max).astype(np.int64).astype(dtype)
+
+
+class Product:
+    """One product of a random size and kind, computed exactly."""
+
+    def __init__(self, rng, x, weight, columns, groups=1):
+        self.rng, self.columns, self.groups = rng, columns, groups
+        self.x_zero = some_bytes(rng, x.dtype, ())
+        self.zeros = some_bytes(rng, weight.dtype, columns)
+        self.shift = rng.integers(-(2**31), 2**31 - 1, columns, np.int32)
+        self.scale = rng.uniform(1e-5, 1e-3, columns).astype(np.float32)
+        self.bias = rng.standard_normal(columns, np.float32)
+        self.y_scale, self.y_zero = np.float32(rng.uniform(0.01, 1)), rng.integers(0, 100)
+
+    def arrays(self, kind, weight_dtype):
+        """What the native functions take for a ``kind`` of result, after x, panels and sums."""
+        moved = self.zeros.astype(np.int32) - (128 if weight_dtype == np.uint8 else 0)
+        integers = kind == np.int32
+        is_byte = kind in BYTES
+        return (
+            None if integers or is_byte else self.bias,
+            None,
+            None if integers else self.scale,
+            np.asarray(self.x_zero),
+            moved,
+            self.shift if integers else self.small_shift,
+            np.asarray(self.y_scale) if is_byte else None,
+            np.asarray(self.y_zero, kind) if is_byte else None,
+        )
+
+    @property
+    def small_shift(self):
+        return self.shift // 2**12
+
+    def want(self, exact, kind):
+        if kind == np.int32:
+            return wrapped(exact + self.shift)
+        sums = wrapped(exact + self.small_shift).astype(np.float32) * self.scale
+        if kind == np.float32:
+            return sums + self.bias
+        return quantized(sums, self.y_scale, self.y_zero, kind)
+
+    def corrections(self):
+        return np.zeros(self.groups * 2 * -(-self.columns // self.groups // 16) * 16, np.int32)
+
+
+def compare(made, want):
+    if want.dtype == np.float32:
+        np.testing.assert_allclose(made, want, rtol=1e-6, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(made, want)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32, np.int8, np.uint8])
+@pytest.mark.parametrize("x_dtype", BYTES)
+@pytest.mark.parametrize("weight_dtype", BYTES)
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 75, 150])
+def test_a_product_of_any_size(rows, x_dtype, weight_dtype, kind):
+    """Sums are exact, where instructions of bytes would saturate too; on any number of threads."""
+    rng = np.random.default_rng(rows)
+    widths, depths = (1, 16, 17, 33, 64, 97, 160), (0, 1, 3, 4, 9, 64, 301)
+    for columns, depth in itertools.product(widths, depths):
+        x = some_bytes(rng, x_dtype, (rows, depth))
+        weight = some_bytes(rng, weight_dtype, (depth, columns))
+        product = Product(rng, x, weight, columns)
+        exact = (x.astype(np.float64) - product.x_zero) @ (weight - product.zeros.astype(float))
+        made = []
+        for threads, transposed in ((1, False), (3, True)):
+            headrace_cpu.set_threads(threads)
+            matrix = np.ascontiguousarray(weight.T) if transposed else weight
+            y = np.zeros((rows, columns), kind)
+            _native.integer_matmul(
+                x, *packed(matrix, transposed=transposed), *product.arrays(kind, weight_dtype), y,
+                product.corrections(), "none", 0.0, 0.0, False,
+            )()  # fmt: skip
+            made.append(y)
+        compare(made[0], product.want(exact, kind))
+        np.testing.assert_array_equal(*made)
+
+
+def slow_conv(x, weight, strides, dilations, pads, groups):
+    """x [n, *spatial, c] less its zero, weight [m, *kernel, c / groups]; sums in float64."""
+    rank = x.ndim - 2
+    x = np.pad(x, ((0, 0), *zip(pads[:rank], pads[rank:], strict=True), (0, 0)))
+    kernel, per_group = weight.shape[1:-1], weight.shape[-1]
+    out = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True)
+    ]
+    x = x.reshape(*x.shape[:-1], groups, per_group)
+    weight = weight.reshape(groups, -1, *kernel, per_group)
+    y = np.zeros((x.shape[0], *out, groups, weight.shape[1]))
+    for tap in itertools.product(*map(range, kernel)):
+        axes = zip(tap, dilations, out, strides, strict=True)
+        places = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes)
+        weights = weight[(slice(None), slice(None), *tap)]
+        y += np.einsum("...gc,gmc->...gm", x[(slice(None), *places)], weights)
+    return y.reshape(*y.shape[:-2], -1)
+
+
+@st.composite
+def geometries(draw):
+    """(x shape, weight shape, strides, dilations, pads, groups) of a convolution that fits."""
+    rank, groups = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
+    channels = groups * draw(st.sampled_from([1, 3, 4, 13, 20]))
+    columns = groups * draw(st.sampled_from([1, 5, 16, 17, 70]))
+    kernel = [draw(st.integers(1, 4 if rank < 3 else 2)) for _ in range(rank)]
+    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
+    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
+    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
+    spatial = []
+    for axis in range(rank):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1 - pads[axis] - pads[rank + axis]
+        most = (70, 13, 6)[rank - 1]
+        spatial.append(draw(st.integers(max(1, reach), max(1, reach) + most)))
+    x = (draw(st.integers(1, 2)), *spatial, channels)
+    return x, (columns, *kernel, channels // groups), strides, dilations, pads, groups
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    geometry=geometries(),
+    dtypes=st.tuples(st.sampled_from(BYTES), st.sampled_from(BYTES)),
+    kind=st.sampled_from([np.int32, np.float32, np.int8, np.uint8]),
+)
+def test_a_convolution_of_any_geometry(geometry, dtypes, kind):
+    """Padding reads as the zero point; results are exact on any number of threads."""
+    shape, weight_shape, strides, dilations, pads, groups = geometry
+    rng = np.random.default_rng(0)
+    x, weight = some_bytes(rng, dtypes[0], shape), some_bytes(rng, dtypes[1], weight_shape)
+    product = Product(rng, x, weight, weight_shape[0], groups)
+    zeros = product.zeros.reshape(-1, *(1,) * (weight.ndim - 1)).astype(np.float64)
+    exact = slow_conv(
+        x.astype(np.float64) - product.x_zero, weight - zeros, strides, dilations, pads, groups
+    )
+    matrix = weight.reshape(weight_shape[0], math.prod(weight_shape[1:]))
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.zeros(exact.shape, kind)
+        _native.integer_conv(
+            x, *packed(matrix, groups, transposed=True), *product.arrays(kind, dtypes[1]), y,
+            product.corrections(), "none", 0.0, 0.0, False, weight_shape[1:-1], strides, dilations,
+            pads[: len(strides)], groups,
+        )()  # fmt: skip
+        made.append(y)
+    compare(made[0], product.want(exact, kind))
+    np.testing.assert_array_equal(*made)
+
+
+def test_quotients_are_rounded_once():
+    """Where a quotient is half way between two integers, and next to that, on every machine."""
+    rng = np.random.default_rng(0)
+    scales = rng.uniform(0.001, 1, 200).astype(np.float32)
+    panels, sums = packed(np.ones((1, 16), np.int8))
+    for scale in scales:
+        halves = (np.arange(-120, 120) + np.float32(0.5)) * scale
+        near = np.concatenate([np.nextafter(halves, np.float32(s * np.inf)) for s in (-1, 1)])
+        bias = np.resize(np.concatenate([halves, near]), 720).astype(np.float32).reshape(-1, 16)
+        for row in bias:
+            y = np.zeros((1, 16), np.int8)
+            _native.integer_matmul(
+                np.zeros((1, 1), np.int8), panels, sums, row, None, np.ones(1, np.float32), None,
+                None, None, np.asarray(scale), None, y, np.zeros(32, np.int32), "none", 0.0, 0.0,
+                False,
+            )()  # fmt: skip
+            np.testing.assert_array_equal(y[0], quantized(row, scale, 0, np.int8))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"x": np.zeros((2, 4), np.float32)}, TypeError, "x must be contiguous, int8 or uint8"),
+        ({"y": np.zeros((2, 8), np.int32)}, ValueError, r"panels is \[2, 1, 16, 4\]"),
+        ({"y": np.zeros((2, 17), np.int16)}, TypeError, "y must be contiguous, int8 or uint8"),
+        ({"y": np.zeros((2, 17), np.float32)}, ValueError, "y is int32 if there is no scale"),
+        ({"x_zero": np.zeros((), np.uint8)}, TypeError, "x_zero has not the dtype"),
+        ({"shift": np.zeros(3, np.int32)}, ValueError, r"shift is \[3\] but must be \[17\]"),
+        ({"y_scale": np.ones((), np.float32)}, ValueError, "y is bytes if there is a y_scale"),
+    ],
+)
+def test_a_launch_says_what_does_not_fit(changes, error, said):
+    """Before anything is computed."""
+    panels, sums = packed(np.zeros((4, 17), np.int8))
+    arguments = {
+        "x": np.zeros((2, 4), np.int8), "panels": panels, "sums": sums, "bias": None,
+        "addend": None, "scale": None, "x_zero": None, "weight_zeros": None, "shift": None,
+        "y_scale": None, "y_zero": None, "y": np.zeros((2, 17), np.int32),
+        "corrections": np.zeros(64, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
+        "addend_last": False,
+    }  # fmt: skip
+    with pytest.raises(error, match=said):
+        _native.integer_matmul(**{**arguments, **changes})
+
+
+RNG = np.random.default_rng(0)
+IMAGE = RNG.standard_normal((2, 9, 9, 8), np.float32)
+FILTERS = RNG.integers(-128, 127, (20, 3, 3, 8), np.int8)
+SCALES = RNG.uniform(0.001, 0.01, 20).astype(np.float32)
+BIAS = RNG.integers(-3000, 3000, 20, np.int32)
+X_SCALE, X_ZERO, Y_SCALE, Y_ZERO = (
+    np.float32(0.02), np.uint8(117), np.float32(0.03), np.uint8(3),
+)  # fmt: skip
+
+
+def run(build, *inputs):
+    """What a job on this backend makes of ``inputs``, and the names of its ops."""
+    with flow.Session() as session:
+        specs = [tp.Numpy.Placeholder(x.shape, flow.dtypes.dtype_of(x.dtype)) for x in inputs]
+
+        @flow.global_function(session=session)
+        def job(x: specs[0]) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                return build(x)
+
+        made = job(*inputs)
+        return made, [op.op.split("(")[0] for op in session.explain("job").ops]
+
+
+def quantized_conv(x):
+    """As exporters write it: everything is quantized and dequantized around a convolution."""
+    op = flow.apply_op
+    x = op("dequantize", [op("quantize", [x, X_SCALE, X_ZERO]), X_SCALE, X_ZERO])
+    weight = op("dequantize", [FILTERS, SCALES], axis=0)
+    bias = op("dequantize", [BIAS, SCALES * X_SCALE], axis=0)
+    y = op("conv", [x, weight, bias], pads=(1, 1, 1, 1), data_format="channels_last")
+    y = op("quantize", [op("relu", [y]), Y_SCALE, Y_ZERO])
+    return op("dequantize", [y, Y_SCALE, Y_ZERO])
+
+
+def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
+    """With the bias in its sums and the result quantized; right to the last bit."""
+    made, ops = run(quantized_conv, IMAGE)
+    assert ops == ["quantize", "cpu.integer_conv", "dequantize"]
+    bytes_ = quantized(IMAGE, X_SCALE, X_ZERO, np.uint8)
+    sums = slow_conv(
+        bytes_.astype(np.float64) - X_ZERO, FILTERS.astype(np.float64), (1, 1), (1, 1),
+        (1, 1, 1, 1), 1,
+    )  # fmt: skip
+    floats = wrapped(sums + BIAS).astype(np.float32) * (X_SCALE * SCALES)
+    want = quantized(np.maximum(floats, 0), Y_SCALE, Y_ZERO, np.uint8)
+    np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)

@@ -1,0 +1,40 @@
+"""Every instruction set that this machine has computes the same numbers within rounding."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace_cpu import _native
+
+ISAS = ["baseline", "avx2", "avx512", "avx512_vnni"]
+FILES = [
+    "test_image.py",
+    "test_integer.py",
+    "test_native.py",
+    "test_native_elementwise.py",
+    "test_native_norm.py",
+    "test_product.py",
+    "test_program.py",
+    "test_rows.py",
+    "test_winograd.py",
+]
+"""Tests of kernels that are compiled for each."""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("file", FILES)
+def test_older_machines_agree(file, isa):
+    """The tests of each kernel hold on every machine that is older than this one."""
+    if ISAS.index(isa) >= ISAS.index(_native.isa()) or "HEADRACE_CPU_ISA" in os.environ:
+        pytest.skip(f"this machine is not newer than {isa}, or is being an older one")
+    path = Path(__file__).with_name(file)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+    done = subprocess.run(
+        command, env={**os.environ, "HEADRACE_CPU_ISA": isa}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
