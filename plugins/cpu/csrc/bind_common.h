@@ -28,6 +28,7 @@ void RegisterGemm(py::module_& m);
 void RegisterInteger(py::module_& m);
 void RegisterProgram(py::module_& m);
 void RegisterRows(py::module_& m);
+void RegisterAttention(py::module_& m);
 void RegisterRecurrent(py::module_& m);
 void RegisterImage(py::module_& m);
 void RegisterCopy(py::module_& m);

@@ -20,6 +20,7 @@ from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace_cpu.context import CpuContext
+from headrace_cpu.kernels.attention import AttentionKernel
 from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
 from headrace_cpu.kernels.conv import Im2colConv, depthwise
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
@@ -56,6 +57,7 @@ from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
 from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
+from headrace_cpu.ops.attention import Attention, attention
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
@@ -66,6 +68,7 @@ from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
+from headrace_cpu.passes.fuse_attention import FuseAttention
 from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_integers import PackIntegers as PackIntegersPass
@@ -85,6 +88,7 @@ _OPS = (
     OpEntry(TAG, PackIntegers, pack_integers),
     OpEntry(TAG, IntegerConv, integer_conv),
     OpEntry(TAG, IntegerMatmul, integer_matmul),
+    OpEntry(TAG, Attention, attention),
     OpEntry(TAG, Program, elementwise),
 )
 
@@ -126,6 +130,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.winograd_conv", WinogradKernel)
     yield KernelEntry(TAG, "cpu.winograd_pack", partial(NumpyKernel, function=winograd_pack))
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
+    yield KernelEntry(TAG, "cpu.attention", AttentionKernel)
     yield KernelEntry(TAG, "cpu.pack_integers", partial(NumpyKernel, function=pack_integers))
     yield KernelEntry(TAG, "dynamic_quantize", DynamicQuantize, dtypes("float32"))
     yield KernelEntry(TAG, "cpu.integer_conv", IntegerConvKernel)
@@ -178,6 +183,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     largest_tile()  # who sets it wrongly hears of it when the backend loads
     own = {entry.name: entry for entry in _OPS}
     yield PassEntry(TAG, "pack_integers", PackIntegersPass(TAG, own), quantized=True)
+    yield PassEntry(TAG, "fuse_attention", FuseAttention(TAG))
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
     yield PassEntry(TAG, "fold_scales", FoldScales(TAG))

@@ -1,0 +1,65 @@
+#include "attention.h"
+
+#include <algorithm>
+
+#include "gemm.h"
+#include "thread_pool.h"
+
+namespace headrace::cpu {
+namespace {
+
+// Rows of scores that are made at a time: heights of tiles divide it.
+constexpr Size kBlockRows = 72;
+
+Size KeyFloats(const Attention& a) { return PanelCount(a.keys) * kPanel * a.depth; }
+
+void PackHead(const Attention& a, Size batch, Size head) {
+  float* panels = a.panels + (batch * a.heads + head) * a.PanelFloats();
+  Pack(a.k.At(batch, head), a.depth, a.keys, a.k.row_step, !a.k_transposed, panels);
+  Pack(a.v.At(batch, head), a.keys, a.columns, a.v.row_step, false, panels + KeyFloats(a));
+}
+
+// Some queries of one head.
+void AttendRows(const Attention& a, Size batch, Size head, Size begin, Size end, float* scores) {
+  const float* panels = a.panels + (batch * a.heads + head) * a.PanelFloats();
+  const Size stride = PanelCount(a.keys) * kPanel, count = end - begin;
+  const float* starts[kMostRows];
+  const DenseRows queries{a.q.At(batch, head) + begin * a.q.row_step, a.q.row_step};
+  const Product first{MakeRows(&queries, count, a.depth), panels, a.keys, scores, stride, {}};
+  Gemm().block(first, 0, count, 0, PanelCount(a.keys), starts);
+  const float* mask =
+      a.mask.first == nullptr ? nullptr : a.mask.At(batch, head) + begin * a.mask.row_step;
+  AttentionRows().softmax(scores, count, a.keys, stride, a.scale, mask, a.mask.row_step,
+                          a.nan_is_zero);
+  const DenseRows weights{scores, stride};
+  float* y = a.y + batch * a.y_batch_step + head * a.y_head_step + begin * a.y_row_step;
+  const Product second{
+      MakeRows(&weights, count, a.keys), panels + KeyFloats(a), a.columns, y, a.y_row_step, {}};
+  Gemm().block(second, 0, count, 0, PanelCount(a.columns), starts);
+}
+
+}  // namespace
+
+Size Attention::PanelFloats() const {
+  return KeyFloats(*this) + PanelCount(columns) * kPanel * keys;
+}
+
+void Attend(const Attention& a) {
+  const Size matrices = a.batch * a.heads;
+  ParallelFor(matrices, 1, [&](Size begin, Size end) {
+    for (Size i = begin; i < end; ++i) PackHead(a, i / a.heads, i % a.heads);
+  });
+  const Size blocks = (a.queries + kBlockRows - 1) / kBlockRows;
+  ParallelFor(matrices * blocks, 1, [&](Size begin, Size end) {
+    const Size stride = PanelCount(a.keys) * kPanel;
+    auto* scores = static_cast<float*>(ThreadScratch(
+        static_cast<std::size_t>(std::min(kBlockRows, a.queries) * stride) * sizeof(float)));
+    for (Size i = begin; i < end; ++i) {
+      const Size matrix = i / blocks, block = i % blocks;
+      AttendRows(a, matrix / a.heads, matrix % a.heads, a.queries * block / blocks,
+                 a.queries * (block + 1) / blocks, scores);
+    }
+  });
+}
+
+}  // namespace headrace::cpu

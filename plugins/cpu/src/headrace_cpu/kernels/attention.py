@@ -1,0 +1,53 @@
+"""Attention, one native launch."""
+
+from __future__ import annotations
+
+from headrace.device import Launch
+from headrace.dtypes import float32
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.ops.attention import ROWS_FIRST
+from headrace_cpu.ops.pack import PANEL, panel_count
+
+
+class AttentionKernel(NativeKernel):
+    """``cpu.attention``: as the op says; workspace: keys and values of every head, packed."""
+
+    def workspace_bytes(self) -> int:
+        """The packed keys and values."""
+        return self._panels().nbytes
+
+    def _panels(self) -> TensorSpec:
+        call = self._call
+        first = call.str_attr("rows_first")
+        q, v = (
+            tuple(call.input(index).shape[axis] for axis in ROWS_FIRST)
+            if name in first
+            else call.input(index).shape
+            for index, name in ((0, "q"), (2, "v"))
+        )
+        batch, heads, _, depth = q
+        keys, columns = v[2:]
+        floats = panel_count(keys) * PANEL * depth + panel_count(columns) * PANEL * keys
+        return TensorSpec((batch * heads * floats,), float32)
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        call = self._call
+        first = call.str_attr("rows_first")
+        return _native.attention(
+            views.input(),
+            views.input(1),
+            views.input(2),
+            views.optional(3),
+            views.output(),
+            views.scratch(self._panels()),
+            call.float_attr("scale"),
+            call.flag_attr("nan_is_zero"),
+            "q" in first,
+            "k" in first,
+            call.flag_attr("k_transposed"),
+            "v" in first,
+            "y" in first,
+        )
