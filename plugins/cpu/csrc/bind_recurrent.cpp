@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "bind_common.h"
+#include "kernels/gemm.h"
 #include "kernels/recurrent.h"
 
 namespace headrace::cpu::bind {
@@ -18,18 +19,19 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const Floats& w, 
   const bool is_lstm = kind == "lstm";
   if (!is_lstm && kind != "gru")
     throw py::value_error("there is no recurrent layer '" + kind + "'");
-  if (x.ndim() != 3 || r.ndim() != 3 || reversed.empty() || reversed.size() > 2) {
-    throw py::value_error(kind + ": x is " + Text(Shape(x)) + " and r is " + Text(Shape(r)) +
-                          "; both have three axes, and there are one or two directions");
+  if (x.ndim() != 3 || y.ndim() != 4 || reversed.empty() || reversed.size() > 2) {
+    throw py::value_error(kind + ": x is " + Text(Shape(x)) + " and y is " + Text(Shape(y)) +
+                          "; these have three and four axes, and there are one or two directions");
   }
   Recurrent layer{};
-  layer.shape = {x.shape(0), x.shape(1), x.shape(2), r.shape(2),
+  layer.shape = {x.shape(0), x.shape(1), x.shape(2), y.shape(3),
                  static_cast<Size>(reversed.size())};
   const auto& s = layer.shape;
   const Size rows = (is_lstm ? 4 : 3) * s.hidden;
   const Dims state{s.directions, s.batch, s.hidden};
-  RequireShape(op, "w", w, {s.directions, rows, s.features});
-  RequireShape(op, "r", r, {s.directions, rows, s.hidden});
+  const Size of_r = is_lstm ? PanelCount(rows) : 3 * PanelCount(s.hidden);
+  RequireShape(op, "w", w, {s.directions * PanelCount(rows), s.features, kPanel});
+  RequireShape(op, "r", r, {s.directions * of_r, s.hidden, kPanel});
   RequireShape(op, "y", y, {s.steps, s.directions, s.batch, s.hidden});
   RequireShape(op, "scratch", scratch, {is_lstm ? LstmScratchFloats(s) : GruScratchFloats(s)});
   const auto maybe = [&](const char* name, const MaybeFloats& array, const Dims& wanted) {

@@ -25,7 +25,7 @@ from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
 from headrace_cpu.kernels.program import BiasAddStep, ClipStep, SingleStep
-from headrace_cpu.kernels.recurrent import RecurrentKernel
+from headrace_cpu.kernels.recurrent import PackingRecurrent
 from headrace_cpu.kernels.rows import (
     BatchMatmul,
     FoldEachRow,
@@ -105,8 +105,8 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("reduce_mean", (5, 4), axes=(1,)), FoldEachRow),
         (call_of("matmul", (2, 8, 4), (2, 4, 9)), BatchMatmul),
         (call_of("matmul", (1, 4), (4, 9999)), NumpyKernel),
-        (call_of("lstm", (5, 1, 4), (1, 12, 4), (1, 12, 3)), RecurrentKernel),
-        (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3)), RecurrentKernel),
+        (call_of("lstm", (5, 1, 4), (1, 12, 4), (1, 12, 3)), PackingRecurrent),
+        (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3)), PackingRecurrent),
         (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3), clip=1.0), NumpyKernel),
     ],
     ids=str,

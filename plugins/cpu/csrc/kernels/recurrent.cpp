@@ -28,29 +28,44 @@ class Pieces {
 
 Size Rounded(Size floats) { return (floats + kPanel - 1) / kPanel * kPanel; }
 
-struct Matrix {
-  const float* panels;
-  Size depth, columns;
+// Rows of matrices, one after another, times [depth, columns] each: y = x * matrix + bias + addend.
+struct Times {
+  const float* x;
+  Size x_stride, rows, depth, columns;
+  const float* panels;  // of the first matrix; the others follow
+  float* y;             // of the first matrix; the others' columns follow in each row
+  Size y_stride;
+  const float* bias;    // of all columns, or null
+  const float* addend;  // likewise, rows apart by `addend_stride`
+  Size addend_stride;
 };
 
-// y = x * matrix + bias + addend, rows of y apart by `stride`.
-void Times(const float* x, Size x_stride, Size rows, const Matrix& matrix, float* y, Size stride,
-           const float* bias, const float* addend, Size addend_stride) {
-  const DenseRows source{x, x_stride};
-  Epilogue epilogue;
-  epilogue.bias = bias;
-  epilogue.addend = addend;
-  epilogue.addend_stride = addend_stride;
-  const Product product{
-      MakeRows(&source, rows, matrix.depth), matrix.panels, matrix.columns, y, stride, epilogue};
-  Multiply(&product, 1);
+void Multiply(const Times& times, Size matrices) {
+  const DenseRows source{times.x, times.x_stride};
+  Product products[3];
+  for (Size i = 0; i < matrices; ++i) {
+    const Size first = i * times.columns;
+    Epilogue epilogue;
+    epilogue.bias = times.bias == nullptr ? nullptr : times.bias + first;
+    epilogue.addend = times.addend == nullptr ? nullptr : times.addend + first;
+    epilogue.addend_stride = times.addend_stride;
+    products[i] = {MakeRows(&source, times.rows, times.depth),
+                   times.panels + i * Packed(times.depth, times.columns),
+                   times.columns,
+                   times.y + first,
+                   times.y_stride,
+                   epilogue};
+  }
+  Multiply(products, matrices);
 }
 
-// A matrix [columns, depth] as products read it.
-Matrix PackTransposed(const float* matrix, Size depth, Size columns, Pieces* pieces) {
-  float* panels = pieces->Take(Packed(depth, columns));
-  Pack(matrix, depth, columns, depth, true, panels);
-  return {panels, depth, columns};
+// What x brings to the gates of all steps.
+void Drive(const Recurrent& layer, Size direction, Size columns, const float* bias, float* drive) {
+  const auto& s = layer.shape;
+  const float* panels = layer.w + direction * Packed(s.features, columns);
+  Multiply({layer.x, s.features, s.steps * s.batch, s.features, columns, panels, drive, columns,
+            bias, nullptr, 0},
+           1);
 }
 
 // The biases of both products; of the second only the first `of_r`.
@@ -87,8 +102,7 @@ void Walk(const Recurrent& layer, Size direction, float* begin, const Step& step
 
 Size LstmScratchFloats(const RecurrentShape& s) {
   const Size columns = 4 * s.hidden, state = s.batch * s.hidden;
-  return Rounded(Packed(s.features, columns)) + Rounded(Packed(s.hidden, columns)) +
-         Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
+  return Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
          2 * Rounded(state);
 }
 
@@ -97,23 +111,22 @@ void Lstm(const Recurrent& layer) {
   const Size columns = 4 * s.hidden, state = s.batch * s.hidden;
   for (Size d = 0; d < s.directions; ++d) {
     Pieces pieces(layer.scratch);
-    const Matrix w =
-        PackTransposed(layer.w + d * columns * s.features, s.features, columns, &pieces);
-    const Matrix r = PackTransposed(layer.r + d * columns * s.hidden, s.hidden, columns, &pieces);
     const float* bias = BiasOf(layer, d, columns, columns, &pieces);
     float* drive = pieces.Take(s.steps * s.batch * columns);
     float* gates = pieces.Take(s.batch * columns);
     float* begin = pieces.Take(state);
     float* c = pieces.Take(state);
-    Times(layer.x, s.features, s.steps * s.batch, w, drive, columns, bias, nullptr, 0);
+    Drive(layer, d, columns, bias, drive);
     if (layer.c == nullptr) {
       std::fill(c, c + state, 0.0f);
     } else {
       std::memcpy(c, layer.c + d * state, Bytes(state));
     }
+    const float* panels = layer.r + d * Packed(s.hidden, columns);
     Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
-      Times(before, s.hidden, s.batch, r, gates, columns, nullptr, drive + t * s.batch * columns,
-            columns);
+      Multiply({before, s.hidden, s.batch, s.hidden, columns, panels, gates, columns, nullptr,
+                drive + t * s.batch * columns, columns},
+               1);
       RecurrentCells().lstm(gates, c, h, s.batch, s.hidden);
     });
     if (layer.y_c != nullptr) std::memcpy(layer.y_c + d * state, c, Bytes(state));
@@ -122,25 +135,17 @@ void Lstm(const Recurrent& layer) {
 
 Size GruScratchFloats(const RecurrentShape& s) {
   const Size columns = 3 * s.hidden;
-  return Rounded(Packed(s.features, columns)) + Rounded(Packed(s.hidden, columns)) +
-         Rounded(Packed(s.hidden, 2 * s.hidden)) + Rounded(Packed(s.hidden, s.hidden)) +
-         2 * Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
+  return 2 * Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
          Rounded(s.batch * s.hidden);
 }
 
 void Gru(const Recurrent& layer) {
   const auto& s = layer.shape;
-  const Size hidden = s.hidden, columns = 3 * hidden;
+  const Size hidden = s.hidden, columns = 3 * hidden, gate = Packed(hidden, hidden);
   for (Size d = 0; d < s.directions; ++d) {
     Pieces pieces(layer.scratch);
     const bool linear = layer.linear_before_reset;
-    const float* matrix = layer.r + d * columns * hidden;
-    const Matrix w =
-        PackTransposed(layer.w + d * columns * s.features, s.features, columns, &pieces);
-    const Matrix all = linear ? PackTransposed(matrix, hidden, columns, &pieces) : Matrix{};
-    const Matrix gates_r = linear ? Matrix{} : PackTransposed(matrix, hidden, 2 * hidden, &pieces);
-    const Matrix fresh_r =
-        linear ? Matrix{} : PackTransposed(matrix + 2 * hidden * hidden, hidden, hidden, &pieces);
+    const float* panels = layer.r + d * 3 * gate;
     const float* bias = BiasOf(layer, d, columns, linear ? 2 * hidden : columns, &pieces);
     float* late = pieces.Take(columns);  // the bias inside the brackets
     std::fill(late, late + columns, 0.0f);
@@ -150,18 +155,26 @@ void Gru(const Recurrent& layer) {
     float* drive = pieces.Take(s.steps * s.batch * columns);
     float* gates = pieces.Take(s.batch * columns);
     float* begin = pieces.Take(s.batch * hidden);
-    Times(layer.x, s.features, s.steps * s.batch, w, drive, columns, bias, nullptr, 0);
+    Drive(layer, d, columns, bias, drive);
     Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
       float* driven = drive + t * s.batch * columns;
+      Times times{before, hidden,  s.batch, hidden, hidden, panels,
+                  gates,  columns, nullptr, driven, columns};
       if (linear) {
-        Times(before, hidden, s.batch, all, gates, columns, late, nullptr, 0);
+        times.bias = late;
+        times.addend = nullptr;
+        Multiply(times, 3);
         RecurrentCells().gru_linear(driven, gates, before, h, s.batch, hidden);
         return;
       }
-      Times(before, hidden, s.batch, gates_r, gates, columns, nullptr, driven, columns);
+      Multiply(times, 2);
       RecurrentCells().gru_reset(gates, before, s.batch, hidden);
-      Times(gates + hidden, columns, s.batch, fresh_r, gates + 2 * hidden, columns, nullptr,
-            driven + 2 * hidden, columns);
+      times.x = gates + hidden;
+      times.x_stride = columns;
+      times.panels = panels + 2 * gate;
+      times.y = gates + 2 * hidden;
+      times.addend = driven + 2 * hidden;
+      Multiply(times, 1);
       RecurrentCells().gru_state(gates, before, h, s.batch, hidden);
     });
   }

@@ -12,8 +12,8 @@ struct RecurrentShape {
 struct Recurrent {
   RecurrentShape shape;
   const float* x;            // [steps, batch, features]
-  const float* w;            // [directions, gates * hidden, features]
-  const float* r;            // [directions, gates * hidden, hidden]
+  const float* w;            // panels: for each direction, of [features, gates * hidden]
+  const float* r;            // of [hidden, 4 * hidden]; of a GRU, [hidden, hidden] for each gate
   const float* b;            // [directions, 2 * gates * hidden], or null
   const float* h;            // [directions, batch, hidden], or null: where states begin
   const float* c;            // likewise, of an LSTM
@@ -28,7 +28,7 @@ struct Recurrent {
 Size LstmScratchFloats(const RecurrentShape& shape);
 Size GruScratchFloats(const RecurrentShape& shape);
 
-// With all threads. Nothing overlaps. Weights are packed first, which costs about one step.
+// With all threads. Nothing overlaps.
 void Lstm(const Recurrent& layer);
 void Gru(const Recurrent& layer);
 

@@ -476,6 +476,7 @@ def recurrent(
 ) -> Launch:
     """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
 
+    w and r are packed in groups: w for each direction, r likewise or, of a GRU, for each gate.
     reversed: of each direction, whether it begins at the last step. h, c: where states begin, 0 if
     None; y_h, y_c: where they end. Nothing overlaps.
     """

@@ -65,6 +65,7 @@ from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
+from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, recurrent
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
@@ -73,6 +74,7 @@ from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.pack_integers import PackIntegers as PackIntegersPass
 from headrace_cpu.passes.pack_products import PackProducts
+from headrace_cpu.passes.pack_recurrent import PackRecurrent
 from headrace_cpu.passes.part_windows import PartWindows, parted
 from headrace_cpu.passes.widen_columns import WidenColumns
 
@@ -89,6 +91,8 @@ _OPS = (
     OpEntry(TAG, IntegerConv, integer_conv),
     OpEntry(TAG, IntegerMatmul, integer_matmul),
     OpEntry(TAG, Attention, attention),
+    OpEntry(TAG, PackedLstm, recurrent),
+    OpEntry(TAG, PackedGru, recurrent),
     OpEntry(TAG, Program, elementwise),
 )
 
@@ -188,6 +192,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
     yield PassEntry(TAG, "fold_scales", FoldScales(TAG))
     yield PassEntry(TAG, "pack_products", PackProducts(TAG, own, largest_tile))
+    yield PassEntry(TAG, "pack_recurrent", PackRecurrent(TAG, own))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
     yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))
     yield PassEntry(TAG, "fuse_elementwise", FuseElementwise(TAG))

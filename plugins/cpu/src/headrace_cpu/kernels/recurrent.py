@@ -5,56 +5,113 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
+from headrace.dtypes import float32
 from headrace.ops.recurrent import activations, backwards
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.ops.recurrent import LAYERS, B, C, H, flat_shape, panels_of, weight_groups
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
-_LENGTHS, _H, _C, _PEEPHOLE = 4, 5, 6, 7
+_LENGTHS, _FIRST_STATE, _PEEPHOLE = 4, 5, 7
 
 
 class RecurrentKernel(NativeKernel):
-    """``lstm`` or ``gru``, as the ops say; workspace: packed weights, the gates of all steps."""
+    """``cpu.lstm`` or ``cpu.gru``, as the ops say; workspace: the gates of all steps."""
 
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
+        self._kind = call.op.removeprefix("cpu.")
         self._scratch: TensorSpec | None = None
 
     def workspace_bytes(self) -> int:
-        """The packed weights of one direction, and its gates."""
-        return self._workspace().nbytes
+        """The gates of one direction."""
+        return self._gates().nbytes
 
-    def _workspace(self) -> TensorSpec:
+    def _hidden(self) -> int:
+        return self._call.int_attr("hidden")
+
+    def _gates(self) -> TensorSpec:
         from headrace_cpu import _native
 
         if self._scratch is None:
-            sides = (*self._call.input(0).shape, self._call.input(2).shape[2])
-            floats = _native.recurrent_scratch(self._call.op, *sides)
-            self._scratch = TensorSpec((floats,), "float32")
+            sides = (*self._call.input(0).shape, self._hidden())
+            floats = _native.recurrent_scratch(self._kind, *sides)
+            self._scratch = TensorSpec((floats,), float32)
         return self._scratch
+
+    def _make(self, views: Views) -> Launch:
+        states = (views.optional(H), views.optional(C) if self._kind == "lstm" else None)
+        gates = views.scratch(self._gates())
+        return self._layer(views, (views.input(1), views.input(2)), states, gates)
+
+    def _layer(
+        self,
+        views: Views,
+        weights: tuple[Array, Array],
+        states: tuple[Array | None, Array | None],
+        gates: Array,
+    ) -> Launch:
+        from headrace_cpu import _native
+
+        call = self._call
+        y_h, y_c = (views.output(i) if i < call.output_count else None for i in (1, 2))
+        return _native.recurrent(
+            self._kind,
+            views.input(),
+            *weights,
+            views.optional(B),
+            *states,
+            views.output(),
+            y_h,
+            y_c,
+            gates,
+            list(backwards(call)),
+            self._kind == "gru" and call.flag_attr("linear_before_reset"),
+        )
+
+
+class PackingRecurrent(RecurrentKernel):
+    """``lstm`` or ``gru`` of core, whose weights are packed in each call: what variables are.
+
+    Workspace: the gates of all steps, and the packed weights.
+    """
+
+    def workspace_bytes(self) -> int:
+        """The gates of one direction, and the packed weights."""
+        return self._whole().nbytes
+
+    def _hidden(self) -> int:
+        return self._call.input(2).shape[2]
+
+    def _panels(self) -> tuple[tuple[int, ...], ...]:
+        features, directions = self._call.input(0).shape[2], len(backwards(self._call))
+        return panels_of(LAYERS[self._kind], features, self._hidden(), directions)
+
+    def _whole(self) -> TensorSpec:
+        floats = self._gates().elements + sum(map(math.prod, self._panels()))
+        return TensorSpec((floats,), float32)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, is_lstm = self._call, self._call.op == "lstm"
-        x, w, r = (views.input(i) for i in range(3))
-        y_h, y_c = (views.output(i) if i < call.output_count else None for i in (1, 2))
-        return _native.recurrent(
-            call.op,
-            x,
-            w,
-            r,
-            views.optional(3),
-            views.optional(_H),
-            views.optional(_C) if is_lstm else None,
-            views.output(),
-            y_h,
-            y_c,
-            views.scratch(self._workspace()),
-            list(backwards(call)),
-            not is_lstm and call.flag_attr("linear_before_reset"),
+        call, shapes, whole = self._call, self._panels(), views.scratch(self._whole())
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        w_panels, r_panels, gates = np.split(whole, ends)
+        w_panels, r_panels = w_panels.reshape(shapes[0]), r_panels.reshape(shapes[1])
+        groups = weight_groups(LAYERS[self._kind], len(backwards(call)))
+        w, r = (views.input(index).reshape(flat_shape(call.input(index))) for index in (1, 2))
+        first = views.optional(_FIRST_STATE)
+        second = views.optional(_FIRST_STATE + 1) if self._kind == "lstm" else None
+        return _native.Sequence(
+            [
+                _native.pack(w, w_panels, groups[0], True),
+                _native.pack(r, r_panels, groups[1], True),
+                self._layer(views, (w_panels, r_panels), (first, second), gates),
+            ]
         )
 
 
@@ -73,8 +130,12 @@ def _is_usual(call: OpCall) -> bool:
     )
 
 
+usual_layers = SomeCalls("the usual activations", dtypes("float32"), _is_usual)
+"""Layers that the extension computes."""
+
+
 def recurrent_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
-    usual = SomeCalls("the usual activations", dtypes("float32"), _is_usual)
-    for op in USUAL:
-        yield KernelEntry(tag, op, RecurrentKernel, usual)
+    for op, layer in LAYERS.items():
+        yield KernelEntry(tag, op, PackingRecurrent, usual_layers)
+        yield KernelEntry(tag, layer.name, RecurrentKernel)

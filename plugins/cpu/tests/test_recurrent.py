@@ -1,0 +1,77 @@
+"""Recurrent layers whose weights are packed while the job is compiled, against numpy's."""
+
+import numpy as np
+import pytest
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.numpy_ops import evaluate
+from headrace.ops import get_op, make_call
+from headrace.tensor_spec import TensorSpec
+from headrace_cpu import set_threads
+from headrace_cpu.ops.recurrent import LAYERS, recurrent
+from headrace_cpu.plugin import headrace_ops
+
+GATES = {"lstm": 4, "gru": 3}
+KINDS = [("lstm", {}), ("gru", {}), ("gru", {"linear_before_reset": True})]
+
+
+def arrays_of(kind, sizes, directions):
+    """x, the weights and the states."""
+    steps, batch, features, hidden = sizes
+    rng, rows = np.random.default_rng(hidden), GATES[kind] * hidden
+    shapes = [(steps, batch, features), (directions, rows, features), (directions, rows, hidden)]
+    state = (directions, batch, hidden)
+    shapes += [(directions, 2 * rows), *[state] * (2 if kind == "lstm" else 1)]
+    x, w, r, b, *states = (rng.standard_normal(s, np.float32) / np.float32(2) for s in shapes)
+    return x, w, r, b, None, *states
+
+
+def numpy_s(kind, arrays, attrs):
+    specs = [None if array is None else TensorSpec.of(array) for array in arrays]
+    call = make_call(get_op(kind), kind, specs, attrs)
+    return evaluate(call, [*arrays, *[None] * (len(call.inputs) - len(arrays))])[0]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("kind", "attrs"), KINDS)
+@pytest.mark.parametrize("sizes", [(1, 1, 3, 16), (5, 2, 7, 5), (3, 9, 20, 33)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_constant_weights_are_packed_once(sizes, kind, attrs, direction, threads):
+    """The layer has no other weights when it runs, and computes the same."""
+    arrays = arrays_of(kind, sizes, 2 if direction == "bidirectional" else 1)
+    x, *others = arrays
+    set_threads(threads)
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(x: tp.Numpy.Placeholder(x.shape)) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                return flow.apply_op(kind, [x, *others], direction=direction, **attrs)
+
+        made = job(x)
+        ops = [op.op.split("(")[0] for op in session.explain("job").ops]
+    assert ops == [f"cpu.{kind}"]
+    want = numpy_s(kind, arrays, {"direction": direction, **attrs})
+    np.testing.assert_allclose(made, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "attrs"), KINDS)
+def test_the_op_computes_as_the_op_of_core(kind, attrs):
+    """On the host, from packed weights."""
+    arrays = arrays_of(kind, (4, 2, 5, 7), 2)
+    x, w, r, b, _, *states = arrays
+    pack = next(entry for entry in headrace_ops() if entry.name == "cpu.pack")
+    panels = []
+    for weight, groups in ((w, 2), (r, 2 * LAYERS[kind].r_groups)):
+        flat = weight.reshape(-1, weight.shape[2])
+        packing = {"groups": groups, "transposed": True}
+        call = make_call(pack.op, "pack", [TensorSpec.of(flat)], packing)
+        panels += evaluate(call, [flat], pack.compute)
+    given = [x, *panels, b, *states]
+    both = {"direction": "bidirectional", **attrs}
+    call = make_call(
+        LAYERS[kind], kind, [TensorSpec.of(array) for array in given], {"hidden": 7, **both}
+    )
+    (made,) = evaluate(call, given, recurrent)
+    np.testing.assert_array_equal(made, numpy_s(kind, arrays, both))
