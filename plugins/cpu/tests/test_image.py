@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,14 +10,6 @@ import headrace_cpu
 from headrace_cpu import _native
 
 CHANNELS = st.sampled_from([1, 3, 15, 16, 17, 24, 40, 64, 72, 130])
-
-
-@pytest.fixture(autouse=True)
-def _as_it_was():
-    """Threads are for the process: leave it as it was."""
-    before = headrace_cpu.threads()
-    yield
-    headrace_cpu.set_threads(before)
 
 
 def on_any_threads(bind, shape, start=None):

@@ -12,14 +12,6 @@ import headrace_cpu
 from headrace_cpu import _native
 
 
-@pytest.fixture(autouse=True)
-def _as_it_was():
-    """Threads are for the process: leave it as it was."""
-    before = headrace_cpu.threads()
-    yield
-    headrace_cpu.set_threads(before)
-
-
 def packed(matrix, groups=1, *, transposed=False):
     """A matrix in panels."""
     depth, columns = matrix.shape[::-1] if transposed else matrix.shape

@@ -12,14 +12,6 @@ import headrace_cpu
 from headrace_cpu import _native
 
 
-@pytest.fixture(autouse=True)
-def _as_it_was():
-    """Threads are for the process: leave it as it was."""
-    before = headrace_cpu.threads()
-    yield
-    headrace_cpu.set_threads(before)
-
-
 def run_python(code, **env):
     """What a fresh interpreter prints."""
     done = subprocess.run(
@@ -179,7 +171,7 @@ def test_a_process_ends_while_a_daemon_thread_is_in_a_kernel(call):
         import threading
         import numpy as np
         from headrace_cpu import _native
-        x = np.ones(1 << 20, np.float32)
+        x = np.ones(1 << 20)
         launch = _native.unary("sqrt", x, x)
         begun = threading.Event()
         def work():

@@ -17,14 +17,6 @@ WORST = {2: 16.0, 4: 861.0}
 """And at most."""
 
 
-@pytest.fixture(autouse=True)
-def _as_it_was():
-    """Threads are for the process: leave it as it was."""
-    before = headrace_cpu.threads()
-    yield
-    headrace_cpu.set_threads(before)
-
-
 def sums_of_taps(x, weight, pads):
     """x [n, h, w, c], weight [m, 3, 3, c]; sums in float64."""
     x = np.pad(x.astype(np.float64), ((0, 0), pads[::2], pads[1::2], (0, 0)))

@@ -54,7 +54,8 @@ def _dynamic_quantize(
 
 def _byte(x: Array) -> Array:
     """Numbers as uint8; NaN is 0."""
-    return np.nan_to_num(np.clip(np.rint(x), 0, 255), nan=0).astype(np.uint8)
+    whole: Array = np.nan_to_num(np.clip(np.rint(x), 0, 255), nan=0).astype(np.uint8)
+    return whole
 
 
 def _spread(call: OpCall, array: Array) -> Array:

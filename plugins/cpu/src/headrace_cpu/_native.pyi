@@ -263,33 +263,11 @@ def integer_matmul(
     lies. corrections: int32[2 * 16] for each panel of each group, which a launch writes.
     """
 
-def integer_conv(
-    x: _Bytes,
-    panels: NDArray[np.int8],
-    sums: _Ints,
-    bias: _Floats | None,
-    addend: _Floats | None,
-    scale: _Floats | None,
-    x_zero: _Bytes | None,
-    weight_zeros: _Ints | None,
-    shift: _Ints | None,
-    y_scale: _Floats | None,
-    y_zero: _Bytes | None,
-    y: Any,
-    corrections: _Ints,
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    groups: int,
-) -> Launch:
+def integer_conv(*operands: Any) -> Launch:
     """Convolve an image of bytes whose channels are last, as ``cpu.integer_conv`` says.
 
-    x: T[n, *spatial, c]; y: [n, *windows, columns]; the others as ``integer_matmul`` has them.
+    The operands are those of ``integer_matmul``, then kernel, strides, dilations, pads_begin and
+    groups. x: T[n, *spatial, c]; y: [n, *windows, columns].
     """
 
 def dynamic_quantise(
@@ -454,6 +432,28 @@ def batch_matmul(
 
     a: float32[p, m, k]; b: float32[q, k, n], or [q, n, k] if transposed; y: float32[r, m, n];
     panels: float32[q, n / 16, k, 16].
+    """
+
+def attention(
+    q: _Floats,
+    k: _Floats,
+    v: _Floats,
+    mask: _Floats | None,
+    y: _Floats,
+    panels: _Floats,
+    scale: float,
+    nan_is_zero: bool,
+    q_rows_first: bool,
+    k_rows_first: bool,
+    k_transposed: bool,
+    v_rows_first: bool,
+    y_rows_first: bool,
+) -> Launch:
+    """``softmax(scale * q k^T + mask) v`` of each head, as ``cpu.attention`` says.
+
+    q, k, v, y: float32[batch, heads, rows, columns], with rows before heads where that is said; k
+    may be [batch, heads, columns, rows]. mask: float32 of four axes, all but the last of which may
+    be 1. panels: float32[n], room for all keys and values, packed.
     """
 
 def recurrent_scratch(kind: str, steps: int, batch: int, features: int, hidden: int) -> int:

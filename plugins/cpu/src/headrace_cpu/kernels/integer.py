@@ -17,13 +17,23 @@ byte_products = SomeCalls("groups of four channels or more", dtypes("int8", "uin
 """Convolutions of bytes, channels last, that are products."""
 
 
+_Maybe = Array | None
+Operands = tuple[
+    Array, Array, Array,
+    _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe,
+    Array, Array,
+]  # fmt: skip
+"""As ``_native.integer_matmul`` takes them: x to sums, bias to y_zero, y and the corrections."""
+
+
 class DynamicQuantize(NativeKernel):
     """``dynamic_quantize``: x: float32[...], y: uint8[...], the others scalars. No workspace."""
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        return _native.dynamic_quantise(views.input(), *map(views.output, range(3)))
+        y, scale, zero_point = map(views.output, range(3))
+        return _native.dynamic_quantise(views.input(), y, scale, zero_point)
 
 
 class IntegerProductKernel(ProductKernel):
@@ -40,7 +50,7 @@ class IntegerProductKernel(ProductKernel):
     def _groups(self) -> int:
         return 1
 
-    def _all(self, views: Views) -> tuple[Array | None, ...]:
+    def _operands(self, views: Views) -> Operands:
         """Everything that the launch reads and writes, in its order."""
 
         def flat(index: int) -> Array | None:
@@ -53,7 +63,12 @@ class IntegerProductKernel(ProductKernel):
             views.input(SUMS),
             flat(BIAS),
             views.optional(ADDEND),
-            *map(flat, (SCALE, X_ZERO, WEIGHT_ZEROS, SHIFT, Y_SCALE, Y_ZERO)),
+            flat(SCALE),
+            flat(X_ZERO),
+            flat(WEIGHT_ZEROS),
+            flat(SHIFT),
+            flat(Y_SCALE),
+            flat(Y_ZERO),
             views.output(),
             views.scratch(self._corrections()),
         )
@@ -65,7 +80,7 @@ class IntegerMatmulKernel(IntegerProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        return _native.integer_matmul(*self._all(views), *self._epilogue())
+        return _native.integer_matmul(*self._operands(views), *self._epilogue())
 
 
 class IntegerConvKernel(IntegerProductKernel):
@@ -78,5 +93,12 @@ class IntegerConvKernel(IntegerProductKernel):
         from headrace_cpu import _native
 
         w = packed_window(self._call)
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, self._groups())
-        return _native.integer_conv(*self._all(views), *self._epilogue(), *geometry)
+        return _native.integer_conv(
+            *self._operands(views),
+            *self._epilogue(),
+            w.kernel,
+            w.strides,
+            w.dilations,
+            w.pads_begin,
+            self._groups(),
+        )

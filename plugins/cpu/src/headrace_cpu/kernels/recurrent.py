@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.recurrent import LAYERS, B, C, H, flat_shape, panels_of, weight_groups
+
+if TYPE_CHECKING:
+    from headrace_cpu._native import Launch as NativeLaunch
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
 _LENGTHS, _FIRST_STATE, _PEEPHOLE = 4, 5, 7
@@ -54,7 +58,7 @@ class RecurrentKernel(NativeKernel):
         weights: tuple[Array, Array],
         states: tuple[Array | None, Array | None],
         gates: Array,
-    ) -> Launch:
+    ) -> NativeLaunch:
         from headrace_cpu import _native
 
         call = self._call

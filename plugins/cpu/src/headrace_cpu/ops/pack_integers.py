@@ -56,7 +56,8 @@ def pack_integers(call: OpCall, inputs: Sequence[Array | None], outputs: Sequenc
 
     transposed, (depth, columns) = call.flag_attr("transposed"), matrix_of(call)
     matrix = given(inputs, 0).reshape((columns, depth) if transposed else (depth, columns))
-    _native.pack_integers(matrix, *outputs, call.int_attr("groups"), transposed)()
+    panels, sums = outputs
+    _native.pack_integers(matrix, panels, sums, call.int_attr("groups"), transposed)()
 
 
 def unpack_integers(panels: Array, depth: int, columns: int, groups: int = 1) -> Array:

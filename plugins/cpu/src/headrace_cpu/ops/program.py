@@ -75,7 +75,8 @@ COMPUTED = frozenset({float32, bool_, int8, uint8, int32, int64})
 
 
 def _byte(x: Array, scale: Array, zero: Array, low: float, high: float) -> Array:
-    return np.nan_to_num(np.clip(np.rint(x / scale) + zero, low, high), nan=0)
+    whole: Array = np.nan_to_num(np.clip(np.rint(x / scale) + zero, low, high), nan=0)
+    return whole
 
 
 MOST_OPERANDS = 64

@@ -51,7 +51,7 @@ class PackRecurrent:
 def _packed(op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder) -> tuple[Tensor, ...]:
     call, layer = op.call, LAYERS[op.call.op]
     x, w, r, b, _, *states = read
-    panels = []
+    panels: list[Tensor] = []
     for weight, groups in zip((w, r), weight_groups(layer, len(backwards(call))), strict=True):
         assert weight is not None
         (flat,) = builder.op("reshape", [weight], shape=flat_shape(weight.spec))
