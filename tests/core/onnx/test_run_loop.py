@@ -175,6 +175,28 @@ def test_a_body_may_run_in_stages_and_have_loops(load_near: Any) -> None:
     assert made["counts"].tolist() == [399, 399, 399]
 
 
+def test_a_long_loop_is_not_written_out(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes one job, and gives what it gives where it is written out."""
+    body = body_of(
+        [node("Add", "s s", "s_out"), node("Identity", "go", "go_out")],
+        [STATE],
+        [info("go_out", [], BOOL), info("s_out", [SIDE, SIDE])],
+    )
+    source = model(
+        [node("Loop", "ten - x", "y", body=body)],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE, SIDE])],
+        {"ten": np.array(10)},
+    )
+    written = load_near(source)
+    np.testing.assert_array_equal(written.run({"x": X})["y"], X * 1024)
+    assert (len(written._jobs), jobs_of_bodies(written)) == (1, [])
+    monkeypatch.setattr(limits, "WRITTEN_NODES", 19)
+    run = load_near(source)
+    np.testing.assert_array_equal(run.run({"x": X})["y"], X * 1024)
+    assert (len(run._jobs), jobs_of_bodies(run)) == (2, [1])
+
+
 def test_a_loop_without_end_is_stopped(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit and the node are named, and the model runs on."""
     loaded = load_near(halving())

@@ -35,7 +35,10 @@ UNROLLED_BYTES = 64
 """Model inputs whose values say how often a loop runs, for it to be written out; where it takes
 more, the host runs its body turn by turn."""
 
-BODY_JOBS = 256
+WRITTEN_NODES = 200_000
+"""Nodes of one loop that is written out; the host runs the body of a larger one."""
+
+BODY_JOBS = 1024
 """Compiled jobs of the body of one such loop: where a counter decides shapes, each number has
 one."""
 

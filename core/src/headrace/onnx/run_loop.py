@@ -1,8 +1,9 @@
 """Loops whose end is computed: the body is a model of its own, which the host runs turn by turn.
 
-How often such a loop runs is not known when a job is built, so it cannot be written out. A stage of
-the model ends before it; the host then runs jobs of the body, as it runs those of any model, and
-what the loop makes is fed to the next stage (see ``headrace.onnx.measure``). What the body takes
+How often such a loop runs is not known when a job is built, so it cannot be written out; one that
+runs very often could be, in a job that takes long to compile. A stage of the model ends before it;
+the host then runs jobs of the body, as it runs those of any model, and what the loop makes is fed
+to the next stage (see ``headrace.onnx.measure``). What the body takes
 from around it, and what a turn hands to the next one as it was, becomes a part of these jobs where
 it is known, and is fed to them where it was computed.
 """
@@ -17,6 +18,7 @@ from onnx import GraphProto, ValueInfoProto
 
 from headrace.errors import ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits
+from headrace.onnx.attributes import graphs
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.graphs import captures
 from headrace.onnx.jobs import JobCache
@@ -50,7 +52,7 @@ def written_or_run(
         write: writes the loop out.
 
     Raises:
-        MeasureNeeded: this stage ends before the loop.
+        MeasureNeeded: this stage ends before the loop, which the host runs.
         ValueNeeded: as ``write``; ``instead`` tells how the loop can be run.
     """
     loop = _Loop.of(site, node, builder)
@@ -59,15 +61,20 @@ def written_or_run(
     names, found = builder.found(len(loop.fed), len(loop.made))
     if found is not None:
         return loop.outputs(found.made)
-    try:
-        return write()
-    except (ValueNeeded, MeasureNeeded) as need:
+
+    def run_instead() -> MeasureNeeded:
         runner = _Runner(loop, jobs_of(loop.model(file, site)), str(node))
         measure = Measure(names.reads, runner, names.makes, str(node), runner.close)
-        instead = MeasureNeeded(tuple(loop.fed.values()), measure)
-        if isinstance(need, MeasureNeeded):
-            raise instead from None
-        need.instead = instead
+        return MeasureNeeded(tuple(loop.fed.values()), measure)
+
+    if loop.nodes > limits.WRITTEN_NODES:
+        raise run_instead()
+    try:
+        return write()
+    except MeasureNeeded:
+        raise run_instead() from None
+    except ValueNeeded as need:
+        need.instead = run_instead()
         raise
 
 
@@ -125,6 +132,12 @@ class _Loop:
         """The states that a turn changes."""
         return tuple(state for state in self.states if state[0] != state[1])
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has when it is written out, as far as its trip count is known."""
+        count = self.known.get(_COUNT)
+        return 0 if count is None else int(count.item()) * _nodes_of(self.body)
+
     def outputs(self, made: Sequence[Tensor]) -> list[Tensor]:
         """What the node gives: states that no turn changes are what they were."""
         found = iter(made)
@@ -151,6 +164,10 @@ class _Loop:
 
 _COUNT = ""
 """Stands for the trip count among the names that a body reads: it has none."""
+
+
+def _nodes_of(graph: GraphProto) -> int:
+    return sum(1 + sum(map(_nodes_of, graphs(node.attribute))) for node in graph.node)
 
 
 class _Runner:
