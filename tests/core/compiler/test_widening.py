@@ -17,7 +17,7 @@ NARROW = ("int8", "uint8", "int16", "uint16")
 COMPUTED = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "equal",
     "greater", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "argmax", "argmin",
-    "top_k", "matmul", "scatter_nd",
+    "top_k", "matmul", "scatter_nd", "bit_shift",
 )  # fmt: skip
 CASES = [
     case

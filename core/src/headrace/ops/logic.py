@@ -194,6 +194,10 @@ class BitShift(Elementwise):
     inputs = (Input("x", INTS), Input("count", INTS))
     attrs = (Attr("direction", "str", choices=("left", "right")),)
 
+    @classmethod
+    def widens(cls, call: OpCall) -> bool:
+        return True  # places beyond the narrow dtype hold its sign, or are cut off
+
 
 class Where(Elementwise):
     """``x`` where ``condition`` is True, ``y`` elsewhere; neither is looked into."""

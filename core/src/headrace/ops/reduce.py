@@ -11,6 +11,7 @@ from headrace.op_call import OpCall
 from headrace.ops.formula import HALF, Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
 from headrace.ops.shapes import normal_axes, normal_axis
+from headrace.ops.widening import WIDER
 from headrace.sbp import PartialSum, Split
 from headrace.tensor_spec import TensorSpec
 
@@ -170,6 +171,8 @@ def mean_dtype(call: OpCall) -> DType:
     dtype = call.input(0).dtype
     if dtype.is_float:
         return float32 if dtype in HALF else dtype
+    if dtype in WIDER and folded_elements(call) << 8 * dtype.itemsize < 1 << 31:
+        return WIDER[dtype]  # which few devices lack, and in which no sum wraps around
     return uint64 if dtype.kind == "u" else int64
 
 

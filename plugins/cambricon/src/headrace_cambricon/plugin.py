@@ -21,6 +21,7 @@ from headrace_cambricon.device import CambriconDevice, Versions, device_count
 from headrace_cambricon.kernels.bits import bits_entries
 from headrace_cambricon.kernels.cast import cast_entries
 from headrace_cambricon.kernels.conv import conv_entries
+from headrace_cambricon.kernels.division import division_entries
 from headrace_cambricon.kernels.elementwise import elementwise_entries
 from headrace_cambricon.kernels.fill import fill_entries
 from headrace_cambricon.kernels.gather import gather_entries
@@ -33,6 +34,7 @@ from headrace_cambricon.kernels.ranking import ranking_entries
 from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.kernels.resize import resize_entries
 from headrace_cambricon.kernels.scatter import scatter_entries
+from headrace_cambricon.kernels.shift import shift_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
 from headrace_cambricon.ops import QuantisedConv, QuantisedMatmul
 from headrace_cambricon.passes.quantise_weights import QuantiseWeights
@@ -71,7 +73,9 @@ def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer what the library computes."""
     yield from elementwise_entries(TAG)
+    yield from division_entries(TAG)
     yield from bits_entries(TAG)
+    yield from shift_entries(TAG)
     yield from cast_entries(TAG)
     yield from movement_entries(TAG)
     yield from fill_entries(TAG)

@@ -108,6 +108,16 @@ def binary(r: Recorder, name: str, a: Operand, b: Operand, y: Operand) -> None:
     r.add(f"cnnl{name}", *a.both, *b.both, *y.both, *r.workspace(needed))
 
 
+FLOOR_DIVIDE = ("cnnlGetFloorDivWorkspaceSize", "cnnlFloorDiv_v2")
+
+
+def floor_divide(r: Recorder, a: Operand, b: Operand, y: Operand) -> None:
+    """``y = a / b``, rounded down, with broadcasting. Its workspace comes last."""
+    descriptors = (a.descriptor, b.descriptor, y.descriptor)
+    space = r.workspace(r.ask("cnnlGetFloorDivWorkspaceSize", *descriptors))
+    r.add("cnnlFloorDiv_v2", number_of(_PRECISE), *a.both, *b.both, *y.both, *space)
+
+
 def precise_binary(
     r: Recorder, name: str, function: str, a: Operand, b: Operand, y: Operand
 ) -> None:
