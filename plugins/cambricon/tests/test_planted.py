@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backend_mutants import MUTANTS, Mutant
+from planted_in_cambricon import MUTANTS, Mutant
 
 from headrace_cambricon.library import ERAS, library
 
@@ -32,7 +32,7 @@ def told_by(log: Path, command: list[str | Path], **variables: str) -> list[str]
 
 def run_job(log: Path, *planted: str) -> list[str]:
     """Reports of a job in a backend with planted bugs, whose products are of integers."""
-    program = [sys.executable, HERE / "planted" / "backend_mutants.py", *planted]
+    program = [sys.executable, HERE / "planted" / "planted_in_cambricon.py", *planted]
     quantised = {"HEADRACE_CAMBRICON_QUANTISE": "int8"} if "scales" in "".join(planted) else {}
     chosen = {"HEADRACE_CAMBRICON_LIBRARY": "sim"}
     return told_by(log, program, **chosen, **quantised)
