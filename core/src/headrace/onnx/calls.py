@@ -11,6 +11,7 @@ from onnx import FunctionProto, NodeProto, OperatorSetIdProto
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import limits
 from headrace.onnx.attributes import graphs
+from headrace.onnx.contrib import LAYOUT_ADVICE, LAYOUT_DOMAINS, MICROSOFT
 from headrace.onnx.graphs import check_function
 from headrace.onnx.text import quote, quote_all
 from headrace.registry.screen import CORE, TAG
@@ -33,8 +34,8 @@ def function_key(node: NodeProto) -> FunctionKey:
 
 @functools.cache
 def declared_domains() -> frozenset[str]:
-    """The domains whose ops ONNX declares; a model's other ops are its own or a plugin's."""
-    return frozenset(schema.domain for schema in onnx.defs.get_all_schemas())
+    """The domains whose ops ONNX or ``contrib`` declares; others are the model's or a plugin's."""
+    return frozenset((MICROSOFT, *(schema.domain for schema in onnx.defs.get_all_schemas())))
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto], where: str) -> dict[str, int]:
@@ -137,7 +138,9 @@ def check_domains(
 
 
 def _advice(domains: Iterable[str]) -> str:
-    """How to get the plugins that would bring these domains, where they can be tags at all."""
+    """How to get rid of ops of these domains; or the plugins, where the domains can be tags."""
+    if not LAYOUT_DOMAINS.isdisjoint(domains):
+        return f". Such ops cannot be run elsewhere: {LAYOUT_ADVICE}"
     legal = [domain for domain in sorted(domains) if TAG.match(domain) and len(domain) <= 64]
     names = [f"{CORE}-{domain}" for domain in legal]
     return f". If a plugin brings them: pip install {' '.join(names)}" if names else ""

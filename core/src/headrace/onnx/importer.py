@@ -33,9 +33,10 @@ from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.calls import declared_domains, domain_of, function_key, opsets_of
 from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.graphs import order, reads
 from headrace.onnx.loops import LOOPS
-from headrace.onnx.node import Node, ValueNeeded
+from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
@@ -163,7 +164,12 @@ class Importer:
         if len(made) < count:
             raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
         for name, tensor in zip(node.output[:count], made, strict=False):
-            if name and tensor is not None:
+            if name and tensor is None:
+                raise UnsupportedModelError(
+                    f"{site.where}: headrace does not compute {quote(name)}, "
+                    f"an output of {node.op_type}"
+                )
+            if name:
                 scope.bind(name, tensor)
 
     def _op(self, site: Site) -> Given:
@@ -185,7 +191,9 @@ class Importer:
         if not domain and op in LOOPS:
             return self._loop(site, opset)
         if not domain and op in CONVERTERS:
-            return self._convert(site, opset)
+            return self._convert(site, opset, CONVERTERS[op])
+        if (domain, op) in CONTRIB:
+            return self._convert(site, opset, CONTRIB[domain, op].convert)
         body = bodies.body_of(declared, site.resolved(), opset, site.specs)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
@@ -275,10 +283,10 @@ class Importer:
             node, lambda: written_or_run(site, node, self.builder, self._file, jobs_of, write)
         )
 
-    def _convert(self, site: Site, opset: int) -> Sequence[Tensor]:
+    def _convert(self, site: Site, opset: int, convert: Converter) -> Given:
         """Run the node's converter."""
         node = self._node_of(site, opset)
-        made = _blamed(node, lambda: CONVERTERS[node.op_type](node))
+        made = _blamed(node, lambda: convert(node))
         for name, tensor in zip(site.node.input, site.inputs, strict=True):
             if tensor in node.computed:
                 site.scope.bind(name, node.computed[tensor])

@@ -176,5 +176,5 @@ class Node:
         return f"{self.location} ({self.op_type}-{self.opset})"
 
 
-Converter = Callable[[Node], Tensor | tuple[Tensor, ...]]
-"""Turns a node into headrace ops; returns its used outputs in order."""
+Converter = Callable[[Node], Tensor | tuple[Tensor | None, ...]]
+"""Turns a node into headrace ops; returns its used outputs in order, None for one it lacks."""

@@ -17,8 +17,10 @@ from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
-from headrace.errors import InvalidModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.attributes import Attributes
+from headrace.onnx.contrib import MICROSOFT, not_run
+from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.text import quote
 
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
@@ -43,10 +45,16 @@ class Declaration:
 @functools.cache
 def declaration(domain: str, op: str, opset: int) -> Declaration | None:
     """The newest declaration of the op that ``opset`` knows; None when there is none."""
-    try:
-        schema: Any = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
+    schema: Any
+    if (domain, op) in CONTRIB:
+        schema = CONTRIB[domain, op].schema
+    else:
+        # onnxruntime writes this op into models that are older than it.
+        opset = max(opset, 17) if (domain, op) == ("", "LayerNormalization") else opset
+        try:
+            schema = onnx.defs.get_schema(op, opset, domain)
+        except onnx.defs.SchemaError:
+            return None
     return Declaration(
         schema,
         {name: attribute.type.value for name, attribute in schema.attributes.items()},
@@ -59,8 +67,11 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
 
     Raises:
         InvalidModelError: this version of the operator set has no such op, or no longer.
+        UnsupportedModelError: it is of onnxruntime's domain, and none that is imported.
     """
     found = declaration(domain, op, opset)
+    if found is None and domain == MICROSOFT:
+        raise UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     if found is None:
         close = difflib.get_close_matches(op, _names(domain))
         hint = f"; did you mean {' or '.join(close)}?" if close else ""

@@ -17,7 +17,9 @@ from headrace.onnx.calls import (
     function_key,
     opsets_of,
 )
+from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.graphs import order
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
@@ -65,6 +67,8 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     """True when a node of this op is imported: by a converter, as ``If`` or loop, or by a body."""
     if not domain and (op in CONVERTERS or op in LOOPS or op == "If"):
         return True
+    if (domain, op) in CONTRIB:
+        return True
     schema = declared.schema
     return bool(schema.has_function or schema.has_context_dependent_function)
 
@@ -81,6 +85,9 @@ def _missing(
     domain = domain_of(node.domain)
     if domain not in declared_domains():
         plugin_ops.find(domain, node.op_type, place(where, node), ops)
+        return
+    if domain == MICROSOFT and (domain, node.op_type) not in CONTRIB:
+        yield f"{not_run(node.op_type)}, of {place(where, node)}"
         return
     declared = require(domain, node.op_type, opsets[domain], place(where, node))
     if not is_supported(domain, node.op_type, declared):

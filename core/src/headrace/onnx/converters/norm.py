@@ -90,16 +90,30 @@ def _group_normalization(node: Node) -> Tensor:
 
 
 def _rms_normalization(node: Node) -> Tensor:
-    """``x / sqrt(mean(x ** 2) + epsilon) * scale``, the first factor in the stash type."""
     x = node.input(0)
     axis = normal_axis(node, node.attr("axis", -1), x.spec.rank)
-    stash = float64 if x.spec.dtype == float64 else _stash_dtype(node)
+    return rms(node, x, node.input(1), axis, _stash_dtype(node), node.attr("epsilon", 1e-5))
+
+
+def rms(node: Node, x: Tensor, scale: Tensor, axis: int, stash: DType, epsilon: float) -> Tensor:
+    """``x / sqrt(mean(x ** 2) + epsilon) * scale``, the first factor in the stash type.
+
+    Args:
+        node: the node.
+        x: a float tensor; if of float64, that is the stash type.
+        scale: broadcasts to ``x``.
+        axis: the mean is over this axis and all after it.
+        stash: dtype of the first factor.
+        epsilon: keeps the divisor from 0.
+    """
+    if x.spec.dtype == float64:
+        stash = float64
     wide = _cast(node, x, stash)
     squares = node.one("multiply", [wide, wide])
     mean = node.one("reduce_mean", [squares], axes=tuple(range(axis, x.spec.rank)), keep_dims=True)
-    shifted = node.one("add", [mean, _scalar(node, stash, node.attr("epsilon", 1e-5))])
+    shifted = node.one("add", [mean, _scalar(node, stash, epsilon)])
     normal = node.one("divide", [wide, node.one("sqrt", [shifted])])
-    return node.one("multiply", [_cast(node, normal, x.spec.dtype), node.input(1)])
+    return node.one("multiply", [_cast(node, normal, x.spec.dtype), scale])
 
 
 def _mean_variance_normalization(node: Node) -> Tensor:

@@ -27,7 +27,7 @@ def _max_pool(node: Node) -> tuple[Tensor, ...]:
         [node.input(0)],
         outputs=node.output_count,
         storage_order="column" if order else "row",
-        **_pool_attrs(node, sliding_window(node)),
+        **pool_attrs(node, sliding_window(node)),
     )
 
 
@@ -36,11 +36,12 @@ def _average_pool(node: Node) -> Tensor:
         "avg_pool",
         [node.input(0)],
         count_include_pad=bool(node.attr("count_include_pad", 0)),
-        **_pool_attrs(node, sliding_window(node)),
+        **pool_attrs(node, sliding_window(node)),
     )
 
 
-def _pool_attrs(node: Node, window: WindowAttrs) -> dict[str, object]:
+def pool_attrs(node: Node, window: WindowAttrs) -> dict[str, object]:
+    """The attributes that all pools of headrace have."""
     return {
         "kernel": window.kernel,
         "strides": window.strides,

@@ -1,0 +1,125 @@
+"""Ops of onnxruntime's own domain: what is declared of them, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+from onnx_models import info, model, node
+
+from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx.contrib import MICROSOFT
+from headrace.onnx.converters.microsoft import CONTRIB
+from headrace.tensor_spec import Array
+
+
+def made_of(op: str, inputs: dict[str, Any], outputs: str = "y", **attrs: Any) -> ModelProto:
+    """A model of one node of the domain, whose inputs are weights; ``-`` is one left out."""
+    names = " ".join("-" if x is None else name for name, x in inputs.items())
+    weights = {name: x for name, x in inputs.items() if x is not None}
+    results = [info(name, None) for name in outputs.split() if name != "-"]
+    nodes = [node(op, names, outputs, domain=MICROSOFT, name="n", **attrs)]
+    return model(nodes, [], results, weights, **{MICROSOFT: 1})
+
+
+def f(*shape: int) -> Array:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize("key", CONTRIB, ids=".".join)
+def test_ops_are_declared_as_onnxruntime_declares_them(key: tuple[str, str]) -> None:
+    """Inputs, outputs, attributes, and which of them must be there; older versions have fewer."""
+    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    (theirs,) = (
+        schema
+        for schema in state.get_all_operator_schema()
+        if (schema.domain, schema.name) == key and schema.since_version == 1
+    )
+    ours = CONTRIB[key].schema
+
+    def parameters(schema: Any, side: str) -> list[tuple[str, str]]:
+        return [(p.name, p.option.name) for p in getattr(schema, side)]
+
+    for side in ("inputs", "outputs"):
+        known = parameters(theirs, side)
+        assert parameters(ours, side)[: len(known)] == known
+    assert (ours.min_input, ours.min_output) == (theirs.min_input, theirs.min_output)
+    attributes = {name: (a.type.name, a.required) for name, a in ours.attributes.items()}
+    for name, attribute in theirs.attributes.items():
+        assert attributes[name] == (attribute.type.name, attribute.required)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "outputs", "attrs", "message"),
+    [
+        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12), "b": None, "m": None,
+                       "past": f(2, 1, 2, 3, 2)}, "y", {"num_heads": 2}, "calls before"),
+        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12)}, "y present", {"num_heads": 2}, "present"),
+        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12)}, "y", {"num_heads": 2, "do_rotary": 1},
+         "do_rotary is 1"),
+        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12), "b": None,
+                       "m": np.ones((1, 1, 9, 9), np.int32)}, "y", {"num_heads": 2}, "mask is"),
+        ("MultiHeadAttention", {"qkv": f(1, 2, 2, 3, 4)}, "y", {"num_heads": 2}, "packed"),
+        ("SkipLayerNormalization", {"x": f(2, 4), "s": f(2, 4), "g": f(4)}, "y mean", {},
+         "does not compute 'mean'"),
+        ("FusedGemm", {"a": f(2, 2), "b": f(2, 2)}, "y", {"activation": "Selu"}, "'Selu'"),
+        ("BiasSoftmax", {"x": f(2, 3, 4), "b": f(4)}, "y", {"axis": 2, "is_inner_broadcast": 1},
+         "the bias is"),
+    ],
+)  # fmt: skip
+def test_forms_that_are_not_run_are_refused(
+    load_near: Any,
+    op: str,
+    inputs: dict[str, Any],
+    outputs: str,
+    attrs: dict[str, Any],
+    message: str,
+) -> None:
+    """The error names the node and says what of it does not run."""
+    with pytest.raises(UnsupportedModelError, match=f"node 'n'.*{message}"):
+        load_near(made_of(op, inputs, outputs, **attrs)).run({})
+
+
+def test_other_ops_of_the_domain_are_refused_together(load_near: Any) -> None:
+    """When the model is loaded, each with its node."""
+    nodes = [
+        node("MoE", "x", "t", domain=MICROSOFT, name="first"),
+        node("NhwcMaxPool", "t", "y", domain=MICROSOFT, name="second", kernel_shape=[2]),
+    ]
+    with pytest.raises(UnsupportedModelError) as caught:
+        load_near(model(nodes, **{MICROSOFT: 1}))
+    for part in ("com.microsoft.MoE", "node 'first'", "com.microsoft.NhwcMaxPool", "node 'second'"):
+        assert part in str(caught.value)
+    assert "ORT_ENABLE_EXTENDED" in str(caught.value)
+
+
+@pytest.mark.parametrize("domain", ["com.microsoft.nchwc", "com.ms.internal.nhwc"])
+def test_memory_layouts_of_one_runtime_are_refused(load_near: Any, domain: str) -> None:
+    """With how to save the model without them."""
+    nodes = [node("Conv", "x x", "y", domain=domain)]
+    with pytest.raises(UnsupportedModelError, match=f"{domain}.*ORT_ENABLE_EXTENDED"):
+        load_near(model(nodes, **{domain: 1}))
+
+
+def test_nodes_are_checked_as_those_of_onnx(load_near: Any) -> None:
+    """An attribute that the op does not have could mean anything."""
+    with pytest.raises(InvalidModelError, match="no attribute 'beta'"):
+        load_near(made_of("Gelu", {"x": f(2)}, beta=1.0)).run({})
+    with pytest.raises(InvalidModelError, match="needs an attribute 'num_heads'"):
+        load_near(made_of("Attention", {"x": f(1, 2, 4), "w": f(4, 12)})).run({})
+    with pytest.raises(InvalidModelError, match="QLinearSigmoid has 4 to 5 inputs"):
+        load_near(made_of("QLinearSigmoid", {"x": f(2)})).run({})
+    with pytest.raises(InvalidModelError, match="cannot be int64"):
+        load_near(made_of("Gelu", {"x": np.arange(2)})).run({})
+
+
+def test_softmax_with_a_bias(load_near: Any) -> None:
+    """Over all axes from the one named on; onnxruntime has no kernel of it for the processor."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 10
+    b = np.array([[[1, 0, 2, 0]]], np.float32)
+    powers = np.exp(x + b)
+    got = load_near(made_of("BiasSoftmax", {"x": x, "b": b}, axis=1, is_inner_broadcast=0)).run({})
+    want = powers / powers.sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(got["y"], want, rtol=1e-5)

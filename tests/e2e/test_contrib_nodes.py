@@ -1,0 +1,383 @@
+"""Ops of onnxruntime's own domain, node by node: what onnxruntime computes, headrace computes.
+
+A quantized result may seldom be off by one, where the last bit of a float32 decides a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ValueInfoProto, helper
+
+from headrace.onnx import load
+from headrace.onnx.tensors import dtype_to_onnx
+from headrace.tensor_spec import Array, TensorSpec
+
+ort = pytest.importorskip("onnxruntime")
+ort.set_default_logger_severity(4)
+
+RNG = np.random.default_rng(5)
+
+
+def f(*shape: int) -> Array:
+    return RNG.uniform(-2, 2, shape).astype(np.float32)
+
+
+def u(*shape: int) -> Array:
+    return RNG.integers(0, 256, shape, np.uint8)
+
+
+def s(*shape: int) -> Array:
+    return RNG.integers(-128, 128, shape, np.int8)
+
+
+def s32(*values: Any) -> Array:
+    return np.array(values, np.int32)
+
+
+def scale(value: float) -> Array:
+    return np.array(value, np.float32)
+
+
+def zero(value: int, dtype: Any = np.uint8) -> Array:
+    return np.array(value, dtype)
+
+
+def model_of(op: str, inputs: list[Array | None], outputs: str, **attrs: Any) -> Any:
+    """A model of one node, and what to feed it."""
+    domain = attrs.pop("domain", "com.microsoft")
+    names = ["" if x is None else f"x{index}" for index, x in enumerate(inputs)]
+    feeds = {name: x for name, x in zip(names, inputs, strict=True) if x is not None}
+    takes = [
+        helper.make_tensor_value_info(name, dtype_to_onnx(TensorSpec.of(x).dtype), x.shape)
+        for name, x in feeds.items()
+    ]
+    gives = ["" if name == "-" else name for name in outputs.split()]
+    results = [ValueInfoProto(name=name) for name in gives if name]
+    node = helper.make_node(op, names, gives, domain=domain, **attrs)
+    graph = helper.make_graph([node], "g", takes, results)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8), feeds
+
+
+def on_headrace(
+    device: str, op: str, inputs: list[Array | None], outputs: str = "y", **attrs: Any
+) -> list[Array]:
+    """Each output that has a name."""
+    model, feeds = model_of(op, inputs, outputs, **attrs)
+    with load(model, device) as loaded:
+        return list(loaded.run(feeds).values())
+
+
+def on_onnxruntime(
+    op: str, inputs: list[Array | None], outputs: str = "y", **attrs: Any
+) -> list[Array]:
+    """Each output that has a name."""
+    model, feeds = model_of(op, inputs, outputs, **attrs)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1  # with more, parts of a batch are quantized by themselves
+    session = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    made: list[Array] = session.run(None, feeds)
+    return made
+
+
+def both(
+    device: str, op: str, inputs: list[Array | None], outputs: str = "y", **attrs: Any
+) -> list[tuple[Array, Array]]:
+    """Each output that has a name, as the device and as onnxruntime compute it."""
+    got = on_headrace(device, op, inputs, outputs, **attrs)
+    return list(zip(got, on_onnxruntime(op, inputs, outputs, **attrs), strict=True))
+
+
+def agree(pairs: list[tuple[Array, Array]], atol: float = 1e-5) -> None:
+    """Floats nearly, integers by one at most, and that seldom."""
+    for got, want in pairs:
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        if want.dtype.kind == "f":
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=atol)
+            continue
+        off = np.abs(got.astype(int) - want.astype(int))
+        assert off.max() <= 1
+        assert np.count_nonzero(off) <= 0.02 * off.size
+
+
+SMALL: Mapping[str, tuple[Any, Any]] = {
+    "uint8": (u, np.uint8),
+    "int8": (s, np.int8),
+}
+
+
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize("shape", [(3, 40), (40,), (1,)])
+def test_sums_and_products_of_quantized_tensors(
+    device: str, op: str, kind: str, shape: tuple[int, ...]
+) -> None:
+    """With scales and zero points of their own; shapes broadcast."""
+    make, dtype = SMALL[kind]
+    a = [make(3, 40), scale(0.031), zero(7, dtype)]
+    b = [make(*shape), scale(0.017), zero(100, dtype)]
+    agree(both(device, op, [*a, *b, scale(0.043), zero(3, dtype)]))
+
+
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+def test_zero_points_may_be_left_out(device: str, op: str) -> None:
+    """They are 0 then; onnxruntime declares them so, but asks for them."""
+    a, b = [u(5, 9), scale(0.5)], [u(5, 9), scale(0.25)]
+    got = on_headrace(device, op, [*a, None, *b, None, scale(1)])
+    want = on_onnxruntime(op, [*a, zero(0), *b, zero(0), scale(1), zero(0)])
+    agree(list(zip(got, want, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"), [("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.125})]
+)
+@pytest.mark.parametrize("kind", SMALL)
+def test_functions_of_quantized_tensors(
+    device: str, op: str, attrs: dict[str, Any], kind: str
+) -> None:
+    """All 256 numbers that there are."""
+    dtype = SMALL[kind][1]
+    x = np.arange(256).astype(np.uint8).view(dtype)
+    inputs = [x, scale(0.05), zero(20, dtype), scale(0.0078), zero(2, dtype)]
+    agree(both(device, op, inputs, **attrs))
+
+
+@pytest.mark.parametrize(("opset", "axis"), [(13, -1), (13, 1), (11, 1), (11, 2)])
+def test_softmax_of_a_quantized_tensor(device: str, opset: int, axis: int) -> None:
+    """Along one axis; as before operator set 13, over all from it on."""
+    inputs = [u(2, 3, 5), scale(0.05), zero(128), scale(1 / 256), zero(0)]
+    agree(both(device, "QLinearSoftmax", inputs, opset=opset, axis=axis))
+
+
+@pytest.mark.parametrize("channels_last", [0, 1])
+def test_the_mean_over_space_of_a_quantized_tensor(device: str, channels_last: int) -> None:
+    """Channels may come first or last."""
+    inputs = [u(2, 4, 5, 6), scale(0.05), zero(100), scale(0.03), zero(90)]
+    agree(both(device, "QLinearGlobalAveragePool", inputs, channels_last=channels_last))
+
+
+@pytest.mark.parametrize(("axes", "keep"), [([1], 0), ([-1, 0], 1)])
+def test_means_of_a_quantized_tensor(axes: list[int], keep: int, device: str) -> None:
+    """Over any axes; onnxruntime declares the op and has no kernel of it."""
+    x = u(4, 5, 6)
+    inputs = [x, scale(0.05), zero(100), scale(0.03), zero(90)]
+    (got,) = on_headrace(device, "QLinearReduceMean", inputs, axes=axes, keepdims=keep)
+    mean = (x.astype(np.float64) - 100).mean(tuple(axes), keepdims=bool(keep)) * 0.05
+    want = np.clip(np.round(mean / 0.03) + 90, 0, 255).astype(np.uint8)
+    agree([(got, want)])
+
+
+@pytest.mark.parametrize("include", [0, 1])
+def test_means_over_windows_of_a_quantized_tensor(device: str, include: int) -> None:
+    """Padding counts, or does not."""
+    inputs = [u(2, 4, 15, 15), scale(0.05), zero(100), scale(0.03), zero(90)]
+    attrs = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    agree(both(device, "QLinearAveragePool", inputs, count_include_pad=include, **attrs))
+
+
+def test_quantized_tensors_are_joined(device: str) -> None:
+    """Each by a scale of its own."""
+    a, b = [u(2, 3), scale(0.05), zero(100)], [u(2, 30), scale(0.1), zero(10)]
+    agree(both(device, "QLinearConcat", [scale(0.08), zero(50), *a, *b], axis=1))
+
+
+def test_one_of_two_quantized_tensors(device: str) -> None:
+    """Chosen element by element."""
+    chosen = RNG.integers(0, 2, (4, 20)).astype(bool)
+    x, y = [u(4, 20), scale(0.05), zero(100)], [u(4, 20), scale(0.1), zero(10)]
+    agree(both(device, "QLinearWhere", [chosen, *x, *y, scale(0.08), zero(50)]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.uint8])
+def test_numbers_of_16_bits(device: str, dtype: Any) -> None:
+    """The domain had them before ONNX."""
+    x = [f(4, 50), scale(0.003), zero(5, dtype)]
+    ((got, want),) = both(device, "QuantizeLinear", x)
+    np.testing.assert_array_equal(got, want)
+    agree(both(device, "DequantizeLinear", [want, scale(0.003), zero(5, dtype)]))
+
+
+@pytest.mark.parametrize("weights", [u, s])
+@pytest.mark.parametrize("columns", [True, False])
+@pytest.mark.parametrize("optional", [True, False])
+def test_products_with_quantized_weights(
+    device: str, weights: Any, columns: bool, optional: bool
+) -> None:
+    """Weights have one scale or one for each column; zero points and bias may be left out."""
+    b, bias = weights(16, 6), f(6) if optional else None
+    b_scale = np.abs(f(6)) / 100 if columns else scale(0.01)
+    b_zero = (weights(6) if columns else weights(1)) if optional else None
+    agree(both(device, "DynamicQuantizeMatMul", [f(3, 5, 16), b, b_scale, b_zero, bias]), 1e-4)
+    a_zero = zero(120) if optional else None
+    inputs = [u(5, 16), b, scale(0.02), b_scale, a_zero, b_zero, bias]
+    agree(both(device, "MatMulIntegerToFloat", inputs), 1e-4)
+
+
+@pytest.mark.parametrize("to_float", [True, False])
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize("bias", [True, False])
+def test_quantized_gemm(device: str, to_float: bool, turned: int, bias: bool) -> None:
+    """Gives floats where the output has no scale; of A and B, either may be turned."""
+    a, b = (u(16, 5), s(6, 16)) if turned else (u(5, 16), s(16, 6))
+    c = s32(*range(-3000, 3000, 1000)) if bias else None
+    inputs = [a, scale(0.02), zero(120), b, scale(0.01), zero(3, np.int8), c]
+    inputs += [] if to_float else [scale(0.2), zero(100)]
+    agree(both(device, "QGemm", inputs, transA=turned, transB=turned), 1e-4)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("optional", [True, False])
+@pytest.mark.parametrize("weights", [u, s])
+def test_lstm_with_quantized_weights(
+    device: str, direction: str, optional: bool, weights: Any
+) -> None:
+    """The state is quantized anew at each step: one unit of it is what results may differ by."""
+    d, hidden = 2 if direction == "bidirectional" else 1, 8
+    zeros = weights(d) // 4
+    inputs = [f(6, 2, 5), weights(d, 5, 4 * hidden), weights(d, hidden, 4 * hidden)]
+    inputs += [f(d, 8 * hidden), None, f(d, 2, hidden), f(d, 2, hidden)] if optional else [None] * 4
+    inputs += [None, np.full(d, 0.004, np.float32), zeros, np.full(d, 0.005, np.float32), zeros]
+    attrs = {"direction": direction, "hidden_size": hidden}
+    agree(both(device, "DynamicQuantizeLSTM", inputs, "y h c", **attrs), 0.01)
+
+
+# --- what is fused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("activation", "params"),
+    [("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 0.7]),
+     ("HardSigmoid", [0.3, 0.4])],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [True, False])
+def test_convolutions_with_an_activation(
+    device: str, activation: str, params: list[float], more: bool
+) -> None:
+    """And with a sum before it, where there is one."""
+    inputs = [f(1, 3, 6, 6), f(4, 3, 3, 3)] + ([f(4), f(1, 4, 6, 6)] if more else [])
+    attrs: dict[str, Any] = {"activation": activation, "pads": [1, 1, 1, 1]}
+    if params:
+        attrs["activation_params"] = params
+    agree(both(device, "FusedConv", inputs, kernel_shape=[3, 3], **attrs))
+
+
+@pytest.mark.parametrize("name", ["Relu", "LeakyRelu", "Tanh"])
+def test_gemm_with_an_activation(device: str, name: str) -> None:
+    """The factors come before it."""
+    attrs = {"activation_alpha": 0.2} if name == "LeakyRelu" else {}
+    inputs = [f(4, 3), f(5, 4), f(5)]
+    attrs |= {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}
+    agree(both(device, "FusedGemm", inputs, activation=name, **attrs))
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_products_of_turned_tensors(device: str, turned: int, batch: int) -> None:
+    """Matrices, and the axes before the last, may be turned; a factor may be there."""
+    a, b = f(2, 3, 4, 5), f(2, 3, 5, 6)
+    if turned:
+        a, b = a.swapaxes(2, 3), b.swapaxes(2, 3)
+    if batch:
+        a, b = np.moveaxis(a, -2, 0), np.moveaxis(b, -2, 0)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    attrs = {"transA": turned, "transB": turned, "transBatchA": batch, "transBatchB": batch}
+    agree(both(device, "FusedMatMul", [a, b], alpha=0.125, **attrs))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [("Gelu", 1), ("BiasGelu", 2), ("FastGelu", 1), ("FastGelu", 2), ("QuickGelu", 1)],
+)
+def test_activations(device: str, op: str, inputs: int) -> None:
+    """With the bias before them, where there is one."""
+    agree(both(device, op, [f(3, 5, 8), f(8)][:inputs]))
+
+
+@pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+@pytest.mark.parametrize("optional", [True, False])
+@pytest.mark.parametrize("shape", [(2, 3, 16), (1, 3, 16)])
+def test_normalisations_of_sums(
+    device: str, op: str, optional: bool, shape: tuple[int, ...]
+) -> None:
+    """Bias and beta may be left out; the sum is an output, statistics are none."""
+    more = [f(16) if optional else None for _ in range(2 if op.startswith("SkipLayer") else 1)]
+    agree(both(device, op, [f(2, 3, 16), f(*shape), f(16), *more], "y - - sum", epsilon=1e-5))
+
+
+def test_normalisation_by_the_mean_square(device: str) -> None:
+    """An op that onnxruntime writes in the domain of ONNX."""
+    inputs = [f(2, 3, 16), f(16)]
+    agree(both(device, "SimplifiedLayerNormalization", inputs, domain="", epsilon=1e-6))
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_normalised_embeddings(device: str, optional: bool) -> None:
+    """Segments, mask and places may be left out."""
+    ids, segments = s32([1, 5, 2], [3, 0, 9]), s32([0, 0, 1], [1, 1, 0])
+    mask, places = s32([1, 1, 0], [1, 0, 0]), s32([2, 1, 0], [0, 1, 2])
+    inputs: list[Array | None] = [ids, segments if optional else None, f(10, 8), f(4, 8)]
+    inputs += [f(2, 8) if optional else None, f(8), f(8)]
+    inputs += [mask, places] if optional else []
+    agree(both(device, "EmbedLayerNormalization", inputs, "y lengths sum", epsilon=1e-5))
+
+
+MASKS = {
+    "none": None,
+    "lengths": s32(5, 2),
+    "ends and beginnings": s32(5, 3, 1, 0),
+    "of steps": s32([1, 1, 1, 0, 0], [1, 1, 0, 1, 0]),
+    "of pairs": np.tril(np.ones((2, 5, 5), np.int32)),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention(device: str, mask: str, unidirectional: int) -> None:
+    """With every form of mask; and of small integers."""
+    attrs = {"num_heads": 2, "unidirectional": unidirectional}
+    agree(both(device, "Attention", [f(2, 5, 6), f(6, 24), f(24), MASKS[mask]], **attrs))
+    inputs = [u(2, 5, 6), s(6, 24), f(24), scale(0.01), scale(0.02), MASKS[mask], zero(120)]
+    agree(both(device, "QAttention", [*inputs, zero(0, np.int8)], **attrs))
+
+
+def test_attention_with_values_of_another_size(device: str) -> None:
+    """Without bias, with another scale, and with what is added to the scores."""
+    inputs = [f(2, 5, 6), f(6, 20), f(20), None, None, f(1, 2, 5, 5)]
+    attrs = {"num_heads": 2, "qkv_hidden_sizes": [8, 8, 4], "scale": 0.3}
+    agree(both(device, "Attention", inputs, **attrs))
+
+
+@pytest.mark.parametrize("mask", [None, s32(4, 2), s32([1, 0, 1, 1], [0, 1, 1, 0])])
+@pytest.mark.parametrize("bias", [True, False])
+def test_multi_head_attention(device: str, mask: Array | None, bias: bool) -> None:
+    """Of projections computed before; keys need not be as many as queries."""
+    inputs = [f(2, 3, 8), f(2, 4, 8), f(2, 4, 12), f(28) if bias else None, mask]
+    agree(both(device, "MultiHeadAttention", [*inputs, f(2, 2, 3, 4)], num_heads=2))
+
+
+def test_multi_head_attention_of_keys_that_are_split(device: str) -> None:
+    """As graphs have it whose keys are computed once."""
+    inputs = [f(2, 3, 8), f(2, 2, 4, 4), f(2, 2, 4, 4)]
+    agree(both(device, "MultiHeadAttention", inputs, num_heads=2))
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("begin", [True, False])
+def test_rotary_embedding(device: str, interleaved: int, split: bool, begin: bool) -> None:
+    """Heads may be split, places be given or begin somewhere; pairs are neighbours or not."""
+    x = f(2, 2, 3, 8) if split else f(2, 3, 16)
+    places = np.array([4]) if begin else np.array([[0, 2, 1], [5, 3, 4]])
+    agree(both(device, "RotaryEmbedding", [x, places, f(9, 4), f(9, 4)], interleaved=interleaved))
+
+
+def test_rotary_embedding_of_a_part(device: str) -> None:
+    """The rest of each head stays as it is."""
+    inputs = [f(2, 3, 16), np.array([0]), f(9, 2), f(9, 2)]
+    agree(both(device, "RotaryEmbedding", inputs, num_heads=2, rotary_embedding_dim=4))
