@@ -49,6 +49,7 @@ def test_the_table_has_what_the_stand_in_publishes() -> None:
         ("uint64", "float32", ""),
         ("int64", "bfloat16", ""),
         ("int4", "int8", ""),
+        ("bfloat16", "bfloat16", ""),  # nothing is cast
     ],
 )
 def test_the_shortest_way_that_loses_nothing_before_its_end(

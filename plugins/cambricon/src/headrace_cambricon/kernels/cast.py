@@ -46,9 +46,10 @@ def cast_steps(source: str, target: str) -> tuple[Step, ...]:
     """The shortest way from a dtype to another whose only loss is in its last step.
 
     Returns:
-        The steps; none when there is no way. Which enumerators are known is not asked here.
+        The steps; none when there is no way, or none is needed. Which enumerators are known is not
+        asked here.
     """
-    if source not in _KNOWN or target not in _KNOWN:
+    if source == target or source not in _KNOWN or target not in _KNOWN:
         return ()
     if target in _CLAMPED and dtype_of(source).is_float:
         first = cast_steps(source, "int32")
