@@ -29,6 +29,15 @@ def test_the_ports_tests_pass_in_older_eras(era: int) -> None:
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+@pytest.mark.parametrize("era", [4, 5])
+def test_what_kernels_take_they_can_say_in_older_eras(era: int) -> None:
+    """Every case whose kernel has a workspace: none asks for a function of later ones."""
+    suite = ("-p", "headrace.testing.pytest_plugin", "--device", "cambricon", "--pyargs")
+    case = "headrace.testing.conformance.test_layouts::test_scratch_memory_is_used_as_it_is"
+    done = run(f"sim:{era}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *suite, case)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
 @pytest.mark.parametrize("era", [4, 5, 6])
 def test_the_era_is_read_from_the_library(era: int) -> None:
     """Its version says it; an error is decoded by it."""

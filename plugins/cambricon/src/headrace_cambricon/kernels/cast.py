@@ -33,6 +33,7 @@ _WHOLE = tuple(sorted(dtype.name for dtype in INTS))
 _KNOWN = ("bool", *_WHOLE, *_MANTISSAS)
 _CLAMPED = {"uint16": 65535}
 """What is kept within the range of an integer that the library casts no float to, as an int32."""
+_CLAMPS = Takes((), ("cnnlMaximum", "cnnlMinimum"))
 
 
 class Step(NamedTuple):
@@ -203,6 +204,8 @@ def _is_cast(call: OpCall) -> bool:
 def is_known(source: str, steps: Sequence[Step]) -> bool:
     """True when there is a way, and what it needs is said and at hand."""
     names = [source, *(step.target for step in steps)]
+    if any(step.way == "clamp" for step in steps) and _CLAMPS.missing():
+        return False
     return (
         bool(steps)
         and all(map(available, names))

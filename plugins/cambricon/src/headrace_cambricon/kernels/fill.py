@@ -141,7 +141,7 @@ def fill_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "arange", Arange, match)
     match = Takes(
         (),
-        (*UPWARD, *casts),
+        (*UPWARD, *vendor.LOGIC, *vendor.SELECT, *casts),
         (*UPWARD_ENUMS, "CNNL_LOGIC_OP_EQ"),
         _has_index,
         "indices that fit into 64 bits",
