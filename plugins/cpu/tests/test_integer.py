@@ -247,6 +247,9 @@ X_SCALE, X_ZERO, Y_SCALE, Y_ZERO = (
 )  # fmt: skip
 
 
+HALF = np.float32(0.5)
+
+
 def run(build, *inputs):
     """What a job on this backend makes of ``inputs``, and the names of its ops."""
     with flow.Session() as session:
@@ -284,3 +287,21 @@ def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
     floats = wrapped(sums + BIAS).astype(np.float32) * (X_SCALE * SCALES)
     want = quantized(np.maximum(floats, 0), Y_SCALE, Y_ZERO, np.uint8)
     np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5)])
+def test_what_is_added_to_sums_is_added_in_integers(shape):
+    """The product takes in floats only: a bias of its sums, which need not be floats, stays."""
+    rng = np.random.default_rng(9)
+    x, weight = some_bytes(rng, np.uint8, (3, 40)), some_bytes(rng, np.int8, (40, 5))
+    bias = rng.integers(-(1 << 30), 1 << 30, shape, np.int32)
+
+    def build(a):
+        sums = flow.apply_op("matmul_integer", [a, weight])
+        sums = flow.apply_op("relu", [flow.apply_op("add", [sums, bias])])
+        return flow.apply_op("multiply", [flow.apply_op("cast", [sums], dtype=flow.float32), HALF])
+
+    made, ops = run(build, x)
+    assert "cpu.integer_matmul" in ops
+    want = np.maximum(wrapped(x.astype(np.float64) @ weight.astype(np.float64) + bias), 0)
+    np.testing.assert_array_equal(made, want.astype(np.float32) * HALF)

@@ -70,7 +70,6 @@ class _Finder:
         self.editor = GraphEditor(graph, tag)
         self._graph = graph
         self._finders: Sequence[Callable[[JobOp, JobOp], _Step | None]] = (
-            self._scale,
             self._bias,
             self._addend,
             self._activation,
@@ -91,16 +90,18 @@ class _Finder:
         if product.outputs[0] in self._graph.hints or product.call.has_input(Y_SCALE):
             return None
         users = self.editor.users(product.outputs[0])
-        if len(users) == 2:
+        if len(users) == 2 and product.call.outputs[0].dtype != int32:
             return self._gate(product, users)
         if len(users) != 1 or not self.editor.is_private(product, users[0]):
             return None
+        if product.call.outputs[0].dtype == int32:  # sums: all that follows a scale is of floats
+            return self._scale(product, users[0])
         found = (finder(product, users[0]) for finder in self._finders)
         return next((step for step in found if step is not None), None)
 
     def _scale(self, product: JobOp, user: JobOp) -> _Step | None:
         """Integer sums as floats, times a number or one for each column."""
-        if product.call.outputs[0].dtype != int32 or user.call.op != "cast":
+        if user.call.op != "cast":
             return None
         times = self._only_user(user)
         if times is None or times.call.op != "multiply" or times.call.outputs[0].dtype != float32:
