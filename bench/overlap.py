@@ -6,9 +6,10 @@ First, a job with copies to and from a device is run in virtual time, each of it
 second, with so many calls at once as it was compiled for: its plan by the simulator, and on fake
 devices by the executor itself, whose threads take turns by their clocks. Then a job of two chains
 of ops that do not wait for each other is called on `cpu` with one compute stream and with two,
-calls interleaved, medians and 10th percentiles; beside it the same pair of chains in two
-onnxruntime sessions on one thread each, one after the other and in two threads. That says what the
-machine can do: nothing else should run on it meanwhile, and it needs two free cores.
+calls interleaved, medians and 10th percentiles, a kernel on one thread: with the pool of all cores
+one stream has them all. Beside it the same pair of chains in two onnxruntime sessions on one thread
+each, one after the other and in two threads. That says what the machine can do: nothing else should
+run on it meanwhile, and it needs two free cores.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 import headrace as flow
+import headrace_cpu
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
 from headrace.frontend.compiled_job import CompiledJob
@@ -41,8 +43,8 @@ from headrace_fakedevice import Latencies, experiment
 X = np.ones(4, np.float32)
 
 OPS = ("Sigmoid", "Neg") * 256
-"""One chain: ops of native kernels on one thread each, whose values stay in range. Between ops that
-numpy computes, a thread needs the interpreter's lock."""
+"""One chain: ops of native kernels, whose values stay in range. Between ops that numpy computes, a
+thread needs the interpreter's lock."""
 
 
 def main() -> None:
@@ -58,6 +60,7 @@ def main() -> None:
         planned, run = planned_stages(width, options.pieces), run_stages(width, options.pieces)
         virtual.add_row(str(width), f"{planned:g}", f"{run:g}", f"{run / least:.2f}")
     Console().print(virtual)
+    headrace_cpu.set_threads(1)
     times = interleaved(chains(options.kib << 8), options.rounds)
     real = Table("two chains", "", "one stream, ms", "two streams, ms", "faster by")
     for who in ("cpu", "onnxruntime"):
