@@ -20,6 +20,13 @@ ort = pytest.importorskip("onnxruntime")
 ort.set_default_logger_severity(4)
 
 RNG = np.random.default_rng(5)
+_START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Every test draws the same numbers, whichever others run."""
+    RNG.bit_generator.state = _START
 
 
 def f(*shape: int) -> Array:
@@ -123,6 +130,27 @@ def test_sums_and_products_of_quantized_tensors(
     a = [make(3, 40), scale(0.031), zero(7, dtype)]
     b = [make(*shape), scale(0.017), zero(100, dtype)]
     agree(both(device, op, [*a, *b, scale(0.043), zero(3, dtype)]))
+
+
+_X = [np.arange(256).astype(np.uint8), scale(0.25), zero(7)]
+_SPACE = [u(2, 8, 8, 8), scale(0.25), zero(100)]
+TIES: Mapping[str, tuple[list[Array], float, dict[str, Any]]] = {
+    "QLinearAdd": ([u(50, 40), *_X[1:], u(50, 40), scale(0.25), zero(100)], 0.5, {}),
+    "QLinearMul": ([u(50, 40), *_X[1:], u(50, 40), scale(0.25), zero(100)], 4, {}),
+    "QLinearLeakyRelu": (_X, 0.5, {"alpha": 0.5}),
+    "QLinearAveragePool": (_SPACE, 0.25, {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "QLinearGlobalAveragePool": (_SPACE, 0.125, {}),
+    "QGemm": ([u(9, 16), *_X[1:], s(16, 9), scale(0.25), zero(0, np.int8), s32([0] * 9)], 32, {}),
+}
+
+
+@pytest.mark.parametrize("op", TIES)
+@pytest.mark.parametrize("y_zero", [2, 3])
+def test_ties(device: str, op: str, y_zero: int) -> None:
+    """Every number is exact here, and many lie between two: each falls where onnxruntime's does."""
+    inputs, to, attrs = TIES[op]
+    ((got, want),) = both(device, op, [*inputs, scale(to), zero(y_zero)], **attrs)
+    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
@@ -331,6 +359,7 @@ MASKS = {
     "none": None,
     "lengths": s32(5, 2),
     "ends and beginnings": s32(5, 3, 1, 0),
+    "for nothing": s32([1], [1]),
     "of steps": s32([1, 1, 1, 0, 0], [1, 1, 0, 1, 0]),
     "of pairs": np.tril(np.ones((2, 5, 5), np.int32)),
 }

@@ -123,3 +123,12 @@ def test_softmax_with_a_bias(load_near: Any) -> None:
     got = load_near(made_of("BiasSoftmax", {"x": x, "b": b}, axis=1, is_inner_broadcast=0)).run({})
     want = powers / powers.sum((1, 2), keepdims=True)
     np.testing.assert_allclose(got["y"], want, rtol=1e-5)
+
+
+def test_layer_normalization_in_older_models(load_near: Any) -> None:
+    """onnxruntime fuses it into models of operator sets that have no such op yet."""
+    x = np.array([[1, 2, 6], [0, -3, 3]], np.float32)
+    weights = {"scale": f(3) * 2, "bias": f(3)}
+    source = model([node("LayerNormalization", "x scale bias", "y")], weights=weights, opset=14)
+    want = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * 2 + 1
+    np.testing.assert_allclose(load_near(source).run({"x": x})["y"], want, rtol=1e-5)

@@ -140,7 +140,7 @@ def check_domains(
 def _advice(domains: Iterable[str]) -> str:
     """How to get rid of ops of these domains; or the plugins, where the domains can be tags."""
     if not LAYOUT_DOMAINS.isdisjoint(domains):
-        return f". Such ops cannot be run elsewhere: {LAYOUT_ADVICE}"
+        return f". What is of such a domain cannot be run elsewhere: {LAYOUT_ADVICE}"
     legal = [domain for domain in sorted(domains) if TAG.match(domain) and len(domain) <= 64]
     names = [f"{CORE}-{domain}" for domain in legal]
     return f". If a plugin brings them: pip install {' '.join(names)}" if names else ""

@@ -21,7 +21,7 @@ MICROSOFT = "com.microsoft"
 LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 _LAYOUT_OPS = frozenset({"NhwcConv", "NhwcFusedConv", "NhwcMaxPool", "QLinearConv"})
 LAYOUT_ADVICE = (
-    "they are said in the memory layouts of one runtime on one machine: save the model again with "
+    "it is said in the memory layouts of one runtime on one machine: save the model again with "
     "its graph_optimization_level at ORT_ENABLE_EXTENDED or below"
 )
 
@@ -84,10 +84,8 @@ def by_name(ops: Iterable[ContribOp]) -> Mapping[tuple[str, str], ContribOp]:
 
 def not_run(op: str) -> str:
     """An op of ``MICROSOFT`` that is not imported, for messages; with the reason where known."""
-    text = f"{MICROSOFT}.{op}"
-    return (
-        f"{text} (such ops cannot be run elsewhere: {LAYOUT_ADVICE})" if op in _LAYOUT_OPS else text
-    )
+    reason = f", which cannot be run elsewhere: {LAYOUT_ADVICE}" if op in _LAYOUT_OPS else ""
+    return f"{MICROSOFT}.{op}{reason}"
 
 
 def _parameter(text: str, types: Mapping[str, str]) -> OpSchema.FormalParameter:

@@ -87,7 +87,7 @@ def _missing(
         plugin_ops.find(domain, node.op_type, place(where, node), ops)
         return
     if domain == MICROSOFT and (domain, node.op_type) not in CONTRIB:
-        yield f"{not_run(node.op_type)}, of {place(where, node)}"
+        yield f"{not_run(node.op_type)} ({place(where, node)})"
         return
     declared = require(domain, node.op_type, opsets[domain], place(where, node))
     if not is_supported(domain, node.op_type, declared):

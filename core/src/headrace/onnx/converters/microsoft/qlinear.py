@@ -12,10 +12,11 @@ from headrace.dtypes import DType, float32, int32
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.contrib import declare
 from headrace.onnx.converters.microsoft.activation import softmax_from
+from headrace.onnx.converters.microsoft.integers import whole
 from headrace.onnx.converters.pool import pool_attrs
 from headrace.onnx.converters.quantize import CONVERTERS
 from headrace.onnx.converters.window import sliding_window
-from headrace.onnx.formula import cast, with_number
+from headrace.onnx.formula import cast, scalar, with_number
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -34,10 +35,18 @@ def _write(node: Node, y: Tensor, scale: int, dtype: DType) -> Tensor:
     return node.one("quantize", given, dtype=dtype)
 
 
+def _write_summed(node: Node, y: Tensor, scale: int) -> Tensor:
+    """As ``_write``, rounded with the zero point added, by which ties fall to other sides."""
+    y = node.one("divide", [y, whole(node, node.input(scale))])
+    zero = node.optional(scale + 1)
+    if zero is not None:
+        y = node.one("add", [y, cast(node, whole(node, zero), float32)])
+    return node.one("quantize", [y, scalar(node, 1, y), None], dtype=node.input(0).spec.dtype)
+
+
 def _binary(op: str) -> Converter:
     def convert(node: Node) -> Tensor:
-        y = node.one(op, [_read(node, 0), _read(node, 3)])
-        return _write(node, y, 6, node.input(0).spec.dtype)
+        return _write_summed(node, node.one(op, [_read(node, 0), _read(node, 3)]), 6)
 
     return convert
 
@@ -65,12 +74,13 @@ def _softmax(node: Node, x: Tensor) -> Tensor:
     return node.one("softmax", [x], axis=normal_axis(node, axis, x.spec.rank))
 
 
-def _average_pool(node: Node, x: Tensor) -> Tensor:
+def _average_pool(node: Node) -> Tensor:
     if node.attr("channels_last", 0):
         node.refuse("channels_last is 1; channels that come first run")
     padding = bool(node.attr("count_include_pad", 0))
     window = pool_attrs(node, sliding_window(node))
-    return node.one("avg_pool", [x], count_include_pad=padding, **window)
+    y = node.one("avg_pool", [_read(node, 0)], count_include_pad=padding, **window)
+    return _write_summed(node, y, 3)
 
 
 def _global_average_pool(node: Node) -> Tensor:
@@ -93,13 +103,14 @@ def _mean(node: Node, axes: tuple[int, ...], *, keep_dims: bool) -> Tensor:
     x, zero = node.input(0), node.optional(2)
     numbers = cast(node, x, int32)
     if zero is not None:
-        zero = node.one("reshape", [cast(node, zero, int32)], shape=())
-        numbers = node.one("subtract", [numbers, zero])
+        numbers = node.one("subtract", [numbers, cast(node, whole(node, zero), int32)])
     sums = node.one("reduce_sum", [numbers], axes=axes, keep_dims=keep_dims)
     count = x.spec.elements // max(sums.spec.elements, 1)
-    scale = node.one("reshape", [node.input(1)], shape=())
-    y = node.one("multiply", [cast(node, sums, float32), with_number(node, "divide", scale, count)])
-    return _write(node, y, 3, x.spec.dtype)
+    unit = with_number(node, "multiply", whole(node, node.input(3)), count)
+    factor = node.one("divide", [whole(node, node.input(1)), unit])
+    y = node.one("multiply", [cast(node, sums, float32), factor])
+    given = [y, scalar(node, 1, y), node.optional(4)]
+    return node.one("quantize", given, dtype=x.spec.dtype)
 
 
 def _concat(node: Node) -> Tensor:
@@ -142,7 +153,7 @@ OPS = (
         "axis:int opset:int!",
         T=_BYTES,
     ),
-    declare("QLinearAveragePool", _POOLED, "Y:T", _unary(_average_pool), _WINDOW, T=_BYTES),
+    declare("QLinearAveragePool", _POOLED, "Y:T", _average_pool, _WINDOW, T=_BYTES),
     declare(
         "QLinearGlobalAveragePool",
         "X:T x_scale:float x_zero_point:T y_scale:float y_zero_point:T",
