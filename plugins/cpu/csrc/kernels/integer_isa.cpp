@@ -6,102 +6,116 @@
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
+// The intrinsics' own types may alias whatever there is, so gcc would put down its sums in each
+// step.
+#if defined(__AVX512F__)
+typedef IntPart Reg;
+HEADRACE_INLINE __m512i Bits(Reg x) { return reinterpret_cast<__m512i>(x); }
+#elif defined(__AVX2__)
+typedef IntPart Reg;
+HEADRACE_INLINE __m256i Bits(Reg x) { return reinterpret_cast<__m256i>(x); }
+#elif defined(__SSE2__)
+typedef IntPart Reg;
+HEADRACE_INLINE __m128i Bits(Reg x) { return reinterpret_cast<__m128i>(x); }
+#endif
+
 // Sixteen columns take kRegs registers of sums, of which those that are not whole yet are added up
 // at the end. `Item` is what a number of the left matrix is where tiles read it: instructions that
 // add products of bytes would saturate before AVX-512 VNNI, so those of 16 bits are taken.
 #if defined(__AVX512VNNI__)
 typedef std::uint8_t Item;
-typedef __m512i Reg;
 constexpr int kRegs = 1;
 constexpr int kWidest = kMostPanels;
 
-HEADRACE_INLINE Reg Zero() { return _mm512_setzero_si512(); }
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int) { return _mm512_loadu_si512(quad); }
+HEADRACE_INLINE Reg Zero() { return Reg{}; }
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int) {
+  return reinterpret_cast<Reg>(_mm512_loadu_si512(quad));
+}
 HEADRACE_INLINE Reg Left(const Item* quad) {
   std::int32_t bits;
   std::memcpy(&bits, quad, sizeof bits);
-  return _mm512_set1_epi32(bits);
+  return reinterpret_cast<Reg>(_mm512_set1_epi32(bits));
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return _mm512_dpbusd_epi32(sum, left, weights);
+  return reinterpret_cast<Reg>(_mm512_dpbusd_epi32(Bits(sum), Bits(left), Bits(weights)));
 }
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) { return {{reinterpret_cast<IntPart>(sum[0])}}; }
+HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) { return {{sum[0]}}; }
 #elif defined(__AVX512BW__)
 typedef std::int16_t Item;
-typedef __m512i Reg;
 constexpr int kRegs = 2;
 constexpr int kWidest = 1;
 
-HEADRACE_INLINE Reg Zero() { return _mm512_setzero_si512(); }
+HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i)));
+  return reinterpret_cast<Reg>(
+      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i))));
 }
 HEADRACE_INLINE Reg Left(const Item* quad) {
   long long bits;
   std::memcpy(&bits, quad, sizeof bits);
-  return _mm512_set1_epi64(bits);
+  return reinterpret_cast<Reg>(_mm512_set1_epi64(bits));
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return _mm512_add_epi32(sum, _mm512_madd_epi16(left, weights));
+  return sum + reinterpret_cast<Reg>(_mm512_madd_epi16(Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
   return {{reinterpret_cast<IntPart>(
-      _mm512_add_epi32(_mm512_permutex2var_epi32(sum[0], even, sum[1]),
-                       _mm512_permutex2var_epi32(sum[0], odd, sum[1])))}};
+      _mm512_add_epi32(_mm512_permutex2var_epi32(Bits(sum[0]), even, Bits(sum[1])),
+                       _mm512_permutex2var_epi32(Bits(sum[0]), odd, Bits(sum[1]))))}};
 }
 #elif defined(__AVX2__)
 typedef std::int16_t Item;
-typedef __m256i Reg;
 constexpr int kRegs = 4;
 constexpr int kWidest = 1;
 
-HEADRACE_INLINE Reg Zero() { return _mm256_setzero_si256(); }
+HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(quad + 16 * i)));
+  return reinterpret_cast<Reg>(
+      _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(quad + 16 * i))));
 }
 HEADRACE_INLINE Reg Left(const Item* quad) {
   long long bits;
   std::memcpy(&bits, quad, sizeof bits);
-  return _mm256_set1_epi64x(bits);
+  return reinterpret_cast<Reg>(_mm256_set1_epi64x(bits));
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return _mm256_add_epi32(sum, _mm256_madd_epi16(left, weights));
+  return sum + reinterpret_cast<Reg>(_mm256_madd_epi16(Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   VI r;
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m256i pairs = _mm256_hadd_epi32(sum[2 * i], sum[2 * i + 1]);
+    const __m256i pairs = _mm256_hadd_epi32(Bits(sum[2 * i]), Bits(sum[2 * i + 1]));
     r.part[i] = reinterpret_cast<IntPart>(_mm256_permute4x64_epi64(pairs, 0xd8));
   }
   return r;
 }
 #elif defined(__SSE2__)
 typedef std::int16_t Item;
-typedef __m128i Reg;
 constexpr int kRegs = 8;
 constexpr int kWidest = 1;
 
-HEADRACE_INLINE Reg Zero() { return _mm_setzero_si128(); }
+HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(quad + 8 * i));
-  return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+  return reinterpret_cast<Reg>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
 }
 HEADRACE_INLINE Reg Left(const Item* quad) {
   long long bits;
   std::memcpy(&bits, quad, sizeof bits);
-  return _mm_set1_epi64x(bits);
+  return reinterpret_cast<Reg>(_mm_set1_epi64x(bits));
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return _mm_add_epi32(sum, _mm_madd_epi16(left, weights));
+  return sum + reinterpret_cast<Reg>(_mm_madd_epi16(Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   VI r;
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const __m128 a = _mm_castsi128_ps(sum[2 * i]), b = _mm_castsi128_ps(sum[2 * i + 1]);
+    const __m128 a = reinterpret_cast<__m128>(sum[2 * i]),
+                 b = reinterpret_cast<__m128>(sum[2 * i + 1]);
     const __m128i even = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
     const __m128i odd = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
     r.part[i] = reinterpret_cast<IntPart>(_mm_add_epi32(even, odd));
