@@ -19,7 +19,6 @@ import numpy as np
 import headrace_cpu
 from headrace_cpu import _native
 from headrace_cpu.ops.pack import PANEL, panel_count
-from headrace_cpu.ops.winograd import transformed
 
 CHANNELS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (4, 8, 12, 16, 20, 28, 56)
@@ -87,10 +86,9 @@ def measured(size: int, channels: int) -> dict[str, float]:
 def packed_for(weight: np.ndarray, tile: int) -> np.ndarray:
     """Transformed weights in panels."""
     outputs, channels = weight.shape[0], weight.shape[3]
-    wide = np.zeros(((tile + 2) ** 2, channels, panel_count(outputs) * PANEL), np.float32)
-    wide[..., :outputs] = transformed(weight, tile)
-    panels = wide.reshape(*wide.shape[:2], -1, PANEL).transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(panels)
+    panels = np.empty(((tile + 2) ** 2, panel_count(outputs), channels, PANEL), np.float32)
+    _native.winograd_pack(weight, panels, tile)()
+    return panels
 
 
 if __name__ == "__main__":

@@ -70,12 +70,17 @@ void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t
 // `dims` right-aligned in the three axes of a Window.
 std::array<Size, 3> Align(const Dims& dims, Size missing);
 
+// Vector code may assume what the language promises; numpy can break that promise.
 template <class T>
-const T* ReadPointer(const char* op, const char* name, const Array<T>& array) {
-  // Vector code may assume what the language promises; numpy can break that promise.
-  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+void RequireAligned(const char* op, const char* name, const T* first) {
+  if (reinterpret_cast<std::uintptr_t>(first) % alignof(T) != 0) {
     throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
   }
+}
+
+template <class T>
+const T* ReadPointer(const char* op, const char* name, const Array<T>& array) {
+  RequireAligned(op, name, array.data());
   return array.data();
 }
 

@@ -106,26 +106,77 @@ Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias
           py::make_tuple(x, panels, bias, addend, y)};
 }
 
-Launch BindPack(const Floats& matrix, Floats& panels, Size groups, bool transposed) {
-  constexpr const char* kOp = "pack";
-  if (matrix.ndim() != 2 || groups < 1 || matrix.shape(transposed ? 0 : 1) % groups != 0) {
-    throw py::value_error("pack: matrix is " + Text(Shape(matrix)) + " for " +
-                          std::to_string(groups) + " groups of columns");
+// Floats that lie in any way: a view of weights with their axes in another order is not copied.
+using AnyFloats = py::array_t<float, 0>;
+
+// Floats from one index of each axis to the next.
+Dims Strides(const char* op, const char* name, const AnyFloats& array) {
+  Dims strides;
+  for (py::ssize_t axis = 0; axis < array.ndim(); ++axis) {
+    if (array.strides(axis) % static_cast<py::ssize_t>(sizeof(float)) != 0) {
+      throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
+    }
+    strides.push_back(array.strides(axis) / static_cast<py::ssize_t>(sizeof(float)));
   }
-  const Size depth = matrix.shape(transposed ? 1 : 0);
-  const Size columns = matrix.shape(transposed ? 0 : 1) / groups;
+  RequireAligned(op, name, array.data());
+  return strides;
+}
+
+// Where each element of the axes from `axis` on lies, the last axis fastest.
+std::vector<Size> Places(const Dims& shape, const Dims& strides, std::size_t axis) {
+  std::vector<Size> places{0};
+  for (; axis < shape.size(); ++axis) {
+    std::vector<Size> more;
+    more.reserve(places.size() * static_cast<std::size_t>(shape[axis]));
+    for (const Size place : places) {
+      for (Size i = 0; i < shape[axis]; ++i) more.push_back(place + i * strides[axis]);
+    }
+    places.swap(more);
+  }
+  return places;
+}
+
+Launch BindPack(const AnyFloats& matrix, Floats& panels, Size groups, bool transposed) {
+  constexpr const char* kOp = "pack";
+  const Dims shape = Shape(matrix);
+  if (shape.size() < 2 || (shape.size() > 2 && !transposed) || groups < 1 ||
+      shape[transposed ? 0 : 1] % groups != 0) {
+    throw py::value_error("pack: matrix is " + Text(shape) + " for " + std::to_string(groups) +
+                          " groups of columns");
+  }
+  const Dims strides = Strides(kOp, "matrix", matrix);
+  const Size columns = shape[transposed ? 0 : 1] / groups;
+  const auto rows = std::make_shared<const std::vector<Size>>(
+      transposed ? Places(shape, strides, 1) : Places({shape[0]}, strides, 0));
+  const Size depth = static_cast<Size>(rows->size()), step = strides[transposed ? 0 : 1];
   RequireShape(kOp, "panels", panels, {groups * PanelCount(columns), depth, kPanel});
   if (panels.size() == 0) return {};
-  const float* from = ReadPointer(kOp, "matrix", matrix);
+  const float* from = matrix.data();
   float* to = WritePointer(kOp, "panels", panels);
-  const Size stride = matrix.shape(1), step = transposed ? columns * depth : columns;
   return {[=] {
             for (Size g = 0; g < groups; ++g) {
-              Pack(from + g * step, depth, columns, stride, transposed,
+              Pack({from + g * columns * step, rows->data(), step}, depth, columns,
                    to + g * PanelCount(columns) * kPanel * depth);
             }
           },
           py::make_tuple(matrix, panels)};
+}
+
+Launch BindWinogradPack(const AnyFloats& weight, Floats& panels, Size m) {
+  constexpr const char* kOp = "winograd_pack";
+  const Dims shape = Shape(weight);
+  if (shape.size() != 4 || shape[1] != 3 || shape[2] != 3 || (m != 2 && m != 4)) {
+    throw py::value_error("winograd_pack: weight is " + Text(shape) + " and m is " +
+                          std::to_string(m) + " but must be [outputs, 3, 3, channels] and 2 or 4");
+  }
+  const Dims strides = Strides(kOp, "weight", weight);
+  WinogradWeight work{shape[0], shape[3], m, weight.data(), {}};
+  std::copy(strides.begin(), strides.end(), work.strides);
+  RequireShape(kOp, "panels", panels,
+               {(m + 2) * (m + 2), PanelCount(work.outputs), work.channels, kPanel});
+  if (panels.size() == 0) return {};
+  float* to = WritePointer(kOp, "panels", panels);
+  return {[=] { Pack(work, to); }, py::make_tuple(weight, panels)};
 }
 
 }  // namespace
@@ -133,6 +184,8 @@ Launch BindPack(const Floats& matrix, Floats& panels, Size groups, bool transpos
 void RegisterGemm(py::module_& m) {
   m.def("pack", &BindPack, py::arg("matrix").noconvert(), py::arg("panels").noconvert(),
         py::arg("groups"), py::arg("transposed"));
+  m.def("winograd_pack", &BindWinogradPack, py::arg("weight").noconvert(),
+        py::arg("panels").noconvert(), py::arg("m"));
   m.def("conv", &BindConv, py::arg("x").noconvert(), py::arg("panels").noconvert(),
         py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
         py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),

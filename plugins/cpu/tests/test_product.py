@@ -33,6 +33,21 @@ def test_panels_hold_sixteen_columns(depth, columns, groups, transposed):
     assert not each[:, :, per_group:].any()
 
 
+def test_a_matrix_is_packed_wherever_it_lies():
+    """Weights [m, c, h, w] seen as [m, h, w, c], and every second column: as copies of them."""
+    weight = np.arange(40 * 6 * 6, dtype=np.float32).reshape(40, 6, 2, 3)
+    seen = weight.transpose(0, 2, 3, 1)
+    panels = np.full((4, 18, 16), np.nan, np.float32)
+    with pytest.raises(ValueError, match="panels is"):
+        _native.pack(seen, panels, 2, True)
+    panels = np.full((4, 36, 16), np.nan, np.float32)
+    _native.pack(seen, panels, 2, True)()
+    copied = np.ascontiguousarray(seen).reshape(40, 36)
+    np.testing.assert_array_equal(panels, packed(copied, 2, transposed=True))
+    matrix = np.arange(7 * 40, dtype=np.float32).reshape(7, 40)
+    np.testing.assert_array_equal(packed(matrix[:, ::2]), packed(matrix[:, ::2].copy()))
+
+
 def slow_conv(x, weight, strides, dilations, pads, groups):
     """x [n, *spatial, c], weight [m, *kernel, c / groups]; sums in float64."""
     rank = x.ndim - 2

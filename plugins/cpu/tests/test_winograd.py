@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import headrace_cpu
 from headrace_cpu import _native
 from headrace_cpu.kernels.winograd import BEGINS
-from headrace_cpu.ops.winograd import TRANSFORMS, transformed
+from headrace_cpu.ops.winograd_numpy import TRANSFORMS
 
 GROWTH = {2: 3.5, 4: 81.0}
 """How much more than plain sums the tiles round, in the mean; as docs/cpu.md states it."""
@@ -30,11 +30,10 @@ def sums_of_taps(x, weight, pads):
 
 def packed(weight, tile):
     """The weights as ``cpu.winograd_pack`` makes them."""
-    spread = transformed(weight, tile)
-    wide = np.zeros((*spread.shape[:2], -(-weight.shape[0] // 16) * 16), np.float32)
-    wide[..., : weight.shape[0]] = spread
-    panels = wide.reshape(*wide.shape[:2], -1, 16).transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(panels)
+    shape = ((tile + 2) ** 2, -(-weight.shape[0] // 16), weight.shape[3], 16)
+    panels = np.full(shape, np.nan, np.float32)
+    _native.winograd_pack(weight, panels, tile)()
+    return panels
 
 
 def convolved(x, weight, tile, pads):
@@ -44,6 +43,22 @@ def convolved(x, weight, tile, pads):
     panels = packed(weight, tile)
     _native.winograd_conv(x, panels, None, None, y, tile, pads[:2], "none", 0, 0, False)()
     return y
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("outputs", [16, 19])
+def test_kernels_are_transformed_wherever_they_lie(tile, outputs):
+    """Panels hold G k G', rounded once and filled up with zeros; also of a view of [m, c, 3, 3]."""
+    weight = np.random.default_rng(0).standard_normal((outputs, 5, 3, 3)).astype(np.float32)
+    panels, matrix = packed(weight.transpose(0, 2, 3, 1), tile), TRANSFORMS[tile].weight
+    spread = np.einsum("ia,mcab,jb->ijcm", matrix, weight.astype(np.float64), matrix)
+    want = spread.astype(np.float32).reshape(-1, 5, outputs)
+    found = panels.transpose(0, 2, 1, 3).reshape(*want.shape[:2], -1)
+    np.testing.assert_allclose(found[..., :outputs], want, rtol=1e-6, atol=1e-7)
+    assert not found[..., outputs:].any()
+    np.testing.assert_array_equal(
+        packed(np.ascontiguousarray(weight.transpose(0, 2, 3, 1)), tile), panels
+    )
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)

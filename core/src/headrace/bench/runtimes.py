@@ -24,7 +24,12 @@ Load = Callable[[str], Run]
 
 OURS = "headrace"
 
-COMPILER = ("headrace.onnx.specialise", "headrace.frontend.compiled_job")
+COMPILER = (
+    "headrace.onnx.declared",
+    "headrace.onnx.support",
+    "headrace.onnx.specialise",
+    "headrace.frontend.compiled_job",
+)
 """Imported by a process only when it has no plan of the model."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace import plan as plans
+from headrace.aligned import aligned
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
@@ -86,7 +87,7 @@ class Compiled:
 
     Attributes:
         plan: what runs.
-        constants: values of the weights that the plan names.
+        constants: values of the weights that the plan names, each row by row and aligned.
         decisions: where each op runs and how, in the order of the job.
         passes: those of plugins that ran, in order.
         boxing: how each tensor of a job on several devices was brought to its readers.
@@ -253,7 +254,9 @@ def compile_jobs(
     plans.check(plan)
     tell("plan", Emitted(tasks, chains, planned, plan))
     constants = {
-        job.scope + name: value for job in linked for name, value in job.graph.job.constants.items()
+        job.scope + name: aligned(value)  # folding leaves views, which lie in any way
+        for job in linked
+        for name, value in job.graph.job.constants.items()
     }
     decisions = tuple(decision for job in jobs for decision in job.decisions)
     passes = tuple(run for job in jobs for run in job.passes)

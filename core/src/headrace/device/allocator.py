@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.aligned import ALIGNMENT_BYTES, aligned_empty
 from headrace.device.device import Device
 from headrace.errors import DeviceError, OutOfMemoryError
 from headrace.tensor_spec import Array, TensorSpec
@@ -133,7 +134,7 @@ class Allocator:
 class HostAllocator(Allocator):
     """Pageable host memory; for devices whose kernels read host memory, and for core itself."""
 
-    ALIGNMENT_BYTES = 64  # a cache line, and the widest vector register
+    ALIGNMENT_BYTES = ALIGNMENT_BYTES
 
     def allocate(self, nbytes: int) -> HostBuffer:
         """Return host memory for ``nbytes`` bytes; its content is whatever was there.
@@ -142,12 +143,10 @@ class HostAllocator(Allocator):
             OutOfMemoryError: the host has not enough.
         """
         try:
-            raw = np.empty(nbytes + self.ALIGNMENT_BYTES, np.uint8)
+            # Never empty: numpy places an empty slice at the beginning of what it was sliced from.
+            return HostBuffer(aligned_empty((max(nbytes, 1),), np.dtype(np.uint8)))
         except MemoryError:
             raise OutOfMemoryError(f"the host cannot give {nbytes} bytes") from None
-        start = -raw.ctypes.data % self.ALIGNMENT_BYTES
-        # Never empty: numpy places an empty slice at the beginning of what it was sliced from.
-        return HostBuffer(raw[start : start + max(nbytes, 1)])
 
     def free(self, buffer: Buffer) -> None:
         """Nothing to do: the memory is gone with the last reference to it."""

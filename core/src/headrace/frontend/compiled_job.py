@@ -41,6 +41,8 @@ class CompiledJob(ReadyJob):
         recorder: Recorder | None = None,
         concurrency: Concurrency = ONE_AT_A_TIME,
         watch: Watch = nobody,
+        *,
+        lasting: bool = False,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -54,6 +56,8 @@ class CompiledJob(ReadyJob):
             recorder: told when each task is worked on.
             concurrency: how much of it may happen at once.
             watch: told every stage of compiling.
+            lasting: nobody writes to the constants of ``graph``, so that devices in host memory
+                may use them where they lie.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -75,7 +79,12 @@ class CompiledJob(ReadyJob):
         if verifies():
             plan = plans.decode(plans.encode(plan))
         super().__init__(
-            plan, registry, compiled.constants, passes=compiled.passes, recorder=recorder
+            plan,
+            registry,
+            compiled.constants,
+            lasting=lasting,
+            passes=compiled.passes,
+            recorder=recorder,
         )
         for name in self.variables:
             self.initialize_variable(name)

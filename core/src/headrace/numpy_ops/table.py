@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from headrace.aligned import aligned_empty
 from headrace.numpy_ops.function import NumpyFunction
+from headrace.numpy_ops.shape import MOVES
 from headrace.op_call import OpCall
 from headrace.ops.families import merged
 from headrace.tensor_spec import Array
@@ -18,11 +20,16 @@ FUNCTIONS: Mapping[str, NumpyFunction] = merged("headrace.numpy_ops", "FUNCTIONS
 def evaluate(
     call: OpCall, inputs: Sequence[Array | None], function: NumpyFunction | None = None
 ) -> tuple[Array, ...]:
-    """Compute ``call`` into new arrays, with ``function`` or the one of the table.
+    """Compute ``call``, with ``function`` or the one of the table.
 
-    Floating point warnings are off: overflow and invalid values give inf and NaN, as on devices.
+    The results are new arrays, aligned as weights are; but what only moves elements (``MOVES``)
+    gives a view of its input, which may not lie row by row. Floating point warnings are off:
+    overflow and invalid values give inf and NaN, as on devices.
     """
-    outputs = tuple(np.empty(spec.shape, spec.dtype.numpy) for spec in call.outputs)
+    move = MOVES.get(call.op)
+    if move is not None and inputs[0] is not None:
+        return (move(call, inputs[0]),)
+    outputs = tuple(aligned_empty(spec.shape, spec.dtype.numpy) for spec in call.outputs)
     with np.errstate(all="ignore"):
         (function or FUNCTIONS[call.op])(call, inputs, outputs)
     return outputs

@@ -42,6 +42,7 @@ from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
 from headrace.onnx.site import Given, Site
 from headrace.onnx.text import place, quote
+from headrace.onnx.weights import CONSTANT
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
@@ -129,6 +130,8 @@ class Importer:
         ordered = order(nodes, wanted, scope.where)
         used = set(wanted).union(*map(reads, ordered))
         for node in ordered:
+            if node.op_type == CONSTANT and scope.has(node.output[0]):
+                continue  # it is one of the weights
             self._nodes += 1
             if self._nodes > limits.NODES:
                 raise UnsupportedModelError(

@@ -125,6 +125,7 @@ class JobMaker:
             self._memory,
             keep,
             concurrency=self._concurrency,
+            lasting=True,  # what is in a model file is nobody's to write
         )
         return MadeJob(job, made.fixed, made.then)
 

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto
 
-from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
 from headrace.onnx.graphs import check_graph
 from headrace.onnx.source import ModelBytes, read_bytes
+from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
 from headrace.onnx.utf8 import check_text
+from headrace.onnx.weights import take_weights
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:
@@ -51,10 +53,10 @@ class ModelFile:
     Attributes:
         name: of the file, for messages.
         folder: where external data may be; None for a model that was given as bytes.
-        graph: the main graph, its initializers taken out.
+        graph: the main graph, its weights taken out.
         opsets: version of the operator set of each domain; the default domain is "".
         functions: the functions that the model brings.
-        weights: its initializers.
+        weights: its initializers and its constants, by name; aligned. Nobody writes to them.
         externals: what was read of files beside the model; None when a part of them is read later,
             with a node.
     """
@@ -90,7 +92,8 @@ def parse_model(given: ModelBytes, plugins: Collection[str] = ()) -> ModelFile:
         ResourceLimitError: it is larger than a stated limit; nothing of it was kept.
     """
     name, folder = given.name, given.folder
-    model = _parse(given.data, name)
+    split = split_model(given.data)
+    model = _parse(split.message, name)
     check_text(model, name)
     _check_versions(model, name)
     opsets = opsets_of(model.opset_import, name)
@@ -100,7 +103,7 @@ def parse_model(given: ModelBytes, plugins: Collection[str] = ()) -> ModelFile:
         raise InvalidModelError(f"{name}: the model has no outputs")
     check_graph(model.graph, name)
     externals = _external_ranges(model.graph, name)
-    weights = _take_weights(model.graph, name, folder)
+    weights = take_weights(model, split, name, folder)
     # A message frees the memory of its fields only as a whole.
     rest = model.SerializeToString()
     model = ModelProto.FromString(rest)
@@ -148,20 +151,3 @@ def _external_ranges(graph: GraphProto, name: str) -> tuple[ExternalRange, ...] 
     if any(_EXTERNAL in sparse.SerializeToString() for sparse in graph.sparse_initializer):
         return None
     return tuple(part for part in ranges if part is not None)
-
-
-def _take_weights(graph: GraphProto, name: str, folder: Path | None) -> dict[str, Array]:
-    """Turn the initializers into arrays; the graph keeps none, so that memory holds them once."""
-    places = {t.name: f"{name}: initializer {quote(t.name)}" for t in graph.initializer}
-    total = sum(tensors.nbytes_of(t, places[t.name]) for t in graph.initializer)
-    if total > limits.WEIGHT_BYTES:
-        raise ResourceLimitError(
-            f"{name}: initializers take {total} bytes; the limit is {limits.WEIGHT_BYTES}"
-        )
-    weights = {t.name: tensors.to_array(t, places[t.name], folder) for t in graph.initializer}
-    for sparse in graph.sparse_initializer:
-        where = f"{name}: initializer {quote(sparse.values.name)}"
-        weights[sparse.values.name] = tensors.sparse_to_array(sparse, where, folder)
-    graph.ClearField("initializer")
-    graph.ClearField("sparse_initializer")
-    return weights

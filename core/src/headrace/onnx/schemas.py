@@ -23,6 +23,10 @@ from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.text import quote
 
+# ONNX makes the table of its ops when it is first asked for one, which takes as long as to compile
+# a small model: it is a part of importing it.
+onnx.defs.has("Identity")
+
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
 

@@ -47,6 +47,10 @@ class Scope:
         """Name a tensor that ``make`` makes when it is first read."""
         self._tensors[name] = make
 
+    def has(self, name: str) -> bool:
+        """True when ``name`` is that of a tensor of this graph or function body by now."""
+        return name in self._tensors
+
     def get(self, name: str) -> Tensor | None:
         """The tensor called ``name``; None for "" and for an input left out.
 

@@ -1,22 +1,20 @@
 """Where the bytes of tensors lie in a model file: found in its wire format, without copies.
 
-A protobuf message is a sequence of fields, each a key and a value whose length can be told. Tensors
-that are large enough to be worth finding lie in initializers, and in attributes of nodes.
+Tensors that are large enough to be worth finding lie in initializers, and in attributes of nodes.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from headrace.onnx import wire
 from headrace.tensor_spec import Array
 
 LEAST_BYTES = 1024
 """Smaller tensors are not looked for."""
 
-_GRAPH, _NODE, _INITIALIZER = 7, 1, 5  # fields of ModelProto, GraphProto, GraphProto
-_ATTRIBUTE, _TENSOR, _RAW_DATA = 5, 5, 9  # of NodeProto, AttributeProto, TensorProto
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _HEAD_BYTES = 4096
 
 
@@ -56,46 +54,22 @@ def _key(data: memoryview) -> tuple[int, int]:
 
 
 def raw_data_of(model: memoryview) -> Iterator[tuple[int, int]]:
-    """(start, end) of ``raw_data`` of initializers and of attributes, of the large ones."""
-    for graph in _parts(model, (0, len(model)), _GRAPH):
-        for tensor in _parts(model, graph, _INITIALIZER):
-            yield from _parts(model, tensor, _RAW_DATA)
-        for node in _parts(model, graph, _NODE):
-            for attribute in _parts(model, node, _ATTRIBUTE):
-                for tensor in _parts(model, attribute, _TENSOR):
-                    yield from _parts(model, tensor, _RAW_DATA)
+    """(start, end) of ``raw_data`` of initializers and of attributes, of the large ones.
+
+    They end where the message is not understood.
+    """
+    with suppress(wire.WireError):
+        for graph in _large(model, (0, len(model)), wire.GRAPH):
+            for tensor in _large(model, graph, wire.INITIALIZER):
+                yield from _large(model, tensor, wire.RAW_DATA)
+            for node in _large(model, graph, wire.NODE):
+                for attribute in _large(model, node, wire.ATTRIBUTE):
+                    for tensor in _large(model, attribute, wire.TENSOR):
+                        yield from _large(model, tensor, wire.RAW_DATA)
 
 
-def _parts(data: memoryview, within: tuple[int, int], field: int) -> Iterator[tuple[int, int]]:
-    """The values of a field that are large enough; stops where it understands no more."""
-    position, end = within
-    while position < end:
-        key, position = _varint(data, position, end)
-        kind = key & 7
-        if kind == _VARINT:
-            _, position = _varint(data, position, end)
-        elif kind == _FIXED64:
-            position += 8
-        elif kind == _FIXED32:
-            position += 4
-        elif kind == _BYTES:
-            length, position = _varint(data, position, end)
-            if position + length > end:
-                return
-            if key >> 3 == field and length >= LEAST_BYTES:
-                yield position, position + length
-            position += length
-        else:
-            return
-
-
-def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < end and shift < 64:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    return 0, end
+def _large(data: memoryview, within: tuple[int, int], field: int) -> Iterator[tuple[int, int]]:
+    """The values of a field that are large enough."""
+    for part in wire.parts(data, *within):
+        if part.field == field and part.nbytes >= LEAST_BYTES:
+            yield part.start, part.end

@@ -102,13 +102,21 @@ def external_range(tensor: TensorProto, where: str) -> external.ExternalRange | 
     return external.range_of(tensor, _packed_bytes(_count(tensor.dims, where), dtype), where)
 
 
-def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
+def is_here(tensor: TensorProto) -> bool:
+    """True for a tensor of a dtype of headrace whose elements are in the model itself."""
+    return tensor.data_location != TensorProto.EXTERNAL and tensor.data_type in _DTYPES
+
+
+def to_array(
+    tensor: TensorProto, where: str, folder: Path | None, cut: memoryview | None = None
+) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the file's bytes.
 
     Args:
         tensor: from a model file.
         where: file and tensor, for messages.
         folder: the model's own folder, where external data may be; None when there is none.
+        cut: its ``raw_data``, if that was taken out.
 
     Raises:
         InvalidModelError: it contradicts itself, or its external data cannot be read.
@@ -120,14 +128,14 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
     count = _count(tensor.dims, where)
     filled = [name for name in _FIELDS if len(getattr(tensor, name))]
     if tensor.data_location == TensorProto.EXTERNAL:
-        if filled or tensor.raw_data:
+        if filled or cut or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
         part = external.range_of(tensor, _packed_bytes(count, dtype), where)
         flat = _from_bytes(external.read(part, where, folder), dtype, count)
     elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
-        needed, raw = _packed_bytes(count, dtype), tensor.raw_data
+        needed, raw = _packed_bytes(count, dtype), tensor.raw_data if cut is None else cut
         if len(raw) != needed:
             raise InvalidModelError(
                 f"{where}: {dtype}[{_text(tensor.dims)}] takes {needed} bytes and "

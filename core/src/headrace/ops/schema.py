@@ -236,16 +236,57 @@ def make_call(
         OpError, ShapeError, DTypeError: the call is not legal; the message names the node, the
             argument and the values.
     """
-    call = OpCall(op.name, name, tuple(inputs), (), Attrs(), outputs, location)
-    complete = _complete_inputs(op, call)
-    needed = sum(not output.optional for output in op.outputs)
-    if not needed <= outputs <= len(op.outputs):
-        fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
-    values = _complete_attrs(op, call, attrs)
-    call = OpCall(op.name, name, complete, (), values, outputs, location)
-    specs = tuple(op.infer(call))
-    assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
-    return OpCall(op.name, name, complete, specs, values, outputs, location)
+    form = _form(op, inputs, attrs, outputs)
+    checked = None if form is None else _checked.get(form)
+    if checked is None:
+        call = OpCall(op.name, name, tuple(inputs), (), Attrs(), outputs, location)
+        complete = _complete_inputs(op, call)
+        needed = sum(not output.optional for output in op.outputs)
+        if not needed <= outputs <= len(op.outputs):
+            fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
+        values = _complete_attrs(op, call, attrs)
+        specs = tuple(op.infer(OpCall(op.name, name, complete, (), values, outputs, location)))
+        assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
+        checked = complete, specs, values
+        if form is not None:
+            _remember(form, checked)
+    return OpCall(op.name, name, *checked, outputs, location)
+
+
+_Checked = tuple[tuple[TensorSpec | None, ...], tuple[TensorSpec, ...], Attrs]
+
+# Nets repeat themselves, and passes make the calls anew that were there before.
+_checked: dict[object, _Checked] = {}
+_MOST_CHECKED = 4096
+
+
+def _remember(form: object, checked: _Checked) -> None:
+    if len(_checked) >= _MOST_CHECKED:
+        _checked.clear()
+    _checked[form] = checked
+
+
+def _form(
+    op: type[Op], inputs: Sequence[TensorSpec | None], attrs: Mapping[str, object], outputs: int
+) -> object:
+    """What inference depends on, as a key; None when that cannot be told.
+
+    Attributes count by their types and what they print: 1 equals True and 1.0, and 0.0 equals -0.0.
+    """
+    values: list[object] = [op, outputs, *inputs]
+    for name, value in attrs.items():
+        kind = type(value)
+        if kind in (tuple, list):
+            assert isinstance(value, (tuple, list))
+            if not all(type(item) in _PLAIN for item in value):
+                return None
+        elif kind not in _PLAIN:
+            return None
+        values += name, kind, repr(value)
+    return tuple(values)
+
+
+_PLAIN = frozenset({bool, int, float, str, DType})
 
 
 def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...]:

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from headrace.aligned import address_of, is_aligned
 from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
 from headrace.errors import OutOfMemoryError, PlanError, PluginError, RunError
 from headrace.ids import StreamId
@@ -230,12 +231,9 @@ class Resources:
         """Use a weight of host memory where it lies, if that will do."""
         if not self._lasting or not isinstance(self._chunks[register.chunk], HostBuffer):
             return False
-        address: int = value.__array_interface__["data"][0]  # in a third of the time of `ctypes`
-        if address % HostAllocator.ALIGNMENT_BYTES or not value.nbytes:
+        if not value.nbytes or not is_aligned(value):
             return False
-        if not value.flags.c_contiguous:
-            return False
-        lying = HostBuffer.at(address, value.reshape(-1).view(np.uint8), value)
+        lying = HostBuffer.at(address_of(value), value.reshape(-1).view(np.uint8), value)
         self._lying[register.chunk, register.offset] = lying
         return True
 

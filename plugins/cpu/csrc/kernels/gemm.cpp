@@ -38,6 +38,32 @@ void FillDense(const void* source, Size first, int count, const float** starts) 
   for (int i = 0; i < count; ++i) starts[i] = rows.first + (first + i) * rows.stride;
 }
 
+// b[k, j] is b[row(k) + j * column_stride].
+template <class Row>
+void PackPanels(const float* b, Size depth, Size columns, Size column_stride, Row row,
+                float* panels) {
+  const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
+  ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
+    for (Size p = begin; p < end; ++p) {
+      const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
+      float* to = panels + p * depth * kPanel;
+      if (width < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
+      if (column_stride == 1) {
+        for (Size k = 0; k < depth; ++k) std::copy_n(b + row(k) + first, width, to + k * kPanel);
+        continue;
+      }
+      // Some of each column at a time, so that what is written stays in the first cache.
+      for (Size k = 0; k < depth; k += kPackedDepth) {
+        const Size end_of_some = std::min(k + kPackedDepth, depth);
+        for (Size i = 0; i < width; ++i) {
+          const float* from = b + (first + i) * column_stride;
+          for (Size j = k; j < end_of_some; ++j) to[j * kPanel + i] = from[row(j)];
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 Rows MakeRows(const DenseRows* source, Size count, Size depth) {
@@ -88,28 +114,16 @@ void Multiply(const Product* products, Size count) {
 }
 
 void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed, float* panels) {
-  const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
-  ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
-    for (Size p = begin; p < end; ++p) {
-      const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
-      float* to = panels + p * depth * kPanel;
-      if (width < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
-      if (!transposed) {
-        for (Size k = 0; k < depth; ++k) {
-          std::copy_n(b + k * stride + first, width, to + k * kPanel);
-        }
-        continue;
-      }
-      // Some of each column at a time, so that what is written stays in the first cache.
-      for (Size k = 0; k < depth; k += kPackedDepth) {
-        const Size end_of_some = std::min(k + kPackedDepth, depth);
-        for (Size i = 0; i < width; ++i) {
-          const float* from = b + (first + i) * stride;
-          for (Size j = k; j < end_of_some; ++j) to[j * kPanel + i] = from[j];
-        }
-      }
-    }
-  });
+  if (transposed) {
+    PackPanels(b, depth, columns, stride, [](Size k) { return k; }, panels);
+  } else {
+    PackPanels(b, depth, columns, 1, [stride](Size k) { return k * stride; }, panels);
+  }
+}
+
+void Pack(const ScatteredMatrix& b, Size depth, Size columns, float* panels) {
+  const Size* rows = b.rows;
+  PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
 }
 
 }  // namespace headrace::cpu

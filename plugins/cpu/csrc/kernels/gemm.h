@@ -75,6 +75,14 @@ void Multiply(const Product* products, Size count);
 // between the rows of b as it lies.
 void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed, float* panels);
 
+// The same of a matrix that lies in any way: b[k, j] is first[rows[k] + j * column_stride].
+struct ScatteredMatrix {
+  const float* first;
+  const Size* rows;
+  Size column_stride;
+};
+void Pack(const ScatteredMatrix& b, Size depth, Size columns, float* panels);
+
 struct GemmTable {
   // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).
   // `starts` has room for segments * kMostRows pointers.

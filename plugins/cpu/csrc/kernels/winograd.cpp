@@ -35,7 +35,77 @@ void RunBlock(const WinogradConv& conv, const WinogradTiles& tiles, float* v, fl
   run(tiles.count, [&](Size begin, Size end) { Winograd().write(conv, tiles, begin, end, p); });
 }
 
+// One dimension of the transform of the weights, for tiles of kM: from three taps to kM + 2
+// numbers.
+template <int kM>
+struct Spread;
+
+template <>
+struct Spread<2> {
+  static void Apply(double a, double b, double c, double (&t)[4]) {
+    t[0] = a;
+    t[1] = (a + b + c) / 2;
+    t[2] = (a - b + c) / 2;
+    t[3] = c;
+  }
+};
+
+// At the points 0, 1, -1, 2, -2.
+template <>
+struct Spread<4> {
+  static void Apply(double a, double b, double c, double (&t)[6]) {
+    t[0] = a / 4;
+    t[1] = -(a + b + c) / 6;
+    t[2] = -(a - b + c) / 6;
+    t[3] = (a + 2 * b + 4 * c) / 24;
+    t[4] = (a - 2 * b + 4 * c) / 24;
+    t[5] = c;
+  }
+};
+
+// Output `output` of one channel: (kM + 2)^2 numbers, `stride` floats apart.
+template <int kM>
+void SpreadKernel(const float* taps, const Size (&strides)[4], float* to, Size stride) {
+  double columns[3][kM + 2];
+  for (int x = 0; x < 3; ++x) {
+    const float* at = taps + x * strides[2];
+    Spread<kM>::Apply(at[0], at[strides[1]], at[2 * strides[1]], columns[x]);
+  }
+  for (int i = 0; i < kM + 2; ++i) {
+    double places[kM + 2];
+    Spread<kM>::Apply(columns[0][i], columns[1][i], columns[2][i], places);
+    for (const double place : places) {
+      *to = static_cast<float>(place);
+      to += stride;
+    }
+  }
+}
+
 }  // namespace
+
+void Pack(const WinogradWeight& weight, float* panels) {
+  const Size count = PanelCount(weight.outputs), stride = count * weight.channels * kPanel;
+  const Size places = (weight.m + 2) * (weight.m + 2);
+  ParallelFor(count, 1, [&](Size begin, Size end) {
+    for (Size at = begin * weight.channels; at < end * weight.channels; ++at) {
+      const Size first = at / weight.channels * kPanel, channel = at % weight.channels;
+      float* to = panels + at * kPanel;
+      for (int i = 0; i < kPanel; ++i) {
+        if (first + i >= weight.outputs) {
+          for (Size place = 0; place < places; ++place) to[place * stride + i] = 0;
+          continue;
+        }
+        const float* taps =
+            weight.first + (first + i) * weight.strides[0] + channel * weight.strides[3];
+        if (weight.m == 2) {
+          SpreadKernel<2>(taps, weight.strides, to + i, stride);
+        } else {
+          SpreadKernel<4>(taps, weight.strides, to + i, stride);
+        }
+      }
+    }
+  });
+}
 
 void Convolve(const WinogradConv& conv) {
   const Size places = (conv.m + 2) * (conv.m + 2), m = conv.m;

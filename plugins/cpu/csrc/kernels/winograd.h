@@ -25,6 +25,17 @@ struct WinogradConv {
 // With all threads.
 void Convolve(const WinogradConv& conv);
 
+// Kernels [outputs, 3, 3, channels] that lie in any way; `strides` in floats.
+struct WinogradWeight {
+  Size outputs, channels;
+  Size m;
+  const float* first;
+  Size strides[4];
+};
+
+// Transforms them, in double precision, and lays them out as `WinogradConv` reads them.
+void Pack(const WinogradWeight& weight, float* panels);
+
 // Some tiles, counted image by image and row by row, and how their places lie.
 struct WinogradTiles {
   Size first;

@@ -57,8 +57,16 @@ def pack(
 ) -> Launch:
     """Lay a matrix out in panels of sixteen columns; the last one of a group is filled with zeros.
 
-    matrix: float32[depth, columns], or [columns, depth] if transposed; panels: float32[groups *
-    ceil(columns / groups / 16), depth, 16].
+    matrix: float32[depth, columns], or [columns, ...] with the depth in the axes that follow if
+    transposed; it may lie in any way. panels: float32[groups * ceil(columns / groups / 16), depth,
+    16].
+    """
+
+def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: int) -> Launch:
+    """Transform kernels for tiles of m x m outputs, and lay them out in panels.
+
+    weight: float32[outputs, 3, 3, channels]; it may lie in any way. panels: float32[(m + 2)^2,
+    ceil(outputs / 16), channels, 16], the last panel filled with zeros.
     """
 
 def conv(

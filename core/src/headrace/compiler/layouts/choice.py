@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headrace.compiler.layouts.orders import between, laid, plain, steps
 from headrace.compiler.layouts.ways import Way, call_of, in_order
@@ -18,7 +19,7 @@ from headrace.device import KernelEntry
 from headrace.graph import OpSource
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
-from headrace.registry.tables import Backend
+from headrace.registry.tables import Backend, KernelTable
 from headrace.tensor_spec import TensorSpec
 
 
@@ -85,9 +86,14 @@ def can_move(call: OpCall, way: Way, backend: Backend) -> bool:
 
 def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
     """True when the device has a kernel for each step of it."""
+    return _can_transpose(spec, perm, backend.kernels)
+
+
+@lru_cache(maxsize=4096)
+def _can_transpose(spec: TensorSpec, perm: Order, kernels: KernelTable) -> bool:
     for op, attrs in steps(spec.shape, perm):
         call = make_call(get_op(op), "to another order", [spec], attrs)
-        if backend.kernels.select(call) is None:
+        if kernels.select(call) is None:
             return False
         spec = call.outputs[0]
     return True

@@ -7,16 +7,20 @@ has: they come first, with one element each, as in broadcasting.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from headrace.data_format import Order, moves_nothing
 
 Shape = tuple[int, ...]
 
 
+@lru_cache(maxsize=4096)
 def plain(rank: int) -> Order:
     """The order of a tensor that lies as the job says."""
     return tuple(range(rank))
 
 
+@lru_cache(maxsize=4096)
 def between(have: Order, want: Order) -> Order:
     """The permutation that makes a tensor in order ``want`` of one in order ``have``.
 
@@ -46,6 +50,7 @@ def lifted(shape: Shape, order: Order) -> Shape:
     return (*(1,) * (len(order) - len(shape)), *shape)
 
 
+@lru_cache(maxsize=4096)
 def laid(shape: Shape, order: Order) -> Shape:
     """The shape in memory of a tensor of ``shape`` in ``order``."""
     whole = lifted(shape, order)

@@ -11,7 +11,7 @@ from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
-from headrace_cpu.ops.pack import PANEL, matrix_of, panel_count
+from headrace_cpu.ops.pack import PANEL, panel_count
 
 FEW_CHANNELS = 4
 """A group of fewer channels, or columns, is no product."""
@@ -23,12 +23,8 @@ class PackKernel(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, transposed = self._call, self._call.flag_attr("transposed")
-        depth, columns = matrix_of(call)
-        matrix = views.input()
-        matrix = matrix.reshape((columns, depth) if transposed else (depth, columns))
-        panels = views.output()
-        return _native.pack(matrix, panels, call.int_attr("groups"), transposed)
+        groups, transposed = self._call.int_attr("groups"), self._call.flag_attr("transposed")
+        return _native.pack(views.input(), views.output(), groups, transposed)
 
 
 class ProductKernel(NativeKernel):
@@ -111,14 +107,13 @@ class PackingConv(NativeKernel):
 
         w, groups = conv_window(self._call), self._call.int_attr("groups")
         x, weight = views.input(), views.input(1)
-        matrix = weight.reshape(weight.shape[0], self._panels.shape[1])
         panels = views.scratch(TensorSpec(self._panels.shape, "float32"))
         bias = views.optional(BIAS)
         y = views.output()
         geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, groups)
         return _native.Sequence(
             [
-                _native.pack(matrix, panels, groups, True),
+                _native.pack(weight, panels, groups, True),
                 _native.conv(x, panels, bias, None, y, *geometry, "none", 0.0, 0.0, False),
             ]
         )

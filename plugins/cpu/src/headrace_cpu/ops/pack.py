@@ -63,12 +63,11 @@ def panel_count(columns: int) -> int:
 
 
 def pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    """Compute ``cpu.pack``: natively, since this is most of the time that a model takes to load."""
+    """Compute ``cpu.pack``: natively, since it is done to most of the bytes of a model."""
     from headrace_cpu import _native
 
-    transposed, (depth, columns) = call.flag_attr("transposed"), matrix_of(call)
-    matrix = given(inputs, 0).reshape((columns, depth) if transposed else (depth, columns))
-    _native.pack(matrix, outputs[0], call.int_attr("groups"), transposed)()
+    groups, transposed = call.int_attr("groups"), call.flag_attr("transposed")
+    _native.pack(given(inputs, 0), outputs[0], groups, transposed)()
 
 
 def unpack(panels: Array, columns: int, groups: int = 1) -> Array:

@@ -6,63 +6,19 @@ Both are transformed by small matrices, and so are the weights, once, when they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar
-
-import numpy as np
 
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
 from headrace.ops.schema import fail
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.epilogue import FLOAT32, Product, check_epilogue, finish
+from headrace_cpu.ops.epilogue import FLOAT32, Product, check_epilogue
 from headrace_cpu.ops.pack import PANEL, panel_count
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Transforms:
-    """The matrices of one algorithm, float64.
-
-    Attributes:
-        weight: G[m + 2, 3]; a kernel k becomes ``G k G'``.
-        read: B'[m + 2, m + 2]; what a tile reads, d, becomes ``B' d B``.
-        write: A'[m, m + 2]; the products p become ``A' p A``.
-    """
-
-    weight: Array
-    read: Array
-    write: Array
-
-
-TRANSFORMS: Mapping[int, Transforms] = {
-    2: Transforms(
-        np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]]),
-        np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]], np.float64),
-        np.array([[1, 1, 1, 0], [0, 1, -1, -1]], np.float64),
-    ),
-    4: Transforms(
-        np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]])
-        / np.array([[24], [24], [24], [24], [24], [24]]),
-        np.array(
-            [
-                [4, 0, -5, 0, 1, 0],
-                [0, -4, -4, 1, 1, 0],
-                [0, 4, -4, -1, 1, 0],
-                [0, -2, -1, 2, 1, 0],
-                [0, 2, -1, -2, 1, 0],
-                [0, 4, 0, -5, 0, 1],
-            ],
-            np.float64,
-        ),
-        np.array(
-            [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]],
-            np.float64,
-        ),
-    ),
-}
-"""By m; for 4 at the points 0, 1, -1, 2, -2. As ``csrc/kernels/winograd_isa.cpp`` has them."""
+TILES = (2, 4)
+"""What m may be."""
 
 TILE = Attr("tile", "int")
 """The m of the algorithm."""
@@ -115,45 +71,21 @@ class WinogradConv(Product):
 
 
 def winograd_pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    """Compute ``cpu.winograd_pack``."""
-    weight, y = given(inputs, 0), outputs[0]
-    wide = np.zeros((y.shape[0], y.shape[2], y.shape[1] * PANEL), np.float32)
-    wide[..., : weight.shape[0]] = transformed(weight, call.int_attr("tile"))
-    y[...] = wide.reshape(*wide.shape[:2], y.shape[1], PANEL).transpose(0, 2, 1, 3)
+    """Compute ``cpu.winograd_pack``, natively as ``cpu.pack``."""
+    from headrace_cpu import _native
 
-
-def transformed(weight: Array, tile: int) -> Array:
-    """Kernels [m, 3, 3, c] as float64[(tile + 2)^2, c, m]."""
-    matrix = TRANSFORMS[tile].weight
-    outputs, channels = weight.shape[0], weight.shape[3]
-    kernels = weight.reshape(outputs, 9, channels).transpose(1, 2, 0).reshape(9, -1)
-    spread = np.kron(matrix, matrix) @ kernels.astype(np.float64)
-    return spread.reshape(-1, channels, outputs)
+    _native.winograd_pack(given(inputs, 0), outputs[0], call.int_attr("tile"))()
 
 
 def winograd_conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.winograd_conv`` in float64, all tiles at once."""
-    x, panels, y, m = given(inputs, 0), given(inputs, 1), outputs[0], call.int_attr("tile")
-    matrices, side, pads = TRANSFORMS[m], m + 2, call.ints_attr("pads")
-    rows, columns = (-(-size // m) for size in y.shape[1:3])
-    around = [
-        (pads[axis], count * m + 2 - pads[axis] - x.shape[1 + axis])
-        for axis, count in enumerate((rows, columns))
-    ]
-    padded = np.pad(x.astype(np.float64), ((0, 0), *((a, max(b, 0)) for a, b in around), (0, 0)))
-    reads = np.lib.stride_tricks.sliding_window_view(padded, (side, side), (1, 2))
-    reads = reads[:, : rows * m : m, : columns * m : m]
-    spread = np.einsum("ik,nyxckl,jl->ijnyxc", matrices.read, reads, matrices.read, optimize=True)
-    weights = panels.transpose(0, 2, 1, 3).reshape(side, side, panels.shape[2], -1)
-    sums = np.einsum("ijnyxc,ijcm->ijnyxm", spread, weights[..., : y.shape[3]], optimize=True)
-    tiles = np.einsum("ki,ijnyxm,lj->nykxlm", matrices.write, sums, matrices.write, optimize=True)
-    whole = tiles.reshape(y.shape[0], rows * m, columns * m, y.shape[3])
-    result = whole[:, : y.shape[1], : y.shape[2]].astype(np.float32)
-    finish(call, result, inputs[2], inputs[3], y)
+    from headrace_cpu.ops.winograd_numpy import convolve  # seldom needed
+
+    convolve(call, inputs, outputs[0])
 
 
 def _places(call: OpCall) -> int:
     tile = call.int_attr("tile")
-    if tile not in TRANSFORMS:
-        fail(call, f"tile={tile} must be one of {sorted(TRANSFORMS)}")
+    if tile not in TILES:
+        fail(call, f"tile={tile} must be one of {TILES}")
     return (tile + 2) ** 2

@@ -1,0 +1,143 @@
+"""Weights are cut out of a file before it is parsed, and are there once, aligned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+from onnx_models import info, model, node
+
+from headrace.aligned import is_aligned
+from headrace.errors import InvalidModelError
+from headrace.onnx.read import read_model
+from headrace.onnx.split import LEAST_BYTES, split_model
+
+LARGE = np.arange(LEAST_BYTES, dtype=np.float32)
+SMALL = np.arange(3, dtype=np.int64)
+
+
+def constant(value: Any, name: str) -> Any:
+    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value))
+
+
+def with_weights() -> ModelProto:
+    """An initializer and a constant of each size, and a large tensor in an attribute."""
+    proto = model(
+        [
+            constant(LARGE + 1, "large constant"),
+            constant(SMALL + 1, "small constant"),
+            node("ConstantOfShape", "small", "z", value=numpy_helper.from_array(LARGE[:1])),
+            node("Add", "x large", "y"),
+        ],
+        inputs=[info("x", [1])],
+        outputs=[info("y", [LARGE.size])],
+    )
+    for name, value in (("small", SMALL), ("large", LARGE)):
+        proto.graph.initializer.append(numpy_helper.from_array(value, name))
+    return proto
+
+
+EXPECTED: dict[str, Any] = {
+    "small": SMALL,
+    "large": LARGE,
+    "large constant": LARGE + 1,
+    "small constant": SMALL + 1,
+}
+
+
+def check(data: bytes) -> None:
+    weights = read_model(data).weights
+    assert weights.keys() == EXPECTED.keys()
+    for name, value in EXPECTED.items():
+        np.testing.assert_array_equal(weights[name], value)
+        assert weights[name].dtype == value.dtype
+        assert is_aligned(weights[name])
+
+
+def test_initializers_and_constants_are_arrays() -> None:
+    """Of any size, whether they were cut out of the file or not; nothing is left in the graph."""
+    data = with_weights().SerializeToString()
+    split = split_model(data)
+    assert [*split.initializers, *split.constants] == [1, 0]
+    assert len(split.message) < len(data) - 2 * LARGE.nbytes + 100
+    check(data)
+    graph = read_model(data).graph
+    assert not graph.initializer
+    assert [len(n.attribute) for n in graph.node] == [0, 0, 1, 0]
+
+
+def test_what_is_cut_out_is_all_that_changes() -> None:
+    """The rest of the message is parsed as it was written, byte for byte."""
+    proto = with_weights()
+    left = ModelProto.FromString(split_model(proto.SerializeToString()).message)
+    proto.graph.initializer[1].raw_data = b""
+    proto.graph.node[0].attribute[0].t.raw_data = b""
+    assert left == proto
+
+
+def test_a_graph_may_be_written_in_parts() -> None:
+    """A message that is written twice is merged; positions go on where the first part ended."""
+    proto = with_weights()
+    first, second = ModelProto(), ModelProto()
+    first.CopyFrom(proto)
+    del first.graph.node[1:], first.graph.initializer[1:], first.graph.input[:]
+    del first.graph.output[:]
+    second.graph.CopyFrom(proto.graph)
+    del second.graph.node[:1], second.graph.initializer[:1]
+    check(first.SerializeToString() + second.SerializeToString())
+
+
+def test_the_last_of_several_fields_counts() -> None:
+    """Elements that are written twice are those that were written last, as in any message."""
+    proto = with_weights()
+    old, new = LARGE.tobytes(), (LARGE * 2).tobytes()
+    tensor = proto.graph.initializer[1]
+    written = tensor.SerializeToString()
+    field = written[written.index(old) - 3 : written.index(old)]  # its key and its length
+    twice = written.replace(field + old, field + new + field + old)
+    outer = ModelProto.FromString(proto.SerializeToString())
+    del outer.graph.initializer[1]
+    extra = b"\x2a" + length(len(twice)) + twice
+    check(outer.SerializeToString() + b"\x3a" + length(len(extra)) + extra)
+
+
+def length(value: int) -> bytes:
+    """A number as the wire format has it."""
+    return (b"" if value < 128 else bytes([value & 127 | 128])) + (
+        bytes([value]) if value < 128 else length(value >> 7)
+    )
+
+
+def test_groups_are_left_to_protobuf() -> None:
+    """A field of a kind that is not cut around leaves the file whole; it is read all the same."""
+    data = with_weights().SerializeToString() + b"\xa3\x06\xa4\x06"  # an empty group, field 100
+    assert split_model(data).message == data
+    check(data)
+
+
+def test_a_model_may_say_itself_what_a_constant_is() -> None:
+    """Where a function of the model is called so, its nodes keep what they hold."""
+    proto = with_weights()
+    function = helper.make_function(
+        "local", "Constant", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    proto.functions.append(function)
+    read = read_model(proto.SerializeToString())
+    assert read.weights.keys() == {"small", "large"}
+    assert read.graph.node[0] == proto.graph.node[0]
+
+
+@pytest.mark.parametrize("where", ["initializer", "constant"])
+def test_elements_that_do_not_fit_are_told_with_their_place(where: str) -> None:
+    """Also when they never came by protobuf."""
+    proto = with_weights()
+    tensor = (
+        proto.graph.initializer[1] if where == "initializer" else proto.graph.node[0].attribute[0].t
+    )
+    tensor.dims[0] += 1
+    says = f"{where} 'large'" if where == "initializer" else "node making 'large constant'"
+    with pytest.raises(InvalidModelError, match=f"{says}.* takes 4100 bytes and raw_data"):
+        read_model(proto.SerializeToString())
