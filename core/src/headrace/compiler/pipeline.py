@@ -171,7 +171,7 @@ class Rewritten:
 
 
 def rewrite_job(
-    graph: JobGraph,
+    graph: JobGraph | Callable[[], JobGraph],
     registry: BackendRegistry,
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
@@ -181,7 +181,8 @@ def rewrite_job(
     """The job after all passes, lowered to what its devices have kernels for.
 
     Args:
-        graph: what was traced or imported.
+        graph: what was traced or imported; or what gives it, for whoever does not hold it: its
+            constants are then freed as passes have others in their place.
         registry: where its devices come from.
         fallback: what becomes of ops that their device cannot run.
         verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
@@ -194,17 +195,17 @@ def rewrite_job(
         GraphError: a stage broke what it promises.
     """
     tell = _watched(registry, verify, watch)
-    prepared = _prepare(graph, registry, tell)
+    prepared = _prepare(graph() if callable(graph) else graph, registry, tell)
     lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)
     tell("lower_ops", cleared)
-    tell("boxing", BoxingLog(graph.name, prepared.boxing))
+    tell("boxing", BoxingLog(cleared.name, prepared.boxing))
     return Rewritten(cleared, lowered.decisions, prepared.passes, prepared.boxing, concurrency)
 
 
 def compile_job(
-    graph: JobGraph,
+    graph: JobGraph | Callable[[], JobGraph],
     registry: BackendRegistry,
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,

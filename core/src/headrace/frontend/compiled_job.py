@@ -33,7 +33,7 @@ class CompiledJob(ReadyJob):
     @collector_rests()
     def __init__(
         self,
-        graph: JobGraph,
+        graph: JobGraph | Callable[[], JobGraph],
         registry: BackendRegistry | None = None,
         fallback: str | None = None,
         memory: MemoryOptions | None = None,
@@ -47,7 +47,7 @@ class CompiledJob(ReadyJob):
         """Compile ``graph`` and acquire what it needs.
 
         Args:
-            graph: the job.
+            graph: the job, or what gives it; see ``rewrite_job``.
             registry: where devices come from; default: the installed plugins.
             fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
                 ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.

@@ -11,8 +11,10 @@ Start with ``function.py``; one file per family, with the stems of ``headrace.op
 from headrace.numpy_ops.collective import NUMPY_COLLECTIVES
 from headrace.numpy_ops.function import NumpyFunction
 from headrace.numpy_ops.kernel import NumpyKernel, kernel_entries
+from headrace.numpy_ops.scaled import scaled
 from headrace.numpy_ops.table import FUNCTIONS, evaluate
 
 __all__ = [
     "FUNCTIONS", "NUMPY_COLLECTIVES", "NumpyFunction", "NumpyKernel", "evaluate", "kernel_entries",
+    "scaled",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """``LazyFile``: a model that is parsed when somebody needs to know what is in it.
 
 A model whose plans were kept by an earlier process may run without ever being parsed; the package
-onnx is then not even imported.
+onnx is then not even imported. And one that was compiled need not be held any more: its weights are
+where they are computed from, and inputs of other shapes may never come.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ class ParsedFile:
         """The checked model."""
         return self._parsed
 
+    def let_go(self) -> None:
+        """Nothing: it can be read nowhere again."""
+
 
 class LazyFile:
     """A model file; may be used from any thread. It lets go of the bytes when they are parsed."""
@@ -34,6 +38,7 @@ class LazyFile:
     def __init__(self, given: ModelBytes, registry: BackendRegistry) -> None:
         self.name = given.name
         self._given: ModelBytes | None = given
+        self._path, self._file = given.path, given.file
         self._registry = registry
         self._lock = new_lock()
         self._parsed: ModelFile | None = None
@@ -42,17 +47,30 @@ class LazyFile:
         """The checked model, of which every op can be imported.
 
         Raises:
-            InvalidModelError, UnsupportedModelError, ResourceLimitError: as ``load``.
+            InvalidModelError, UnsupportedModelError, ResourceLimitError: as ``load``; or the file
+                is read a second time, and was written to.
             ImportError: the package onnx is not installed.
         """
-        if self._parsed is None:
-            with self._lock:
-                if self._parsed is None:
-                    self._parsed = self._parse()
-                    self._given = None
-        return self._parsed
+        with self._lock:
+            if self._parsed is None:
+                self._parsed = self._parse(self._given or self._read_again())
+                self._given = None
+            return self._parsed
 
-    def _parse(self) -> ModelFile:
+    def let_go(self) -> None:
+        """Do not hold what was parsed, if it can be read again.
+
+        Not where a part of it is in other files: they may be others by then.
+        """
+        with self._lock:
+            if self._file is not None and self._parsed is not None and self._parsed.is_whole:
+                self._parsed = None
+
+    def _read_again(self) -> ModelBytes:
+        assert self._file is not None, "what cannot be read again is kept"
+        return ModelBytes(self.name, self._path, self._file.read(), self._file)
+
+    def _parse(self, given: ModelBytes) -> ModelFile:
         try:
             import onnx  # noqa: F401
         except ImportError as error:
@@ -62,7 +80,6 @@ class LazyFile:
         from headrace.onnx.read import parse_model
         from headrace.onnx.support import check_support
 
-        assert self._given is not None, "bytes are kept until they are parsed"
-        file = parse_model(self._given, {record.tag for record in self._registry.records()})
+        file = parse_model(given, {record.tag for record in self._registry.records()})
         check_support(file, self._registry)
         return file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.collector import collector_rests
@@ -99,9 +100,9 @@ class JobMaker:
         from headrace.frontend.compiled_job import CompiledJob
         from headrace.onnx.specialise import specialise
 
-        file, registry, kept = self._file.parsed(), self._registry, self._kept
+        registry, kept = self._registry, self._kept
         made = specialise(
-            file,
+            self._file.parsed(),
             self._placement,
             specs,
             arrays,
@@ -111,6 +112,12 @@ class JobMaker:
             self._most_fixed,
         )
         make_room()
+        # Weights are most of the memory. From here on nobody holds those of the file and of the
+        # job but who compiles it, so that they are gone when passes have others in their place.
+        if made.then is None:
+            self._file.let_go()
+        graphs = [made.graph]
+        made = replace(made, graph=replace(made.graph, ops=(), constants={}))
 
         def keep(compiled: Compiled) -> None:
             # What is found between stages is computed by code, of which no plan can be kept.
@@ -119,7 +126,7 @@ class JobMaker:
                 kept.keep(specs, made, values, compiled, registry)
 
         job = CompiledJob(
-            made.graph,
+            graphs.pop,
             registry,
             self._fallback,
             self._memory,

@@ -69,6 +69,11 @@ class ModelFile:
     weights: Mapping[str, Array]
     externals: tuple[ExternalRange, ...] | None = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """True when no part of it is in another file."""
+        return self.externals == ()
+
 
 def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
     """``parse_model`` of ``read_bytes``.

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.numpy_ops import scaled
 from headrace.ops import Tensor
 from headrace.ops.data_format import channel_axis
 from headrace.ops.matmul import matrix_axes
@@ -129,12 +130,14 @@ class _Finder:
             or not (self._is_constant(weight) and (bias is None or self._is_constant(bias)))
         ):
             return None
-        w, mean, variance, gamma, beta = map(self._wide, (weight, *norm.inputs[1:]))
+        assert weight is not None
+        w = self._graph.constants[weight]
+        mean, variance, gamma, beta = map(self._wide, norm.inputs[1:])
         b = np.zeros(()) if bias is None else self._wide(bias)
         dtype = product.call.input(1).dtype.numpy
         with np.errstate(all="ignore"):  # what comes of it is looked at below
             scale = gamma / np.sqrt(variance + norm.call.float_attr("epsilon"))
-            folded_weight = (w * scale.reshape(shape)).astype(dtype)
+            folded_weight = scaled(w, scale.reshape(shape))
             folded_bias = ((b - mean) * scale + beta).astype(dtype)
         if not all(np.isfinite(a).all() for a in (scale, folded_weight, folded_bias)):
             return None

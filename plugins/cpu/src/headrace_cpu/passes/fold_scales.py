@@ -10,6 +10,7 @@ import numpy as np
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
 from headrace.graph import GraphEditor, JobGraph, JobOp
+from headrace.numpy_ops import scaled
 from headrace.ops import get_op
 from headrace.tensor_spec import Array
 
@@ -115,7 +116,7 @@ def _fold(ops: Sequence[JobOp], graph: JobGraph) -> _Fold | None:
                 case _:
                     shift = shift - number
             made = op.outputs[0]
-        folded = (w * scale.reshape(-1, *(1,) * (w.ndim - 1))).astype(np.float32)
+        folded = scaled(w, scale.reshape(-1, *(1,) * (w.ndim - 1)))
         shifted = shift.astype(np.float32)
     if not (np.isfinite(folded).all() and np.isfinite(shifted).all()):
         return None

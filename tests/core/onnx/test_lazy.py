@@ -1,0 +1,87 @@
+"""A model lets go of its weights when they are compiled, and reads them again for other shapes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx_models import info, model, node
+
+from headrace.errors import InvalidModelError
+from headrace.onnx import Model
+from headrace.onnx.source import read_bytes
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are kept there, not weights")
+
+WEIGHT = np.arange(3, dtype=np.float32)
+
+
+def adding(path: Path, weight: Any = WEIGHT) -> None:
+    """A model that adds a weight to rows of any number."""
+    adds = model([node("Add", "x w", "y")], inputs=[info("x", ["n", 3])], weights={"w": weight})
+    onnx.save(adds, path)
+
+
+def run(loaded: Model, rows: int) -> Any:
+    return loaded.run({"x": np.ones((rows, 3), np.float32)})["y"]
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, load_near: Callable[..., Model]) -> Model:
+    """A model that was compiled for one row."""
+    adding(tmp_path / "m.onnx")
+    made = load_near(tmp_path / "m.onnx", plan_cache=False)
+    np.testing.assert_array_equal(run(made, 1), WEIGHT[None] + 1)
+    return made
+
+
+def test_another_file_of_the_name_is_not_the_model(loaded: Model, tmp_path: Path) -> None:
+    """A file that is replaced or removed stays open: other shapes are those of the model loaded."""
+    adding(tmp_path / "new.onnx", WEIGHT * 10)
+    os.replace(tmp_path / "new.onnx", tmp_path / "m.onnx")
+    np.testing.assert_array_equal(run(loaded, 2), np.tile(WEIGHT + 1, (2, 1)))
+    (tmp_path / "m.onnx").unlink()
+    np.testing.assert_array_equal(run(loaded, 3), np.tile(WEIGHT + 1, (3, 1)))
+
+
+def test_a_file_that_was_written_to_is_not_read_again(loaded: Model, tmp_path: Path) -> None:
+    """The error says so; what was compiled before runs on."""
+    file = tmp_path / "m.onnx"
+    with file.open("ab") as end:
+        end.write(b"more")
+    with pytest.raises(InvalidModelError, match=r"m\.onnx: was written to after it was loaded"):
+        run(loaded, 2)
+    np.testing.assert_array_equal(run(loaded, 1), WEIGHT[None] + 1)
+
+
+def test_bytes_are_kept(tmp_path: Path, load_near: Callable[..., Model]) -> None:
+    """What was given as bytes can be read nowhere again, and serves all shapes."""
+    adding(tmp_path / "m.onnx")
+    made = load_near((tmp_path / "m.onnx").read_bytes())
+    for rows in (1, 2):
+        np.testing.assert_array_equal(run(made, rows), np.tile(WEIGHT + 1, (rows, 1)))
+
+
+def test_a_file_is_closed_with_the_last_who_may_read_it(tmp_path: Path) -> None:
+    """One descriptor for what was read, and none when that has gone."""
+    folder = Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("this system does not list the files that are open")
+    file = tmp_path / "m.onnx"
+    adding(file)
+
+    def times_open() -> int:
+        # The list is of the folder as well, which is closed when it was made.
+        links = [link for link in folder.iterdir() if link.exists()]
+        return sum(link.resolve() == file for link in links)
+
+    given = read_bytes(file)
+    assert times_open() == 1
+    del given
+    assert times_open() == 0
