@@ -126,6 +126,7 @@ class JobGraphBuilder:
         self._hints: dict[str, SbpHint] = {}
         self._tensors: dict[str, TensorSpec] = {}
         self._op_names: set[str] = set()
+        self._read: set[str] = set()  # what ops read
         self._counts: dict[str, int] = {}
 
     @property
@@ -222,6 +223,15 @@ class JobGraphBuilder:
         """The value of ``tensor`` when it is known while building, else None."""
         return self._constants.get(tensor.name)
 
+    def forget(self, tensor: Tensor) -> None:
+        """Do not hold the value of ``tensor`` any more, if no op reads it.
+
+        For whoever knows that nothing which is added from here on reads it, or returns it: large
+        constants that others were folded from are most of the memory of a job under construction.
+        """
+        if tensor.name not in self._read:
+            self._constants.pop(tensor.name, None)
+
     def op(
         self,
         op: str,
@@ -267,6 +277,7 @@ class JobGraphBuilder:
             self._constants.update(zip((t.name for t in made), values, strict=True))
         else:
             made_names = tuple(t.name for t in made)
+            self._read.update(name for name in names if name is not None)
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
 
@@ -304,6 +315,7 @@ class JobGraphBuilder:
         For passes: the call was checked when it was first added, and is not checked again.
         """
         self._op_names.add(op.call.name)
+        self._read.update(name for name in inputs if name is not None)
         self._ops.append(replace(op, inputs=tuple(inputs)))
         return tuple(map(self._define, op.outputs, op.call.outputs))
 
@@ -428,9 +440,9 @@ class JobGraphBuilder:
             number = self._counts.get(stem, 0)
             self._counts[stem] = number + 1
             name = f"{stem}_{number}"
-            if name not in self._op_names and self._tensors.keys().isdisjoint(
-                (name, *(name + suffix for suffix in suffixes))
-            ):
+            if name in self._op_names or name in self._tensors:
+                continue
+            if not any(name + suffix in self._tensors for suffix in suffixes):
                 return name
 
 

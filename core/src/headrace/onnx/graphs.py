@@ -147,7 +147,7 @@ def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, wher
     for node in nodes:
         if not node.op_type:
             raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
-        _once([a.name for a in node.attribute], "attribute", place(where, node))
+        _once([a.name for a in node.attribute], "attribute", where, node)
         for name in node.output:
             if not name:
                 continue
@@ -160,7 +160,7 @@ def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, wher
     known = (*outer, given, made.keys())
     for node in nodes:
         for name in node.input:
-            if name and not any(name in names for names in known):
+            if name and name not in made and not any(name in names for names in known):
                 raise InvalidModelError(
                     f"{place(where, node)}: reads {quote(name)}, which nothing makes"
                 )
@@ -170,12 +170,16 @@ def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, wher
     return known
 
 
-def _once(names: Sequence[str], what: str, where: str) -> None:
-    if "" in names:
+def _once(names: Sequence[str], what: str, where: str, node: NodeProto | None = None) -> None:
+    """Raise unless every name is one, and there once; of ``node``, if that is given."""
+    distinct = set(names)
+    if len(distinct) == len(names) and "" not in distinct:
+        return
+    where = where if node is None else place(where, node)
+    if "" in distinct:
         raise InvalidModelError(f"{where}: an {what} has no name")
-    if len(set(names)) != len(names):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        raise InvalidModelError(f"{where}: two {what}s are called {quote_all(twice)}")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    raise InvalidModelError(f"{where}: two {what}s are called {quote_all(twice)}")
 
 
 def _check_made(outputs: Sequence[str], known: Names, where: str) -> None:

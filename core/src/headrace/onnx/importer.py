@@ -9,6 +9,7 @@ has a converter; or ONNX itself writes the op in simpler ones, and these take it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -128,7 +129,9 @@ class Importer:
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
         ordered = order(nodes, wanted, scope.where)
-        used = set(wanted).union(*map(reads, ordered))
+        readers = Counter(wanted)
+        for node in ordered:
+            readers.update(reads(node))
         for node in ordered:
             if node.op_type == CONSTANT and scope.has(node.output[0]):
                 continue  # it is one of the weights
@@ -138,8 +141,10 @@ class Importer:
                     f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
                     "functions written out"
                 )
-            count = max(i for i, name in enumerate(node.output, 1) if name in used)
+            count = max(i for i, name in enumerate(node.output, 1) if name in readers)
             self._node(node, count, scope)
+            if not scope.depth:
+                self._forget(node, scope, readers)
         results: list[Tensor] = []
         for name in wanted:
             tensor = scope.get(name)
@@ -147,6 +152,15 @@ class Importer:
                 raise InvalidModelError(f"{scope.where}: output {quote(name)} has no value")
             results.append(tensor)
         return results
+
+    def _forget(self, node: NodeProto, scope: Scope, readers: Counter[str]) -> None:
+        """Let go of constants that ``node`` was the last to read, once others were made of them."""
+        for name in reads(node):
+            readers[name] -= 1
+            if not readers[name]:
+                tensor = scope.release(name)
+                if tensor is not None:
+                    self.builder.forget(tensor)
 
     def _node(self, node: NodeProto, count: int, scope: Scope) -> None:
         site = Site(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.collector import collector_rests
 from headrace.onnx.source import ModelBytes
 from headrace.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
@@ -70,6 +71,7 @@ class LazyFile:
         assert self._file is not None, "what cannot be read again is kept"
         return ModelBytes(self.name, self._path, self._file.read(), self._file)
 
+    @collector_rests()
     def _parse(self, given: ModelBytes) -> ModelFile:
         try:
             import onnx  # noqa: F401

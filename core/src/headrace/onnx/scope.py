@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from onnx import AttributeProto
@@ -38,10 +39,14 @@ class Scope:
         self._outer = outer
         # A constant is made when it is first read: models bring some that nothing reads.
         self._tensors: dict[str, Tensor | Callable[[], Tensor] | None] = {}
+        self._names: Counter[str] = Counter()  # of each tensor: it may have several
 
     def bind(self, name: str, tensor: Tensor | None) -> None:
         """Give a tensor its name; None stands for an input that the caller left out."""
+        self.release(name)
         self._tensors[name] = tensor
+        if tensor is not None:
+            self._names[tensor.name] += 1
 
     def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
         """Name a tensor that ``make`` makes when it is first read."""
@@ -50,6 +55,14 @@ class Scope:
     def has(self, name: str) -> bool:
         """True when ``name`` is that of a tensor of this graph or function body by now."""
         return name in self._tensors
+
+    def release(self, name: str) -> Tensor | None:
+        """Let a name be nobody's; returns the tensor that had it, if that has no other one here."""
+        tensor = self._tensors.pop(name, None)
+        if not isinstance(tensor, Tensor):
+            return None
+        self._names[tensor.name] -= 1
+        return None if self._names[tensor.name] else tensor
 
     def get(self, name: str) -> Tensor | None:
         """The tensor called ``name``; None for "" and for an input left out.
@@ -64,7 +77,8 @@ class Scope:
             if name in scope._tensors:
                 found = scope._tensors[name]
                 if callable(found):
-                    found = scope._tensors[name] = found()
+                    found = found()
+                    scope.bind(name, found)
                 return found
             scope = scope._outer
         raise InvalidModelError(f"{self.where}: {quote(name)} is read before it is made")

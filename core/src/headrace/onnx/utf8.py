@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from headrace.errors import InvalidModelError
@@ -23,31 +23,20 @@ def check_text(model: Message, where: str) -> None:
     pending = [model]
     while pending:
         message = pending.pop()
-        for name, is_repeated, is_message in _fields(message.DESCRIPTOR):
-            if is_message:
-                if is_repeated:
-                    pending += getattr(message, name)
-                elif message.HasField(name):
-                    pending.append(getattr(message, name))
-                continue
-            value = getattr(message, name)
-            for text in value if is_repeated else (value,):
-                if not isinstance(text, str):
-                    raise InvalidModelError(
-                        f"{where}: {message.DESCRIPTOR.name}.{name} is {text!r:.80}, which is not "
-                        "UTF-8; the file is damaged"
-                    )
+        for field, value in message.ListFields():
+            kind, is_repeated = _kind(field)
+            if kind == FieldDescriptor.TYPE_MESSAGE:
+                pending += value if is_repeated else (value,)
+            elif kind == FieldDescriptor.TYPE_STRING:
+                for text in value if is_repeated else (value,):
+                    if not isinstance(text, str):
+                        raise InvalidModelError(
+                            f"{where}: {message.DESCRIPTOR.name}.{field.name} is {text!r:.80}, "
+                            "which is not UTF-8; the file is damaged"
+                        )
 
 
 @functools.cache
-def _fields(descriptor: Descriptor) -> tuple[tuple[str, bool, bool], ...]:
-    """Name, whether repeated, and whether a message, of the fields that can hold text.
-
-    Other fields are never touched: reading ``raw_data`` would copy the weights.
-    """
-    kinds = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
-    return tuple(
-        (field.name, field.is_repeated, field.type == FieldDescriptor.TYPE_MESSAGE)
-        for field in descriptor.fields
-        if field.type in kinds
-    )
+def _kind(field: FieldDescriptor) -> tuple[int, bool]:
+    """The type of a field, and whether it is repeated; asking protobuf takes longer."""
+    return field.type, field.is_repeated
