@@ -35,13 +35,18 @@ COMPILER = (
 
 def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     """headrace, with the device's plugin; how many threads it has, the environment says."""
+    from headrace.graph import JobGraphBuilder
     from headrace.onnx import load
+    from headrace.placement import Placement
     from headrace.registry import default_registry
 
     # Before the clock runs: other runtimes have their compiler and their devices in themselves.
-    default_registry().backend(device.partition(":")[0])
-    for module in () if plan_cache else COMPILER:
-        importlib.import_module(module)
+    backend = default_registry().backend(device.partition(":")[0])
+    if not plan_cache:
+        for module in COMPILER:
+            importlib.import_module(module)
+        for entry in backend.passes:  # which may import what they need when they first run
+            entry.rewrite(JobGraphBuilder("empty", Placement.of_devices(device)).finish())
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run

@@ -52,7 +52,8 @@ class JobGraph:
         outputs: (result name, tensor), in order. A tensor may be an op's, an input's or a
             constant's, and may be named by several results.
         ops: in topological order.
-        constants: values of constant tensors, by tensor name; arrays that numpy lets nobody write.
+        constants: values of constant tensors, by tensor name; arrays that numpy lets nobody write,
+            and that need not lie row by row.
         variables: the tensors that are variables, or parts of some.
         updates: (tensor that is a variable, its value after the call), in order.
         hints: how the user wants tensors to lie over several devices, by tensor name. A pass
@@ -160,8 +161,11 @@ class JobGraphBuilder:
             GraphError: the name is taken.
             DTypeError: its dtype is no tensor dtype.
         """
-        array = np.ascontiguousarray(value).reshape(value.shape)
-        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        array = value
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         tensor = self._define(name or self._fresh("constant"), TensorSpec.of(array))
         self._constants[tensor.name] = _read_only(array)
         return tensor

@@ -11,9 +11,9 @@ from headrace.tensor_spec import Array
 NumpyFunction = Callable[[OpCall, Sequence[Array | None], Sequence[Array]], None]
 """``f(call, inputs, outputs)``: computes ``call`` from ``inputs`` into ``outputs``.
 
-Inputs are as in ``call.inputs`` and are not written; each output is contiguous, has the spec in
-``call.outputs`` and is written whole. Outputs never share memory with inputs unless the op's
-``in_place`` says so.
+Inputs are as in ``call.inputs``, may lie in any way (a constant that was transposed is a view), and
+are not written; each output is contiguous, has the spec in ``call.outputs`` and is written whole.
+Outputs never share memory with inputs unless the op's ``in_place`` says so.
 """
 
 
