@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from headrace.dtypes import int8, int32, uint8
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
@@ -56,6 +58,7 @@ def pack_integers(call: OpCall, inputs: Sequence[Array | None], outputs: Sequenc
 
     transposed, (depth, columns) = call.flag_attr("transposed"), matrix_of(call)
     matrix = given(inputs, 0).reshape((columns, depth) if transposed else (depth, columns))
+    matrix = np.ascontiguousarray(matrix)
     panels, sums = outputs
     _native.pack_integers(matrix, panels, sums, call.int_attr("groups"), transposed)()
 
