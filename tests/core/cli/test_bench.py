@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from onnx_models import info, model, node
 
 from headrace.bench import Comparison, Spread
 from headrace.bench.comparison import Measured, difference
-from headrace.bench.runtimes import thread_variables
+from headrace.bench.runtimes import PEERS, thread_variables
 from headrace.errors import BenchError
 
 Headrace = Callable[..., Result]
@@ -143,3 +144,8 @@ def test_differences_are_of_the_largest_magnitude() -> None:
     assert difference({"y": np.array([np.nan])}, {"y": np.array([4.0])}) == np.inf
     with pytest.raises(BenchError, match=r"\[1\] and \[2\]"):
         difference({"y": np.zeros(1)}, {"y": np.zeros(2)})
+
+
+def test_every_peer_can_be_asked_for() -> None:
+    """The command names them without importing what runs them."""
+    assert tuple(PEERS) == importlib.import_module("headrace.cli.bench").PEERS

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.bench.runtimes import PEERS, require_peer
 from headrace.cli.feeds import (
     model_options,
     random_arrays,
@@ -21,6 +20,10 @@ from headrace.cli.options import OutputFile
 
 if TYPE_CHECKING:
     from headrace.bench import Comparison, Spread
+
+
+PEERS = ("onnxruntime", "openvino")
+"""Those of ``headrace.bench.runtimes``; numpy, which that needs, may be what is broken."""
 
 
 class _Counts(click.ParamType[tuple[int, ...]]):
@@ -49,7 +52,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
 @model_options
 @click.option(
     "--against",
-    type=click.Choice(tuple(PEERS)),
+    type=click.Choice(PEERS),
     default="onnxruntime",
     show_default=True,
     help="The runtime to compare with; a package of that name must be installed.",
@@ -119,6 +122,7 @@ def bench(
     Load time is from the file to the first outputs; memory is the most that was resident.
     """
     from headrace.bench import compare
+    from headrace.bench.runtimes import require_peer
     from headrace.cli.progress import counting
     from headrace.cli.show import escape
     from headrace.onnx import load

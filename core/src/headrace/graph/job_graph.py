@@ -161,7 +161,7 @@ class JobGraphBuilder:
             GraphError: the name is taken.
             DTypeError: its dtype is no tensor dtype.
         """
-        array = value
+        array = np.asarray(value)
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array)
         if not array.dtype.isnative:

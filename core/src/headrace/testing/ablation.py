@@ -64,9 +64,9 @@ METHODS: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
 }  # fmt: skip
 
 # What those objects make in turn. The key is the hook of the record whose objects make it.
-MADE: dict[str, tuple[type, str]] = {
-    "headrace_allocators": (Buffer, "view"),
-    "headrace_device_contexts": (Event, "synchronize"),
+MADE: dict[str, tuple[type, tuple[str, ...]]] = {
+    "headrace_allocators": (Buffer, ("view",)),
+    "headrace_device_contexts": (Event, ("synchronize", "is_reached")),
 }
 
 # Functions of records: set to something that cannot be called.
@@ -149,7 +149,8 @@ def removals(plugin: object) -> tuple[Removal, ...]:
     for (hook, _), (base, names) in METHODS.items():
         if hook in hooks:
             found += [Removal(f"{base.__name__}.{n}", w) for n in names for w in _WAYS]
-    found += [Removal(f"{base.__name__}.{n}", w) for base, n in MADE.values() for w in _WAYS]
+    for base, names in MADE.values():
+        found += [Removal(f"{base.__name__}.{n}", w) for n in names for w in _WAYS]
     return tuple(found)
 
 
@@ -256,8 +257,9 @@ class _Removing:
                     return replace(record, **{field: self._made_without(create, base, name)})
         if hook == "headrace_allocators" and removal.name == "Buffer.view":
             return replace(record, create=self._with_buffers(record.create))
-        if hook == "headrace_device_contexts" and removal.name == "Event.synchronize":
-            return replace(record, create=self._with_events(record.create))
+        owner, _, name = removal.name.partition(".")
+        if hook == "headrace_device_contexts" and owner == "Event":
+            return replace(record, create=self._with_events(record.create, name))
         return record
 
     def _made_without(self, create: Any, base: type, name: str) -> Any:
@@ -301,7 +303,7 @@ class _Removing:
 
         return made
 
-    def _with_events(self, create: Any) -> Any:
+    def _with_events(self, create: Any, name: str) -> Any:
         def made(device: Device, stream_index: int) -> DeviceContext:
             context = create(device, stream_index)
             if type(context).record_event is DeviceContext.record_event:
@@ -309,7 +311,7 @@ class _Removing:
             record = context.record_event
 
             def stripped() -> Event:
-                return self._strip(record(), Event, "synchronize")  # type: ignore[no-any-return]
+                return self._strip(record(), Event, name)  # type: ignore[no-any-return]
 
             context.record_event = stripped
             return context  # type: ignore[no-any-return]
