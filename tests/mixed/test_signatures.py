@@ -28,8 +28,8 @@ Shared = tuple[str, tuple[int, ...], tuple[SbpSignature, ...]]
 EVERY_DTYPE = settings.default.max_examples > 1000
 """With ``--hypothesis-profile long``: every case; else one of each op, attributes and signature."""
 
-WHOLE = {"arange"}
-"""Ops that say no way: each device makes all of it."""
+WHOLE = {"arange", "dynamic_quantize"}
+"""Ops that say no way: a range has nothing to share out, and one scale is for a whole tensor."""
 
 
 OVERFLOW = ("conv-float16-accumulates-wider",)
