@@ -76,24 +76,23 @@ def measured(given: argparse.Namespace, threads: int) -> tuple[list[float], list
             ) as oneflow,
         ):
             headrace.load()
-            _answer(oneflow, "ready")
+            _line(oneflow, "ready")
             ours, theirs = [], []
             for _ in range(given.rounds):
                 ours.append(headrace.turn())
-                theirs.append(float(_answer(oneflow, "")))
+                assert oneflow.stdin is not None
+                oneflow.stdin.write("\n")
+                oneflow.stdin.flush()
+                theirs.append(float(_line(oneflow)))
             oneflow.kill()
     return ours, theirs
 
 
-def _answer(process: subprocess.Popen[str], expected: str) -> str:
-    """The next line, after an order unless it says that it is ready."""
-    assert process.stdin is not None
+def _line(process: subprocess.Popen[str], beginning: str = "") -> str:
+    """The next line that begins so; OneFlow prints others while it is loaded."""
     assert process.stdout is not None
-    if not expected:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    while line := process.stdout.readline():
-        if line.startswith(expected):
+    for line in process.stdout:
+        if line.startswith(beginning):
             return line
     sys.exit(f"OneFlow ended with {process.wait()}; run {PEER} by hand to see why")
 

@@ -1,7 +1,8 @@
 """ResNet-50 in OneFlow's lazy mode, run on orders: the process that ``against_oneflow.py`` begins.
 
-Runs in an interpreter that OneFlow supports, without headrace. ``resnet50.py THREADS BATCH``; for
-each line of stdin it makes a call and prints its seconds, first for a line that says it is ready.
+Runs in an interpreter that OneFlow supports, without headrace: ``resnet50.py THREADS BATCH``. It
+prints a line when it is ready; then, for each line of stdin, it makes a call and prints how many
+seconds that took.
 """
 
 import sys

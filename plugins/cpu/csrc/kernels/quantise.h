@@ -26,17 +26,16 @@ HEADRACE_INLINE void StoreBytes(std::uint8_t* p, VI x, int count) {
 #endif
 }
 
-#if defined(__AVX512F__)
-#define HEADRACE_FUSED 1
+#if defined(__FMA__)
+// x * y + z, rounded once even where a compiler makes two instructions of `MulAdd`.
 HEADRACE_INLINE Part FusedPart(Part x, Part y, Part z) {
+#if defined(__AVX512F__)
   return reinterpret_cast<Part>(_mm512_fmadd_ps(
       reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(z)));
-}
-#elif defined(__FMA__)
-#define HEADRACE_FUSED 1
-HEADRACE_INLINE Part FusedPart(Part x, Part y, Part z) {
+#else
   return reinterpret_cast<Part>(_mm256_fmadd_ps(
       reinterpret_cast<__m256>(x), reinterpret_cast<__m256>(y), reinterpret_cast<__m256>(z)));
+#endif
 }
 #endif
 
@@ -72,9 +71,9 @@ class Quantiser {
  private:
   // x / scale, rounded once. Where a product and a sum are rounded as one, a guess by the rounded
   // inverse is right after one correction (Markstein), and takes a fourth of the time of a
-  // division. `MulAdd` will not do: a compiler that does not optimise much rounds twice.
+  // division.
   HEADRACE_INLINE V Quotient(V x) const {
-#if defined(HEADRACE_FUSED)
+#if defined(__FMA__)
     if (is_plain_) {
       const V guess = x * inverse_;
       const V rest = Each<V>(FusedPart, -guess, scale_, x);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,8 +67,3 @@ def unpack_integers(panels: Array, depth: int, columns: int, groups: int = 1) ->
     parts = panels.reshape(groups, -1, panels.shape[1], PANEL, QUAD).transpose(0, 2, 4, 1, 3)
     wide = parts.reshape(groups, panels.shape[1] * QUAD, -1)
     return wide[:, :depth, : columns // groups]
-
-
-def matrix_depth(shape: tuple[int, ...]) -> int:
-    """The depth of a weight ``[columns, ...]``."""
-    return math.prod(shape[1:])
