@@ -215,11 +215,11 @@ def test_the_ports_concat_frees_its_workspace(net):
     descriptors, data = (
         pointers([getattr(p, f) for p in parts]) for f in ("descriptor", "pointer")
     )
+    net.sim.check("mlusim_pause", net.queue)
     net.run("cnnlConcat", 2, 3, descriptors, data, workspace, size.value, *out.pair)
     net.sim.refuse("cnrtFree", workspace, kind="freed-in-use")
-    status = net.sim.call("cnrtSyncQueue", net.queue)
-    if status != OK:  # the worker had not come to it
-        net.sim.take("cnnlConcat", "use-after-free")
+    assert net.sim.call("cnrtSyncQueue", net.queue) == net.sim.code("queue")
+    net.sim.take("cnnlConcat", "use-after-free")
     net.close()
 
 
