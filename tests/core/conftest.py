@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 from toy_backends import far, near
 
 from headrace.registry.registry import BackendRegistry
@@ -16,8 +15,6 @@ from headrace.registry.registry import BackendRegistry
 def pytest_configure() -> None:
     """What the compiler makes is verified in every test, also where tox does not say so."""
     os.environ.setdefault("HEADRACE_VERIFY", "1")
-    settings.register_profile("untimed", deadline=None)  # a busy machine breaks nothing
-    settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

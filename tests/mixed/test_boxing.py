@@ -104,7 +104,7 @@ def problems(
     return shape, draw(layouts(shape)), draw(layouts(shape)), draw(st.integers(0, 2**32 - 1))
 
 
-@settings(max_examples=max(200, settings.default.max_examples), deadline=None)
+@settings(max_examples=max(200, settings.default.max_examples))
 @given(problems())
 def test_any_layout_becomes_any_other(
     registry: BackendRegistry,

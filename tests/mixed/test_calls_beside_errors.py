@@ -68,7 +68,7 @@ def on(session: flow.Session, tag: str, width: int) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("tag", PLUGINS)
 @given(bad=st.lists(st.booleans(), min_size=1, max_size=12), width=st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_only_calls_that_fail_are_told_so(tag: str, bad: list[bool], width: int) -> None:
     """However many are under way, and whichever of them: each of the others gets its result."""
     with flow.Session(registry(refuse)) as session:

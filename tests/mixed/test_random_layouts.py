@@ -28,9 +28,7 @@ TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
 IMAGED = {"conv", "max_pool", "avg_pool", "instance_norm", "lrn"}
 MINDING = {"reshape", "gather", "expand", "transpose"}
-SETTINGS = settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+SETTINGS = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

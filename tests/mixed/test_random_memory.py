@@ -66,7 +66,7 @@ def registry(seed: int) -> BackendRegistry:
     return BackendRegistry.from_modules({"cpu": cpu, "fakedevice": SimpleNamespace(**hooks)})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     cases(DEVICES, most=24),
     st.integers(0, 99),

@@ -154,7 +154,7 @@ def moves(draw: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[Any, ...], t
 
 
 @given(moves())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_values_move_between_any_two_places(move: tuple[Any, ...]) -> None:
     """Loaded here, assigned to a variable that lies elsewhere, and read: every bit is the same."""
     shape, here, there = move

@@ -20,7 +20,7 @@ def strides_of(array):
     return [stride // array.itemsize for stride in array.strides]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 5))
 def test_axes_in_another_order(data, dtype, rank):
     """A transpose of any tensor, small ones and such as are cut into blocks."""
@@ -34,7 +34,7 @@ def test_axes_in_another_order(data, dtype, rank):
     np.testing.assert_array_equal(y, x.transpose(perm))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 4))
 def test_parts_of_tensors(data, dtype, rank):
     """A slice with any steps into the middle of something larger, of which nothing else changes."""
@@ -68,7 +68,7 @@ def test_a_long_copy_is_cut():
     np.testing.assert_array_equal(y, x)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 4), fill=st.sampled_from([None, 9]))
 def test_positions_by_tables(data, dtype, rank, fill):
     """Any positions on any axes, and a filling where there is none."""

@@ -59,7 +59,7 @@ def reads(x, window, fill):
         ]
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(
     window=windows(2),
     channels=CHANNELS,
@@ -100,7 +100,7 @@ def test_a_depthwise_convolution_of_any_geometry(
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(window=windows(3), channels=CHANNELS, kind=st.sampled_from(["max", "mean", "padded mean"]))
 def test_a_pool_of_any_geometry(window, channels, kind):
     """The largest wins, NaN over all; a mean is over what counts."""
@@ -125,7 +125,7 @@ def test_a_pool_of_any_geometry(window, channels, kind):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     outer=st.integers(1, 3),
     rows=st.sampled_from([1, 2, 49, 511, 512, 513, 2000]),
@@ -140,7 +140,7 @@ def test_rows_are_folded(outer, rows, columns, kind):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4 if kind == "sum" else 1e-6)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     pixels=st.sampled_from([1, 2, 49, 1000, 9000]),
     channels=CHANNELS,
@@ -167,7 +167,7 @@ def test_groups_of_channels_are_standardised(pixels, channels, groups, mean, in_
 
 
 @given(channels=CHANNELS)
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 def test_channels_are_normalised_by_given_statistics(channels):
     """In place too."""
     rng = np.random.default_rng(0)
@@ -181,7 +181,7 @@ def test_channels_are_normalised_by_given_statistics(channels):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     outer=st.integers(1, 3),
     inner=st.sampled_from([1, 5, 16, 50]),

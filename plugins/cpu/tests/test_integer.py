@@ -161,7 +161,7 @@ def geometries(draw):
     return x, (columns, *kernel, channels // groups), strides, dilations, pads, groups
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(
     geometry=geometries(),
     dtypes=st.tuples(st.sampled_from(BYTES), st.sampled_from(BYTES)),

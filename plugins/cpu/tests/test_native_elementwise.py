@@ -116,7 +116,7 @@ def test_clip_takes_its_limits_when_it_runs(low, high):
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 @given(shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=5, max_side=4, min_side=0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_binary_broadcasts_as_numpy_does(dtype, shapes):
     """Any two shapes that fit, every op and dtype, bit for bit."""
     a, b = (numbers(dtype, int(np.prod(s))).reshape(s) for s in shapes.input_shapes)
@@ -130,7 +130,7 @@ def test_binary_broadcasts_as_numpy_does(dtype, shapes):
 
 
 @given(x=arrays(np.float64, (3, 4), elements=st.floats(-9, 9)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_binary_works_in_place(x):
     """The output may be either input, or both."""
     other = np.arange(12.0).reshape(3, 4)

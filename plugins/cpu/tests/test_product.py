@@ -101,7 +101,7 @@ def geometries(draw):
     return x, (columns, *numbers, channels // groups), strides, dilations, pads, groups
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     geometry=geometries(),
     activation=st.sampled_from(sorted(ACTIVATIONS)),

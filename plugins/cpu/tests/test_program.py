@@ -107,7 +107,7 @@ def broadcasts(draw):
     return tuple(shape), *others
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(broadcasts(), st.sampled_from(["float32", "int32", "int64", "bool"]))
 def test_inputs_are_broadcast(shapes, dtype):
     """Whatever their shapes are; integers and truths are floats inside."""

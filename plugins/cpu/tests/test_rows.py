@@ -21,7 +21,7 @@ def softmax_in_float64(x, axis, logarithm):
     return less - np.log(total) if logarithm else np.exp(less) / total
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 9), LENGTHS, st.booleans())
 def test_softmax(rows, length, logarithm):
     """In place too; large numbers do not overflow."""
@@ -34,7 +34,7 @@ def test_softmax(rows, length, logarithm):
     assert np.array_equal(x, y)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 3), st.sampled_from([1, 2, 17]), st.integers(1, 40), st.booleans())
 def test_softmax_of_columns(matrices, length, columns, logarithm):
     """Of as many columns as a vector has, or fewer, in place too."""
@@ -58,7 +58,7 @@ def test_softmax_of_what_is_no_number():
     np.testing.assert_array_equal(y[1], [0.5, 0, 0.5])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 5), LENGTHS, st.booleans(), st.sampled_from([0.0, 1e4]))
 def test_layer_norm(rows, length, scaled, shift):
     """With scale and bias and without, far from zero too."""
@@ -73,7 +73,7 @@ def test_layer_norm(rows, length, scaled, shift):
     np.testing.assert_allclose(y, right, rtol=1e-4, atol=2e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 5), LENGTHS, st.sampled_from(["sum", "mean", "max", "min"]), st.booleans())
 def test_folds(rows, length, kind, has_nan):
     """Extremes of a row with a NaN are one, wherever it lies."""
@@ -86,7 +86,7 @@ def test_folds(rows, length, kind, has_nan):
     np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(*[st.sampled_from([1, 2, 6, 16, 17, 33])] * 3, st.booleans(), st.integers(1, 3))
 def test_batches_of_products(rows, depth, columns, transposed, batch):
     """Each product reads the matrices that it is told to."""

@@ -61,7 +61,7 @@ def test_kernels_are_transformed_wherever_they_lie(tile, outputs):
     )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(
     tile=st.sampled_from([2, 4]),
     size=st.tuples(st.integers(1, 30), st.integers(1, 30)),

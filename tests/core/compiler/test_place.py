@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.memory.place import (
@@ -37,7 +37,6 @@ def placed_by_all(items: list[Interval]) -> list[Placed]:
     return tried + (list(FirstFit(items).attempts())[:20] if items else [])
 
 
-@settings(deadline=None)
 @given(intervals)
 def test_no_two_intervals_alive_at_once_share_a_byte(items: list[Interval]) -> None:
     """Each algorithm, and the best of them, keeps live intervals apart and aligned."""
@@ -53,7 +52,6 @@ def test_no_two_intervals_alive_at_once_share_a_byte(items: list[Interval]) -> N
                 assert apart or not alive_together or 0 in (a.nbytes, b.nbytes)
 
 
-@settings(deadline=None)
 @given(intervals)
 def test_the_result_lies_between_the_largest_live_set_and_the_sum(items: list[Interval]) -> None:
     """No plan is smaller than what is alive at once, and none larger than everything together."""
@@ -64,7 +62,6 @@ def test_the_result_lies_between_the_largest_live_set_and_the_sum(items: list[In
     assert live <= place(items).nbytes <= sum(aligned(i.nbytes) for i in items)
 
 
-@settings(deadline=None)
 @given(intervals)
 def test_the_smallest_of_all_attempts_is_taken(items: list[Interval]) -> None:
     """No algorithm alone does better: forwards, backwards, each order, and the whole search."""

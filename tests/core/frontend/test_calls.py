@@ -118,7 +118,7 @@ def test_bad_arguments_are_refused_before_a_call_begins(session: flow.Session) -
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_more_calls_are_under_way_than_there_is_room_for(
     width: int, callers: int, each: int
 ) -> None:
@@ -413,7 +413,7 @@ def test_a_callback_cannot_wait_for_itself(session: flow.Session, what: str) -> 
 
 
 @given(st.integers(1, 3), st.integers(1, 12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_slow_callback_holds_up_who_registers_more(width: int, count: int) -> None:
     """Results that wait for their callback are as many as there is room for, beside the one that
     is with its callback; and all are delivered, in order."""

@@ -324,7 +324,7 @@ def _model(calls: list[str]) -> list[float]:
     tag=st.sampled_from(["near", "far"]),
     later=st.integers(0, 8),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_calls_leave_what_plain_python_leaves(calls: list[str], tag: str, later: int) -> None:
     """Three jobs that write each other's variables, in any order, with one more added between."""
     registry = BackendRegistry.from_modules({"near": near(), "far": far()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.page.layers import NODE_HEIGHT, NODE_WIDTH, Drawing, draw
@@ -40,7 +40,6 @@ def connected(drawing: Drawing, count: int) -> set[tuple[int, int]]:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_no_two_nodes_overlap_and_all_are_inside(graph: Graph) -> None:
     """Boxes of one row have room between them, and the drawing is as large as it says."""
     count, edges = graph
@@ -56,7 +55,6 @@ def test_no_two_nodes_overlap_and_all_are_inside(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_wires_are_the_edges(graph: Graph) -> None:
     """Through all bends, each node is connected with its readers and with nobody else."""
     count, edges = graph
@@ -64,7 +62,6 @@ def test_wires_are_the_edges(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_equal_graphs_are_drawn_alike(graph: Graph) -> None:
     """To the pixel."""
     assert draw(*graph) == draw(*graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ProtocolError
@@ -95,7 +95,6 @@ def test_an_event_that_does_not_fit_says_why(event: ActLaunched, why: str) -> No
         middle().on(event)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3), st.integers(1, 2), st.randoms(use_true_random=False))
 def test_flow_control_holds_in_any_order_of_events(slots: int, width: int, random: object) -> None:
     """However events interleave, no slot is written before it is free, and none is lost."""

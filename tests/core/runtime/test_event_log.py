@@ -44,7 +44,7 @@ concurrencies = st.builds(Concurrency, st.integers(1, 4), st.integers(1, 3))
 
 
 @given(cases(("near:0", "near:1", "far:0", "far:1")), concurrencies, st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_run_is_found_again_from_its_log(
     case: Case, concurrency: Concurrency, calls: int
 ) -> None:

@@ -153,4 +153,4 @@ class Jobs(RuleBasedStateMachine):
 
 
 TestJobs = Jobs.TestCase
-TestJobs.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestJobs.settings = settings(max_examples=100, stateful_step_count=40)

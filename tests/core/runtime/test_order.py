@@ -26,7 +26,7 @@ def networks(draw: st.DrawFn) -> Network:
 
 
 @given(networks())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_call_acts_in_the_order_of_the_first(wired: Network) -> None:
     """Three calls, one after another, on actors that remember: each in the order that was found."""
     acts: list[tuple[ActorId, int]] = []

@@ -95,7 +95,7 @@ def poisoned_registry() -> BackendRegistry:
 concurrencies = st.builds(Concurrency, st.integers(1, 4), st.integers(1, 3))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases(DEVICES), st.booleans(), st.booleans(), concurrencies)
 def test_a_random_job_gives_what_numpy_gives(
     case: Case, inplace: bool, reuse: bool, concurrency: Concurrency

@@ -81,7 +81,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @given(plans(), st.integers(0, 999), st.floats(0, 2), st.floats(0, 3))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_no_order_of_events_breaks_a_plan(plan: Plan, seed: int, hop: float, jitter: float) -> None:
     """Whatever is slow, every call comes to its end and no register is touched too early."""
     run = simulate(plan, 4, hop=hop, jitter=jitter, seed=seed)
@@ -89,7 +89,7 @@ def test_no_order_of_events_breaks_a_plan(plan: Plan, seed: int, hop: float, jit
 
 
 @given(plans(), st.integers(0, 999))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_seed_is_a_run(plan: Plan, seed: int) -> None:
     """The same seed gives the same events; delivering these to new actors gives the same acts."""
     run = simulate(plan, 3, hop=0.1, jitter=1, seed=seed)
@@ -100,7 +100,7 @@ def test_a_seed_is_a_run(plan: Plan, seed: int) -> None:
 
 
 @given(plans(), st.integers(0, 999), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_more_calls_are_under_way_than_asked_for(plan: Plan, seed: int, width: int) -> None:
     """Call n begins when call n - width is over, whatever is slow."""
     run = simulate(plan, 9, width=width, hop=0.1, jitter=2, seed=seed)
