@@ -1,7 +1,8 @@
 """Run a command under a sanitizer of gcc: ``python tools/sanitized.py address pytest ...``.
 
 The interpreter is not built with one, so its library is loaded before everything else. The native
-parts that the command uses must be: ``tox run -e sanitize-address,sanitize-thread`` builds them so.
+parts that the command uses must be: ``tox run -e sanitize-address,sanitize-thread`` builds them so,
+the first with the checks of undefined behaviour as well, which end a test in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ SETTINGS = {
     "address": {
         "ASAN_OPTIONS": f"{_BOTH}:detect_leaks=0:abort_on_error=1",
         "PYTHONMALLOC": "malloc",
+        "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1",
     },
     "thread": {
         # Tests fork while threads run; what the child does then is looked at as well.
