@@ -28,6 +28,10 @@ def f(*shape: int) -> Array:
     return np.ones(shape, np.float32)
 
 
+def i32(value: Any) -> Array:
+    return np.array(value, np.int32)
+
+
 @pytest.mark.parametrize("key", CONTRIB, ids=".".join)
 def test_ops_are_declared_as_onnxruntime_declares_them(key: tuple[str, str]) -> None:
     """Inputs, outputs, attributes, and which of them must be there; older versions have fewer."""
@@ -54,14 +58,19 @@ def test_ops_are_declared_as_onnxruntime_declares_them(key: tuple[str, str]) -> 
 @pytest.mark.parametrize(
     ("op", "inputs", "outputs", "attrs", "message"),
     [
-        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12), "b": None, "m": None,
-                       "past": f(2, 1, 2, 3, 2)}, "y", {"num_heads": 2}, "calls before"),
-        ("Attention", {"x": f(1, 2, 4), "w": f(4, 12)}, "y present", {"num_heads": 2}, "present"),
+        ("Attention", {"x": f(1, 2, 4), "w": f(4, 10)}, "y present",
+         {"num_heads": 2, "qkv_hidden_sizes": [4, 4, 2]}, "of one size"),
         ("Attention", {"x": f(1, 2, 4), "w": f(4, 12)}, "y", {"num_heads": 2, "do_rotary": 1},
          "do_rotary is 1"),
         ("Attention", {"x": f(1, 2, 4), "w": f(4, 12), "b": None,
                        "m": np.ones((1, 1, 9, 9), np.int32)}, "y", {"num_heads": 2}, "mask is"),
-        ("MultiHeadAttention", {"qkv": f(1, 2, 2, 3, 4)}, "y", {"num_heads": 2}, "packed"),
+        ("MultiHeadAttention", {"q": f(1, 2, 4), "k": f(1, 2, 4), "v": f(1, 2, 4)},
+         "y k_out v_out qk", {"num_heads": 2}, "gives its scores"),
+        ("GroupQueryAttention", {"q": f(1, 2, 4), "k": f(1, 2, 4), "v": f(1, 2, 4), "pk": None,
+                                 "pv": None, "last": i32([1]), "total": i32(2)}, "y",
+         {"num_heads": 2, "kv_num_heads": 2, "qk_output": 1}, "has qk_output"),
+        ("MatMulNBits", {"a": f(1, 2), "b": f(1, 1, 1).astype(np.uint8), "s": f(1)}, "y",
+         {"K": 2, "N": 1, "block_size": 16, "bits": 3}, "bits is 3"),
         ("SkipLayerNormalization", {"x": f(2, 4), "s": f(2, 4), "g": f(4)}, "y mean", {},
          "does not compute 'mean'"),
         ("FusedGemm", {"a": f(2, 2), "b": f(2, 2)}, "y", {"activation": "Selu"}, "'Selu'"),

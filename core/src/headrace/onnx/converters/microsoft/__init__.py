@@ -12,18 +12,32 @@ from headrace.onnx.contrib import ContribOp, by_name
 from headrace.onnx.converters.microsoft import (
     activation,
     attention,
+    blocks,
     fused,
+    grouped,
     norm,
     products,
     qlinear,
     recurrent,
+    rotary,
 )
 
 __all__ = ["CONTRIB"]
 
 CONTRIB: Mapping[tuple[str, str], ContribOp] = by_name(
     op
-    for family in (qlinear, products, recurrent, fused, activation, norm, attention)
+    for family in (
+        qlinear,
+        products,
+        recurrent,
+        fused,
+        activation,
+        norm,
+        attention,
+        rotary,
+        grouped,
+        blocks,
+    )
     for op in family.OPS
 )
 """Every such op that headrace imports, by domain and name."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate
 
 import ml_dtypes
 import numpy as np
@@ -20,6 +22,31 @@ def split_heads(node: Node, x: Tensor, heads: int) -> Tensor:
         node.invalid(f"num_heads is {heads}, which does not divide {x.spec}")
     apart = node.one("reshape", [x], shape=(batch, steps, heads, hidden // heads))
     return node.one("transpose", [apart], perm=(0, 2, 1, 3))
+
+
+def parts(node: Node, x: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    """``x`` cut along its last axis.
+
+    Raises:
+        InvalidModelError: the sizes are not all of it.
+    """
+    if sum(sizes) != x.spec.shape[-1]:
+        node.invalid(f"{x.spec} is cut into parts of {list(sizes)}")
+    ends = accumulate(sizes)
+    return [part(node, x, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+def part(node: Node, x: Tensor, start: int, end: int) -> Tensor:
+    """``x[..., start:end]``."""
+    return node.one("slice", [x], starts=(start,), ends=(end,), axes=(x.spec.rank - 1,))
+
+
+def after(node: Node, before: Tensor, x: Tensor) -> Tensor:
+    """What was seen in calls before, and ``x`` after it: ``[batch, heads, steps, size]``."""
+    (batch, heads, _, size), shape = x.spec.shape, before.spec.shape
+    if len(shape) != 4 or shape != (batch, heads, shape[2], size):
+        node.invalid(f"was given {before.spec} before and {x.spec} now; only steps may differ")
+    return node.one("concat", [before, x], axis=2)
 
 
 def attend(
@@ -61,8 +88,12 @@ def _only_before(node: Node, shape: tuple[int, ...], like: Tensor) -> Tensor | N
         return None
     steps, seen = shape[-2:]
     later = np.triu(np.ones((steps, seen), bool), seen - steps + 1)
-    least = scalar(node, float(ml_dtypes.finfo(like.spec.dtype.numpy).min), like)
-    return node.one("where", [node.constant(later), least, scalar(node, 0, like)])
+    return node.one("where", [node.constant(later), least(node, like), scalar(node, 0, like)])
+
+
+def least(node: Node, like: Tensor) -> Tensor:
+    """The least number of the dtype of ``like``: a score of which softmax makes 0."""
+    return scalar(node, float(ml_dtypes.finfo(like.spec.dtype.numpy).min), like)
 
 
 def _mask_bias(

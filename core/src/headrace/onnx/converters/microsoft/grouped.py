@@ -1,0 +1,234 @@
+"""Attention in which several heads share keys and values, as language models have it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from headrace.dtypes import float32, int64
+from headrace.onnx.contrib import declare
+from headrace.onnx.converters.microsoft.heads import least, part, parts, split_heads
+from headrace.onnx.converters.microsoft.rotary import turned
+from headrace.onnx.converters.norm import rms
+from headrace.onnx.formula import cast, scalar, with_number
+from headrace.onnx.node import Node
+from headrace.ops import Tensor
+
+_HEAD_SINK, _QUERY_NORM, _KEY_NORM = 11, 14, 15
+_REFUSED = {12: "k_scale", 13: "v_scale", 16: "query_seqlens"}
+
+
+def _grouped_attention(node: Node) -> tuple[Tensor, ...]:
+    _refuse(node)
+    heads, shared = node.attr("num_heads"), node.attr("kv_num_heads")
+    if shared < 1 or heads % shared:
+        node.invalid(f"num_heads is {heads}, which kv_num_heads={shared} does not divide")
+    q, k, v = _split(node, heads, shared)
+    for index, name in ((_QUERY_NORM, "q_norm_epsilon"), (_KEY_NORM, "k_norm_epsilon")):
+        if node.optional(index) is not None:
+            epsilon = node.attr(name, node.attr("qk_norm_epsilon", 1e-6))
+            x = q if index == _QUERY_NORM else k
+            x = rms(node, x, node.input(index), 3, float32, epsilon)
+            q, k = (x, k) if index == _QUERY_NORM else (q, x)
+    seen = _Seen(node, q)
+    if node.attr("do_rotary", 0):
+        caches = (node.input(7), node.input(8))
+        neighbours = bool(node.attr("rotary_interleaved", 0))
+        q, k = (turned(node, x, seen.places(), caches, neighbours) for x in (q, k))
+    keys, values = seen.kept(k, node.optional(3)), seen.kept(v, node.optional(4))
+    y = _attend(node, seen, q, keys, values)
+    return (y, keys, values)[: node.output_count]
+
+
+def _refuse(node: Node) -> None:
+    given = [name for index, name in _REFUSED.items() if node.optional(index) is not None]
+    given += [n for n in ("qk_output", "sliding_window_cache") if node.attr(n, 0)]
+    if given:
+        node.refuse(f"has {', '.join(given)}; attention without runs")
+    q, past = node.input(0), node.optional(3)
+    if past is not None and past.spec.dtype != q.spec.dtype:
+        node.refuse(f"keeps its keys as {past.spec.dtype}; those of dtype {q.spec.dtype} run")
+
+
+def _split(node: Node, heads: int, shared: int) -> list[Tensor]:
+    """Query, key and value by heads; they may be side by side in one tensor."""
+    x, key, value = node.input(0), node.optional(1), node.optional(2)
+    if x.spec.rank != 3:
+        node.refuse(f"query is {x.spec}; [batch, steps, hidden] runs")
+    counts = (heads, shared, shared)
+    if key is None or value is None:
+        if x.spec.shape[2] % sum(counts):
+            node.invalid(f"query is {x.spec}, which {counts} heads do not divide")
+        size = x.spec.shape[2] // sum(counts)
+        given = parts(node, x, [count * size for count in counts])
+    else:
+        given = [x, key, value]
+    made = [split_heads(node, x, count) for x, count in zip(given, counts, strict=True)]
+    shapes = [x.spec.shape for x in made]
+    if not all(shape[2:] == shapes[0][2:] and shape[0] == shapes[0][0] for shape in shapes):
+        node.refuse(f"query, key and value are {shapes} by heads; those of one length run")
+    return made
+
+
+class _Seen:
+    """How many steps there were before those of this call, for each sequence of the batch.
+
+    A call with all steps there are is the first one. In any other, the steps of a sequence end
+    where ``seqlens_k`` says.
+
+    Attributes:
+        before: int64, ``[batch, 1]``.
+        length: steps that are kept.
+    """
+
+    def __init__(self, node: Node, q: Tensor) -> None:
+        self._node = node
+        self._batch, _, self._steps, _ = q.spec.shape
+        total = int(node.value(6).item())
+        past = node.optional(3)
+        self._room = 0 if past is None else past.spec.shape[2]
+        self.length = max(self._room, total)
+        self._is_first = self._steps > 1 and self._steps == total
+        if total < self._steps:
+            node.invalid(f"total_sequence_length is {total}, less than the {self._steps} steps")
+        if node.input(5).spec.elements != self._batch:
+            node.invalid(f"seqlens_k is {node.input(5).spec}, for a batch of {self._batch}")
+        self._last = node.one("reshape", [cast(node, node.input(5), int64)], shape=(self._batch, 1))
+        self.before = (
+            node.constant(np.zeros((self._batch, 1), np.int64))
+            if self._is_first
+            else with_number(node, "subtract", self._last, self._steps - 1)
+        )
+
+    def places(self) -> Tensor:
+        """The places of the steps of this call, ``[batch, steps]``."""
+        node, given, begin = self._node, self._node.optional(9), self.before
+        if given is not None:
+            if given.spec.shape != (self._batch, self._steps):
+                node.invalid(f"position_ids is {given.spec}, not {[self._batch, self._steps]}")
+            if not self._is_first:
+                return given
+            # Of the first call only the first one counts, whatever the others are.
+            begin = node.one("slice", [given], starts=(0, 0), ends=(1, 1), axes=(0, 1))
+        return node.one("add", [begin, node.constant(np.arange(self._steps))])
+
+    def kept(self, x: Tensor, past: Tensor | None) -> Tensor:
+        """What is kept: the steps before, then those of ``x``, then nothing."""
+        node, room, steps = self._node, self._room, self._steps
+        batch, heads, _, size = x.spec.shape
+        if past is not None and past.spec.shape != (batch, heads, room, size):
+            node.invalid(f"what was kept is {past.spec}, not {[batch, heads, room, size]}")
+        if self._is_first and self.length == steps:
+            return x
+        nothing = node.constant(np.zeros((batch, heads, 1, size), x.spec.dtype.numpy))
+        joined = node.one("concat", [x, nothing] if past is None else [past, x, nothing], axis=2)
+        width = room + steps + 1
+        place = node.constant(np.arange(self.length))
+        new = node.one("subtract", [place, self.before])
+        source = node.one(
+            "where",
+            [
+                with_number(node, "less", new, steps),
+                with_number(node, "add", new, room),
+                scalar(node, width - 1, new),
+            ],
+        )
+        source = node.one("where", [with_number(node, "less", new, 0), place, source])
+        source = node.one("reshape", [source], shape=(batch, 1, self.length))
+        rows = np.arange(batch * heads).reshape(batch, heads, 1) * width
+        source = node.one("add", [source, node.constant(rows)])
+        flat = node.one("reshape", [joined], shape=(batch * heads * width, size))
+        return node.one("gather", [flat, source], axis=0)
+
+    def hidden(self) -> Tensor:
+        """Which of what is kept a step does not see, ``[batch, 1, 1 or steps, kept]``."""
+        node, place = self._node, np.arange(self.length)
+        ends = node.one("reshape", [self._last], shape=(self._batch, 1, 1, 1))
+        beyond = node.one("greater", [node.constant(place), ends])
+        window = max(node.attr("local_window_size", -1), 0)
+        if not node.attr("causal", 1):
+            if window:
+                node.refuse("has a window and is not causal; a causal one runs")
+            return beyond
+        # How far a place is after the step that sees it.
+        before = node.one("reshape", [self.before], shape=(self._batch, 1, 1, 1))
+        after = node.constant(place - np.arange(self._steps)[:, None])
+        after = node.one("subtract", [after, before])
+        reasons = [with_number(node, "greater", after, 0)]
+        if self._is_first:  # else nothing is beyond the end that is not later
+            reasons.append(beyond)
+        if window:
+            reasons.append(with_number(node, "less_equal", after, -window))
+        hidden = reasons[0]
+        for reason in reasons[1:]:
+            hidden = node.one("logical_or", [hidden, reason])
+        return hidden
+
+
+def _attend(node: Node, seen: _Seen, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The heads side by side, ``[batch, steps, heads * size]``."""
+    batch, heads, steps, size = q.spec.shape
+    shared = k.spec.shape[1]
+    # Heads that share keys are rows of one product: keys are not copied for each.
+    rows = node.one("reshape", [q], shape=(batch, shared, heads // shared * steps, size))
+    scores = node.one("matmul", [rows, k], transpose_b=True)
+    scores = with_number(node, "multiply", scores, node.attr("scale", 0.0) or 1 / math.sqrt(size))
+    scores = node.one("reshape", [scores], shape=(batch, heads, steps, seen.length))
+    cap = node.attr("softcap", 0.0)
+    if cap > 0:
+        scores = with_number(node, "multiply", scores, 1 / cap)
+        scores = with_number(node, "multiply", node.one("tanh", [scores]), cap)
+    if node.optional(10) is not None:
+        scores = node.one("add", [scores, _bias(node, node.input(10), seen.length)])
+    scores = node.one("where", [seen.hidden(), least(node, scores), scores])
+    weights = _weights(node, scores)
+    weights = node.one("reshape", [weights], shape=(*rows.spec.shape[:3], seen.length))
+    y = node.one("reshape", [node.one("matmul", [weights, v])], shape=(batch, heads, steps, size))
+    y = node.one("transpose", [y], perm=(0, 2, 1, 3))
+    return node.one("reshape", [y], shape=(batch, steps, heads * size))
+
+
+def _bias(node: Node, bias: Tensor, length: int) -> Tensor:
+    """As long as what is kept, of which it may leave out the end that nobody sees."""
+    if bias.spec.rank != 4 or bias.spec.shape[3] > length:
+        node.invalid(f"attention_bias is {bias.spec}, for scores of {length}")
+    missing = length - bias.spec.shape[3]
+    if not missing:
+        return bias
+    nothing = np.zeros((*bias.spec.shape[:3], missing), bias.spec.dtype.numpy)
+    return node.one("concat", [bias, node.constant(nothing)], axis=3)
+
+
+def _weights(node: Node, scores: Tensor) -> Tensor:
+    """Softmax, in which each head may have one more score, that nothing is taken of."""
+    batch, heads, steps, length = scores.spec.shape
+    sink = node.optional(_HEAD_SINK)
+    if sink is None and not node.attr("smooth_softmax", 0):
+        return node.one("softmax", [scores], axis=3)
+    if sink is None:
+        sink = node.constant(np.zeros(heads, scores.spec.dtype.numpy))
+    column = node.one("reshape", [sink], shape=(1, heads, 1, 1))
+    column = node.one("expand", [column], shape=(batch, heads, steps, 1))
+    joined = node.one("concat", [scores, column], axis=3)
+    return part(node, node.one("softmax", [joined], axis=3), 0, length)
+
+
+OPS = (
+    declare(
+        "GroupQueryAttention",
+        "query:T key:T? value:T? past_key:C? past_value:C? seqlens_k:M total_sequence_length:M "
+        "cos_cache:T? sin_cache:T? position_ids:int64? attention_bias:T? head_sink:T? k_scale:S? "
+        "v_scale:S? q_norm_weight:T? k_norm_weight:T? query_seqlens:M?",
+        "output:T present_key:C? present_value:C? output_qk:T?",
+        _grouped_attention,
+        "causal:int do_rotary:int k_norm_epsilon:float k_quant_type:string kv_cache_bit_width:int "
+        "kv_num_heads:int! local_window_size:int num_heads:int! q_norm_epsilon:float "
+        "qk_norm_epsilon:float qk_output:int rotary_interleaved:int scale:float "
+        "sliding_window_cache:int smooth_softmax:int softcap:float v_quant_type:string",
+        T="float16 bfloat16 float",
+        C="float float16 bfloat16 uint8 int8 float8e4m3fn",
+        S="float",
+        M="int32",
+    ),
+)
