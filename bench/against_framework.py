@@ -1,10 +1,12 @@
-"""ResNet-50 on `cpu` against OneFlow's lazy mode, the system that headrace rebuilds, in turn.
+"""ResNet-50 on `cpu` against another framework that compiles it, in turn.
 
-    python bench/against_oneflow.py --python PATH [--threads 1,2] [--batch 1] [--rounds 10]
+    python bench/against_framework.py oneflow --python PATH [--threads 1,2] [--batch 1]
+    python bench/against_framework.py torch --python PATH [--rounds 10]
 
-PATH is an interpreter with `oneflow` installed, in an environment of its own: 0.9.0 has no
-wheel for Python 3.11. It links CUDA's libraries also where there is no card; LD_LIBRARY_PATH
-says where they are. Each runtime is a process of its own; weights are random.
+`oneflow` is its lazy mode, the system that headrace rebuilds; `torch` is ``torch.compile``. PATH is
+an interpreter that has the framework, in an environment of its own: OneFlow 0.9.0 has no wheel for
+Python 3.11, and links CUDA's libraries also where there is no card; LD_LIBRARY_PATH says where they
+are. Each runtime is a process of its own; weights are random.
 """
 
 from __future__ import annotations
@@ -27,18 +29,20 @@ from headrace.bench import Spread
 from headrace.bench.contender import Contender, Task
 from headrace.bench.worker import write_arrays
 
-PEER = Path(__file__).parent / "oneflow" / "resnet50.py"
+PEERS = Path(__file__).parent / "frameworks"
 
 
 def main() -> None:
     """One line for each number of threads."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("framework", choices=("oneflow", "torch"))
     parser.add_argument("--python", required=True)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     given = parser.parse_args()
-    table = Table("threads", "headrace, ms", "OneFlow, ms", "OneFlow / headrace", "10 % .. 90 %")
+    peer = given.framework
+    table = Table("threads", "headrace, ms", f"{peer}, ms", f"{peer} / headrace", "10 % .. 90 %")
     for threads in map(int, given.threads.split(",")):
         ours, theirs = measured(given, threads)
         ratio = Spread.of([b / a for a, b in zip(ours, theirs, strict=True)])
@@ -63,7 +67,8 @@ def measured(given: argparse.Namespace, threads: int) -> tuple[list[float], list
             threads=threads,
             plan_cache=False,
         )
-        command = [given.python, str(PEER), str(threads), str(given.batch)]
+        script = str(PEERS / f"{given.framework}_resnet50.py")
+        command = [given.python, script, str(threads), str(given.batch)]
         with (
             Contender("headrace", task, folder) as headrace,
             subprocess.Popen(
@@ -73,28 +78,28 @@ def measured(given: argparse.Namespace, threads: int) -> tuple[list[float], list
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 text=True,
-            ) as oneflow,
+            ) as peer,
         ):
             headrace.load()
-            _line(oneflow, "ready")
+            _line(peer, "ready")
             ours, theirs = [], []
             for _ in range(given.rounds):
                 ours.append(headrace.turn())
-                assert oneflow.stdin is not None
-                oneflow.stdin.write("\n")
-                oneflow.stdin.flush()
-                theirs.append(float(_line(oneflow)))
-            oneflow.kill()
+                assert peer.stdin is not None
+                peer.stdin.write("\n")
+                peer.stdin.flush()
+                theirs.append(float(_line(peer)))
+            peer.kill()
     return ours, theirs
 
 
 def _line(process: subprocess.Popen[str], beginning: str = "") -> str:
-    """The next line that begins so; OneFlow prints others while it is loaded."""
+    """The next line that begins so; a framework may print others while it is loaded."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(beginning):
             return line
-    sys.exit(f"OneFlow ended with {process.wait()}; run {PEER} by hand to see why")
+    sys.exit(f"the peer ended with {process.wait()}; run it by hand to see why: {process.args}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+"""ResNet-50 in OneFlow's lazy mode: ``oneflow_resnet50.py THREADS BATCH``.
+
+A process of ``against_framework.py``, in an interpreter that OneFlow supports, without headrace.
+"""
+
+import sys
+
+import oneflow as flow
+from network import resnet50
+from oneflow import nn
+from orders import obey
+
+
+class Lazy(nn.Graph):
+    """The net, compiled as one job."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def build(self, x):
+        return self.net(x)
+
+
+def main():
+    threads, batch = map(int, sys.argv[1:])
+    flow.set_num_threads(threads)
+    graph = Lazy(resnet50(nn))
+    x = flow.ones(batch, 3, 224, 224)
+    obey(lambda: graph(x).numpy(), flow.__version__)
+
+
+if __name__ == "__main__":
+    main()
