@@ -14,21 +14,23 @@ from headrace.errors import BenchError
 def test_both_runtimes_are_measured(device: str, model: Path) -> None:
     """Times, ratios and memory are there, and the outputs agree."""
     x = np.ones((2, 3, 2, 2), np.float32)
-    rounds: list[None] = []
+    steps: list[None] = []
     one, two = compare(
         model,
         {"x": x},
         device=device,
         threads=(1, 2),
         rounds=2,
-        after_each=lambda: rounds.append(None),
+        loads=2,
+        after_each=lambda: steps.append(None),
     )
-    assert (one.threads, two.threads, len(rounds)) == (1, 2, 4)
+    assert (one.threads, two.threads, len(steps)) == (1, 2, 8)
     for measured in (one.headrace, one.peer):
         assert 0 < measured.call_seconds.p10 <= measured.call_seconds.p90
-        assert measured.load_seconds > 0
+        assert 0 < measured.load_seconds.p10 <= measured.load_seconds.p90
         assert measured.peak_bytes > 1 << 20
     assert one.ratio.median > 0
+    assert one.load_ratio.median > 0
     assert one.difference < 1e-5
 
 

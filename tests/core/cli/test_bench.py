@@ -31,9 +31,10 @@ MODEL = model(
 
 
 def comparison(threads: int, ratio: float) -> Comparison:
-    ours = Measured(Spread(0.002 * ratio, 0.0015, 0.004), 0.3, 80_000_000)
-    peer = Measured(Spread(0.002, 0.0015, 0.004), 0.1, 100_000_000)
-    return Comparison(threads, ours, peer, Spread(ratio, 0.5, 1.5), 2e-7)
+    ours = Measured(Spread(0.002 * ratio, 0.0015, 0.004), Spread(0.3, 0.25, 0.4), 80_000_000)
+    peer = Measured(Spread(0.002, 0.0015, 0.004), Spread(0.1, 0.05, 0.2), 100_000_000)
+    loads = Spread(2.5, 2.25, 3.0)
+    return Comparison(threads, ours, peer, Spread(ratio, 0.5, 1.5), loads, 2e-7)
 
 
 @pytest.fixture
@@ -52,17 +53,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_it_prints_three_rows_for_each_number_of_threads(
     headrace: Headrace, save: Save, asked: dict[str, Any]
 ) -> None:
-    """Calls with their ratio and its spread, load time, memory; then how far outputs differ."""
+    """Calls and loads with their ratio and its spread, memory; then how far outputs differ."""
     result = headrace("bench", save(MODEL), "--device", "near", "--threads", "1,2")
 
     assert result.exit_code == 0, result.output
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()[2:]]
     assert rows == [
         "1 a call, ms 1.500 (1.500 .. 4.000) 2.000 (1.500 .. 4.000) 0.75 0.50 .. 1.50",
-        "load, ms 300.0 100.0 3.00",
+        "load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
         "peak memory, MB 80.0 100.0 0.80",
         "2 a call, ms 3.000 (1.500 .. 4.000) 2.000 (1.500 .. 4.000) 1.50 0.50 .. 1.50",
-        "load, ms 300.0 100.0 3.00",
+        "load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
         "peak memory, MB 80.0 100.0 0.80",
         "on near:0; outputs differ by 2.0e-07 of the largest",
     ]
@@ -84,14 +85,18 @@ def test_a_file_holds_what_the_table_shows(
 ) -> None:
     """With ``--json``, for programs."""
     file = tmp_path / "measured.json"
-    result = headrace("bench", save(MODEL), "--device", "near", "--rounds", 3, "--json", file)
+    result = headrace(
+        "bench", save(MODEL), "--device", "near", "--rounds", 3, "--loads", 2, "--json", file
+    )
 
     assert result.exit_code == 0, result.output
     document = json.loads(file.read_text("utf-8"))
     assert document["rounds"] == asked["rounds"] == 3
+    assert document["loads"] == asked["loads"] == 2
     assert document["inputs"] == {"x": ["float32", 1, 3]}
     (measured,) = document["compared"]
     assert measured["ratio"] == {"median": 0.75, "p10": 0.5, "p90": 1.5}
+    assert measured["load_ratio"] == {"median": 2.5, "p10": 2.25, "p90": 3.0}
 
 
 def test_a_peer_that_is_missing_is_said_before_anything_is_measured(

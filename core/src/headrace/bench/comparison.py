@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -46,7 +46,7 @@ class Measured:
     """One runtime: time of a call, from the file to the first outputs, most resident memory."""
 
     call_seconds: Spread
-    load_seconds: float
+    load_seconds: Spread
     peak_bytes: int
 
 
@@ -58,6 +58,7 @@ class Comparison:
         threads: how many each has.
         headrace, peer: what was measured.
         ratio: of calls of one round, headrace's time by the peer's: below 1 headrace is faster.
+        load_ratio: of loads, in two processes one after the other.
         difference: the largest difference of an output, by the largest of its magnitudes.
     """
 
@@ -65,6 +66,7 @@ class Comparison:
     headrace: Measured
     peer: Measured
     ratio: Spread
+    load_ratio: Spread
     difference: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +83,7 @@ def compare(
     fallback: str | None = None,
     threads: Sequence[int] = (1,),
     rounds: int = 20,
+    loads: int = 5,
     plan_cache: bool = False,
     after_each: Callable[[], None] = lambda: None,
 ) -> tuple[Comparison, ...]:
@@ -94,8 +97,9 @@ def compare(
         fallback: as ``headrace.onnx.load`` has it.
         threads: numbers of threads, each measured for itself.
         rounds: turns of each.
+        loads: processes of each that load the model; the last one then has the turns.
         plan_cache: let headrace take a plan that an earlier process kept; else it compiles.
-        after_each: called after each round.
+        after_each: called after each round, and after each pair of loads.
 
     Returns:
         A comparison for each number of threads.
@@ -115,8 +119,9 @@ def compare(
             threads=1,
             plan_cache=plan_cache,
         )
+        ran = (OURS, against)
         return tuple(
-            _compare(replace(task, threads=count), (OURS, against), folder, rounds, after_each)
+            _compare(replace(task, threads=count), ran, folder, rounds, loads, after_each)
             for count in threads
         )
 
@@ -126,25 +131,53 @@ def _compare(
     runtimes: tuple[str, str],
     folder: Path,
     rounds: int,
+    loads: int,
     after_each: Callable[[], None],
 ) -> Comparison:
-    with ExitStack() as processes:
-        both = [processes.enter_context(Contender(runtime, task, folder)) for runtime in runtimes]
-        loads = [contender.load() for contender in both]
+    loaded: tuple[list[float], list[float]] = ([], [])
+    for number in range(loads - 1):
+        with _both(runtimes, task, folder) as both:
+            _in_turn(number, both, loaded, Contender.load)
+        after_each()
+    turns: tuple[list[float], list[float]] = ([], [])
+    with _both(runtimes, task, folder) as both:
+        _in_turn(loads - 1, both, loaded, Contender.load)
+        after_each()
         ours, theirs = (contender.outputs() for contender in both)
         apart = difference(ours, theirs)
-        turns: tuple[list[float], list[float]] = ([], [])
         for number in range(rounds):
-            # Who comes first changes, so that neither has always the other's wake before it.
-            for which in (0, 1) if number % 2 == 0 else (1, 0):
-                turns[which].append(both[which].turn())
+            _in_turn(number, both, turns, Contender.turn)
             after_each()
         mine, other = (
-            Measured(Spread.of(times), load, contender.peak_bytes())
-            for times, load, contender in zip(turns, loads, both, strict=True)
+            Measured(Spread.of(times), Spread.of(load), contender.peak_bytes())
+            for times, load, contender in zip(turns, loaded, both, strict=True)
         )
-    ratios = [a / b for a, b in zip(*turns, strict=True)]
-    return Comparison(task.threads, mine, other, Spread.of(ratios), apart)
+    return Comparison(task.threads, mine, other, _ratio(turns), _ratio(loaded), apart)
+
+
+@contextmanager
+def _both(
+    runtimes: tuple[str, str], task: Task, folder: Path
+) -> Iterator[tuple[Contender, Contender]]:
+    first, second = runtimes
+    with Contender(first, task, folder) as ours, Contender(second, task, folder) as theirs:
+        yield ours, theirs
+
+
+def _in_turn(
+    number: int,
+    both: tuple[Contender, Contender],
+    seconds: tuple[list[float], list[float]],
+    measure: Callable[[Contender], float],
+) -> None:
+    """Who comes first changes, so that neither has always the other's wake before it."""
+    for which in (0, 1) if number % 2 == 0 else (1, 0):
+        seconds[which].append(measure(both[which]))
+
+
+def _ratio(seconds: tuple[list[float], list[float]]) -> Spread:
+    """Of pairs: a machine that others use as well is now faster and now slower, for both."""
+    return Spread.of([ours / theirs for ours, theirs in zip(*seconds, strict=True)])
 
 
 def difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:

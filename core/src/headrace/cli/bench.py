@@ -73,6 +73,13 @@ class _Counts(click.ParamType[tuple[int, ...]]):
     help="Turns of each runtime, one after the other.",
 )
 @click.option(
+    "--loads",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Processes of each runtime that load the model, one after the other.",
+)
+@click.option(
     "--shape",
     "shapes",
     multiple=True,
@@ -111,6 +118,7 @@ def bench(
     against: str,
     threads: tuple[int, ...],
     rounds: int,
+    loads: int,
     shapes: Sequence[str],
     seed: int,
     plan_cache: bool,
@@ -119,7 +127,8 @@ def bench(
     """Measure an ONNX MODEL on --device and in another runtime, side by side.
 
     Each runtime has a process of its own; they take turns, and the ratio is of calls of one round.
-    Load time is from the file to the first outputs; memory is the most that was resident.
+    Load time is from the file to the first outputs, in a new process each time; memory is the most
+    that was resident.
     """
     from headrace.bench import compare
     from headrace.bench.runtimes import require_peer
@@ -134,7 +143,8 @@ def bench(
         specs = specs_for(loaded, {**shaped, **arrays}, dims)
         feeds = arrays | random_arrays({**shaped, **specs}, seed)
         device = loaded.device
-    with counting(f"measuring {escape(str(model))}", rounds * len(threads)) as one_more:
+    steps = (loads + rounds) * len(threads)
+    with counting(f"measuring {escape(str(model))}", steps) as one_more:
         compared = compare(
             model,
             feeds,
@@ -143,6 +153,7 @@ def bench(
             fallback=fallback,
             threads=threads,
             rounds=rounds,
+            loads=loads,
             plan_cache=plan_cache,
             after_each=one_more,
         )
@@ -154,6 +165,7 @@ def bench(
             "device": device,
             "against": against,
             "rounds": rounds,
+            "loads": loads,
             "inputs": {name: [array.dtype.name, *array.shape] for name, array in feeds.items()},
             "compared": [comparison.as_dict() for comparison in compared],
         }
@@ -162,30 +174,26 @@ def bench(
 
 
 def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
-    from headrace.cli.show import print_table, printable
+    from headrace.cli.show import print_table
 
     columns = ("threads", "", "headrace", against, "ratio", "10 % .. 90 %")
     rows: list[tuple[object, ...]] = []
     for each in compared:
         ours, theirs = each.headrace, each.peer
-        colour = "green" if each.ratio.median <= 1 else "yellow"
-        low, high = each.ratio.p10, each.ratio.p90
         rows += [
             (
                 each.threads,
                 "a call, ms",
                 _milliseconds(ours.call_seconds),
                 _milliseconds(theirs.call_seconds),
-                printable(f"{each.ratio.median:.2f}", colour),
-                f"{low:.2f} .. {high:.2f}",
+                *_ratio(each.ratio),
             ),
             (
                 "",
                 "load, ms",
-                f"{ours.load_seconds * 1e3:.1f}",
-                f"{theirs.load_seconds * 1e3:.1f}",
-                f"{ours.load_seconds / theirs.load_seconds:.2f}",
-                "",
+                _milliseconds(ours.load_seconds),
+                _milliseconds(theirs.load_seconds),
+                *_ratio(each.load_ratio),
             ),
             (
                 "",
@@ -203,3 +211,14 @@ def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
 
 def _milliseconds(spread: Spread) -> str:
     return f"{spread.median * 1e3:.3f} ({spread.p10 * 1e3:.3f} .. {spread.p90 * 1e3:.3f})"
+
+
+def _ratio(spread: Spread) -> tuple[object, str]:
+    """The median, and where eight of ten lie."""
+    from headrace.cli.show import printable
+
+    colour = "green" if spread.median <= 1 else "yellow"
+    return (
+        printable(f"{spread.median:.2f}", colour),
+        f"{spread.p10:.2f} .. {spread.p90:.2f}",
+    )
