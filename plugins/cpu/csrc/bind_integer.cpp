@@ -2,6 +2,7 @@
 #include "bind_epilogue.h"
 #include "kernels/dynamic_quantise.h"
 #include "kernels/integer_conv.h"
+#include "kernels/integer_depthwise.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -73,19 +74,11 @@ struct ByteArgs {
   }
 };
 
-// One product for each group of columns; the rows of each are still to be said.
-std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size groups,
-                                      Size depth) {
+// What becomes of the sums of all columns, of which y has so many.
+ByteEpilogue EpilogueOf(const char* op, const ByteArgs& args) {
   const Dims made = Shape(args.y);
-  const Size columns = made.back(), own = columns / groups;
-  RequireShape(op, "panels", args.panels, {groups * PanelCount(own), Quads(depth), kPanel, kQuad});
-  RequireShape(op, "corrections", args.corrections, {groups * CorrectionCount(own)});
-  ByteProduct product{};
-  product.rows.item = ByteOf(op, "x", args.x);
-  product.columns = own;
-  product.x_zero = OneByte(op, "x_zero", args.x_zero, product.rows.item);
-  product.y_stride = columns;
-  ByteEpilogue& epilogue = product.epilogue;
+  const Size columns = made.back();
+  ByteEpilogue epilogue;
   epilogue.made = MadeOf(op, args.y);
   const bool is_float = epilogue.made != Made::kInt32;
   if (is_float != args.scale.has_value() || (args.bias && !is_float) ||
@@ -111,12 +104,27 @@ std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size
     const Byte item = epilogue.made == Made::kInt8 ? Byte::kInt8 : Byte::kUint8;
     epilogue.y_zero = OneByte(op, "y_zero", args.y_zero, item);
   }
+  epilogue.shift = ForColumns(op, "shift", args.shift, columns);
+  if (!args.y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+  return epilogue;
+}
+
+// One product for each group of columns; the rows of each are still to be said.
+std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size groups,
+                                      Size depth) {
+  const Size columns = Shape(args.y).back(), own = columns / groups;
+  RequireShape(op, "panels", args.panels, {groups * PanelCount(own), Quads(depth), kPanel, kQuad});
+  RequireShape(op, "corrections", args.corrections, {groups * CorrectionCount(own)});
+  ByteProduct product{};
+  product.rows.item = ByteOf(op, "x", args.x);
+  product.columns = own;
+  product.x_zero = OneByte(op, "x_zero", args.x_zero, product.rows.item);
+  product.y_stride = columns;
+  product.epilogue = EpilogueOf(op, args);
   product.sums = ForColumns<std::int32_t>(op, "sums", args.sums, columns);
   product.weight_zeros = ForColumns(op, "weight_zeros", args.weight_zeros, columns);
-  epilogue.shift = ForColumns(op, "shift", args.shift, columns);
   const std::int8_t* panels = ReadPointer(op, "panels", args.panels);
   std::int32_t* corrections = WritePointer(op, "corrections", args.corrections);
-  if (!args.y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
   auto* y = static_cast<char*>(args.y.mutable_data());
   std::vector<ByteProduct> products;
   for (Size g = 0; g < groups; ++g) {
@@ -164,6 +172,16 @@ Launch BindIntegerMatmul(const py::array& x, const Array<std::int8_t>& panels, c
           args.Arrays()};
 }
 
+Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
+  RequireSpatialRank(op, "x", x, 2);
+  const Dims in = Shape(x), out = Shape(y);
+  if (out.size() != in.size() || out[0] != in[0]) {
+    throw py::value_error(std::string(op) + ": y is " + Text(out) + " but x is " + Text(in));
+  }
+  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
+  return MakeWindow(op, spatial(in), spatial(out), args);
+}
+
 // A convolution whose rows are made once.
 struct GroupedConv {
   std::vector<ByteWindows> windows;
@@ -178,18 +196,12 @@ Launch BindIntegerConv(const py::array& x, const Array<std::int8_t>& panels, con
                        float beta, bool addend_last, const Dims& kernel, const Dims& strides,
                        const Dims& dilations, const Dims& pads_begin, Size groups) {
   constexpr const char* kOp = "integer_conv";
-  RequireSpatialRank(kOp, "x", x, 2);
+  const Window window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
   const Dims in = Shape(x), out = Shape(y);
-  if (out.size() != in.size() || out[0] != in[0]) {
-    throw py::value_error("integer_conv: y is " + Text(out) + " but x is " + Text(in));
-  }
   if (groups < 1 || in.back() % groups != 0 || out.back() % groups != 0) {
     throw py::value_error("integer_conv: groups is " + std::to_string(groups) +
                           " but must divide the channels of x " + Text(in) + " and y " + Text(out));
   }
-  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
-  const Window window =
-      MakeWindow(kOp, spatial(in), spatial(out), {kernel, strides, dilations, pads_begin});
   const Size channels = in.back(), group = channels / groups;
   const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
                       x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
@@ -209,6 +221,44 @@ Launch BindIntegerConv(const py::array& x, const Array<std::int8_t>& panels, con
   }
   return {[conv] { Multiply(conv->products.data(), static_cast<Size>(conv->products.size())); },
           args.Arrays()};
+}
+
+Launch BindIntegerDepthwise(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
+                            const MaybeFloats& bias, const MaybeFloats& addend,
+                            const MaybeFloats& scale, const MaybeArray& x_zero,
+                            const MaybeInts& weight_zeros, const MaybeInts& shift,
+                            const MaybeFloats& y_scale, const MaybeArray& y_zero, py::array& y,
+                            Ints& prepared, const std::string& activation, float alpha, float beta,
+                            bool addend_last, const Dims& kernel, const Dims& strides,
+                            const Dims& dilations, const Dims& pads_begin) {
+  constexpr const char* kOp = "integer_depthwise_conv";
+  ByteDepthwise conv{};
+  conv.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  conv.n = x.shape(0);
+  conv.channels = x.shape(x.ndim() - 1);
+  RequireShape(kOp, "y's last axis of", y, [&] {
+    Dims dims = Shape(y);
+    dims.back() = conv.channels;
+    return dims;
+  }());
+  const ByteArgs args{x,        panels,       sums,  bias,    addend,     scale,
+                      x_zero,   weight_zeros, shift, y_scale, y_zero,     y,
+                      prepared, activation,   alpha, beta,    addend_last};
+  const Size quads = Quads(conv.window.KernelCount());
+  RequireShape(kOp, "panels", panels, {ByteBlocks(conv.channels), quads, kByteBlock * kQuad});
+  RequireShape(kOp, "prepared", prepared, {PreparedCount(conv.channels)});
+  conv.item = ByteOf(kOp, "x", x);
+  conv.x_zero = OneByte(kOp, "x_zero", x_zero, conv.item);
+  conv.epilogue = EpilogueOf(kOp, args);
+  conv.sums = ForColumns<std::int32_t>(kOp, "sums", sums, conv.channels);
+  conv.weight_zeros = ForColumns(kOp, "weight_zeros", weight_zeros, conv.channels);
+  conv.panels = ReadPointer(kOp, "panels", panels);
+  conv.prepared = WritePointer(kOp, "prepared", prepared);
+  Data(kOp, "y", y);
+  if (y.size() == 0) return {};
+  conv.x = static_cast<const std::uint8_t*>(Data(kOp, "x", x));
+  conv.y = y.mutable_data();
+  return {[conv] { Convolve(conv); }, args.Arrays()};
 }
 
 Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Ints& sums,
@@ -271,6 +321,14 @@ void RegisterInteger(py::module_& m) {
         py::arg("y"), py::arg("corrections").noconvert(), py::arg("activation"), py::arg("alpha"),
         py::arg("beta"), py::arg("addend_last"), py::arg("kernel"), py::arg("strides"),
         py::arg("dilations"), py::arg("pads_begin"), py::arg("groups"));
+  m.def("integer_depthwise_conv", &BindIntegerDepthwise, py::arg("x"),
+        py::arg("panels").noconvert(), py::arg("sums").noconvert(), py::arg("bias").noconvert(),
+        py::arg("addend").noconvert(), py::arg("scale").noconvert(), py::arg("x_zero"),
+        py::arg("weight_zeros").noconvert(), py::arg("shift").noconvert(),
+        py::arg("y_scale").noconvert(), py::arg("y_zero"), py::arg("y"),
+        py::arg("prepared").noconvert(), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
+        py::arg("addend_last"), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
+        py::arg("pads_begin"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -16,6 +16,7 @@ FILES = [
     "test_attention.py",
     "test_image.py",
     "test_integer.py",
+    "test_integer_depthwise.py",
     "test_native.py",
     "test_native_elementwise.py",
     "test_native_norm.py",

@@ -1,6 +1,4 @@
-#include "activation.h"
-#include "integer.h"
-#include "quantise.h"
+#include "byte_epilogue.h"
 #include "simd.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
@@ -208,11 +206,7 @@ void FinishInts(const Tile& tile, const std::int32_t* sums, int width) {
   const ByteProduct& product = tile.product;
   auto* y = static_cast<std::int32_t*>(product.y) + tile.row * product.y_stride + tile.column;
   EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
-    std::int32_t* to = y + r * product.y_stride + c;
-    if (columns >= kPanel) return StoreInt(to, sum);
-    std::int32_t all[kPanel];
-    StoreInt(all, sum);
-    for (int i = 0; i < columns; ++i) to[i] = all[i];
+    StoreSome(y + r * product.y_stride + c, sum, columns);
   });
 }
 
@@ -224,17 +218,10 @@ HEADRACE_INLINE void EachFloat(const Tile& tile, const std::int32_t* sums, int w
   WithActivation(floats, [&](auto activate) {
     EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
       const Size column = tile.column + c;
-      const V scale = epilogue.scale_step == 0 ? Broadcast(*epilogue.scale)
-                                               : LoadSome(epilogue.scale + column, columns);
-      V v = ToFloats(sum) * scale;
-      if (floats.bias != nullptr) v = v + LoadSome(floats.bias + column, columns);
       const float* addend = floats.addend == nullptr
                                 ? nullptr
                                 : floats.addend + (tile.row + r) * floats.addend_stride + column;
-      if (addend != nullptr && !floats.addend_last) v = v + LoadSome(addend, columns);
-      v = activate(v);
-      if (addend != nullptr && floats.addend_last) v = v + LoadSome(addend, columns);
-      f(v, r, c, columns);
+      f(FloatsOf(epilogue, sum, column, addend, columns, activate), r, c, columns);
     });
   });
 }

@@ -278,6 +278,14 @@ def integer_conv(*operands: Any) -> Launch:
     groups. x: T[n, *spatial, c]; y: [n, *windows, columns].
     """
 
+def integer_depthwise_conv(*operands: Any) -> Launch:
+    """Convolve each channel of bytes by itself, as ``cpu.integer_depthwise_conv`` says.
+
+    The operands are those of ``integer_matmul``, of which ``prepared``, int32[4 * blocks * 64], is
+    in the place of the corrections; then kernel, strides, dilations and pads_begin. x: T[n,
+    *spatial, c]; y: [n, *windows, c].
+    """
+
 def dynamic_quantise(
     x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
 ) -> Launch:

@@ -30,8 +30,10 @@ from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.integer import (
     DynamicQuantize,
     IntegerConvKernel,
+    IntegerDepthwiseKernel,
     IntegerMatmulKernel,
     byte_products,
+    depthwise_bytes,
 )
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.norm import (
@@ -61,6 +63,12 @@ from headrace_cpu.ops.attention import Attention, attention
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
+from headrace_cpu.ops.integer_depthwise import (
+    IntegerDepthwise,
+    PackIntegerTaps,
+    integer_depthwise,
+    pack_integer_taps,
+)
 from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
@@ -89,6 +97,8 @@ _OPS = (
     OpEntry(TAG, PackedMatmul, matmul),
     OpEntry(TAG, PackIntegers, pack_integers),
     OpEntry(TAG, IntegerConv, integer_conv),
+    OpEntry(TAG, PackIntegerTaps, pack_integer_taps),
+    OpEntry(TAG, IntegerDepthwise, integer_depthwise),
     OpEntry(TAG, IntegerMatmul, integer_matmul),
     OpEntry(TAG, Attention, attention),
     OpEntry(TAG, PackedLstm, recurrent),
@@ -136,8 +146,11 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
     yield KernelEntry(TAG, "cpu.attention", AttentionKernel)
     yield KernelEntry(TAG, "cpu.pack_integers", partial(NumpyKernel, function=pack_integers))
+    taps = partial(NumpyKernel, function=pack_integer_taps)
+    yield KernelEntry(TAG, "cpu.pack_integer_taps", taps)
     yield KernelEntry(TAG, "dynamic_quantize", DynamicQuantize, dtypes("float32"))
     yield KernelEntry(TAG, "cpu.integer_conv", IntegerConvKernel)
+    yield KernelEntry(TAG, "cpu.integer_depthwise_conv", IntegerDepthwiseKernel)
     yield KernelEntry(TAG, "cpu.integer_matmul", IntegerMatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)
@@ -161,6 +174,7 @@ def _image_entries() -> Iterator[KernelEntry]:
         ("conv", TurningDepthwise, depthwise_last),
         ("conv_transpose", NumpyKernel, parted),  # a pass leaves none of them
         ("conv_integer", NumpyKernel, byte_products),  # nor of these, unless weights are computed
+        ("conv_integer", NumpyKernel, depthwise_bytes),  # nor of these
         ("max_pool", PoolLast, pooled_last),
         ("avg_pool", PoolLast, pooled_last),
         ("instance_norm", GroupNormLast, with_channels),

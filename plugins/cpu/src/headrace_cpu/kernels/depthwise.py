@@ -14,7 +14,8 @@ from headrace_cpu.kernels.product import ProductKernel
 from headrace_cpu.ops.depthwise import depthwise_window
 
 
-def _is_depthwise(call: OpCall) -> bool:
+def is_depthwise(call: OpCall) -> bool:
+    """Whether a convolution, channels last, is of each channel by itself, on one axis or two."""
     x, weight = call.input(0), call.input(1)
     return (
         x.rank <= 4
@@ -23,7 +24,7 @@ def _is_depthwise(call: OpCall) -> bool:
     )
 
 
-depthwise_last = SomeCalls("each channel by itself", dtypes("float32"), _is_depthwise)
+depthwise_last = SomeCalls("each channel by itself", dtypes("float32"), is_depthwise)
 """Convolutions, channels last, of each channel by itself."""
 
 

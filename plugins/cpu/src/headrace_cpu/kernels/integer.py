@@ -5,16 +5,22 @@ from __future__ import annotations
 from headrace.device import Launch, dtypes
 from headrace.dtypes import int32
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.kernels.product import ProductKernel, is_product
 from headrace_cpu.ops.conv import packed_window
+from headrace_cpu.ops.depthwise import depthwise_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO, Y_SCALE, Y_ZERO
+from headrace_cpu.ops.integer_depthwise import BLOCK
 from headrace_cpu.ops.pack import PANEL, panel_count
 
-byte_products = SomeCalls("groups of four channels or more", dtypes("int8", "uint8"), is_product)
+_BYTES = dtypes("int8", "uint8")
+byte_products = SomeCalls("groups of four channels or more", _BYTES, is_product)
 """Convolutions of bytes, channels last, that are products."""
+depthwise_bytes = SomeCalls("each channel by itself", _BYTES, is_depthwise)
+"""Convolutions of bytes, channels last, of each channel by itself."""
 
 
 _Maybe = Array | None
@@ -102,3 +108,18 @@ class IntegerConvKernel(IntegerProductKernel):
             w.pads_begin,
             self._groups(),
         )
+
+
+class IntegerDepthwiseKernel(IntegerProductKernel):
+    """``cpu.integer_depthwise_conv``: as the op says."""
+
+    def _corrections(self) -> TensorSpec:
+        blocks = -(-self._call.int_attr("columns") // BLOCK)
+        return TensorSpec((4 * blocks * BLOCK,), int32)
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        w = depthwise_window(self._call)
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
+        return _native.integer_depthwise_conv(*self._operands(views), *self._epilogue(), *geometry)

@@ -60,7 +60,7 @@ class IntegerProduct(Op):
         return ((ADDEND, 0),) if call.has_input(ADDEND) and not call.has_input(Y_SCALE) else ()
 
 
-def _made(call: OpCall, shape: tuple[int, ...]) -> tuple[TensorSpec, ...]:
+def made_of(call: OpCall, shape: tuple[int, ...]) -> tuple[TensorSpec, ...]:
     """What is made, of ``shape``; raises unless everything after x and the panels fits."""
     columns, dtype = call.int_attr("columns"), call.dtype_attr("dtype")
     wanted: DType | None = int32
@@ -101,7 +101,7 @@ class IntegerMatmul(IntegerProduct):
         panels = panels_shape(x.shape[-1], columns)
         if call.input(1).shape != panels:
             fail(call, f"panels are {call.input(1)}; they must be {list(panels)}")
-        return _made(call, (*x.shape[:-1], columns))
+        return made_of(call, (*x.shape[:-1], columns))
 
 
 class IntegerConv(IntegerProduct):
@@ -129,24 +129,25 @@ class IntegerConv(IntegerProduct):
         panels = panels_shape(depth, columns, groups)
         if call.input(1).shape != panels:
             fail(call, f"panels are {call.input(1)}; they must be {list(panels)}")
-        return _made(call, (x.shape[0], *slide(call, window, x.shape[1:-1]), columns))
+        return made_of(call, (x.shape[0], *slide(call, window, x.shape[1:-1]), columns))
 
 
 def integer_matmul(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.integer_matmul``: exactly, in doubles."""
-    x = _without_zero(inputs)
+    x = without_zero(inputs)
     weight = _weights(call, inputs, x.shape[-1], 1)[0]
-    _finish(call, np.matmul(x, weight), inputs, outputs[0])
+    finish_sums(call, np.matmul(x, weight), inputs, outputs[0])
 
 
 def integer_conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.integer_conv``: exactly, in doubles."""
-    x, window, groups = _without_zero(inputs), packed_window(call), call.int_attr("groups")
+    x, window, groups = without_zero(inputs), packed_window(call), call.int_attr("groups")
     weights = _weights(call, inputs, math.prod(window.kernel) * x.shape[-1] // groups, groups)
-    _finish(call, conv_sums(window, x, weights, outputs[0].shape), inputs, outputs[0])
+    finish_sums(call, conv_sums(window, x, weights, outputs[0].shape), inputs, outputs[0])
 
 
-def _without_zero(inputs: Sequence[Array | None]) -> Array:
+def without_zero(inputs: Sequence[Array | None]) -> Array:
+    """x less its zero point, float64."""
     x, zero = given(inputs, 0).astype(np.float64), inputs[X_ZERO]
     return x if zero is None else x - float(zero.reshape(()))
 
@@ -157,7 +158,8 @@ def _weights(call: OpCall, inputs: Sequence[Array | None], depth: int, groups: i
     return packed if zeros is None else packed - zeros.reshape(groups, 1, columns // groups)
 
 
-def _finish(call: OpCall, exact: Array, inputs: Sequence[Array | None], y: Array) -> None:
+def finish_sums(call: OpCall, exact: Array, inputs: Sequence[Array | None], y: Array) -> None:
+    """Compute what follows ``exact`` sums into ``y``."""
     sums, shift, scale = exact.astype(np.int64), inputs[SHIFT], inputs[SCALE]
     wrapped = (sums if shift is None else sums + shift).astype(np.int32)
     if scale is None:

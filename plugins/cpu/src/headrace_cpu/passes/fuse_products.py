@@ -23,13 +23,22 @@ from headrace_cpu.ops.integer import (
     IntegerMatmul,
     IntegerProduct,
 )
+from headrace_cpu.ops.integer_depthwise import IntegerDepthwise
 from headrace_cpu.ops.matmul import PackedMatmul
 from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.ops.winograd import WinogradConv
 
 PRODUCTS: Mapping[str, type[Op]] = {
     op.name: op
-    for op in (PackedConv, WinogradConv, DepthwiseConv, PackedMatmul, IntegerConv, IntegerMatmul)
+    for op in (
+        PackedConv,
+        WinogradConv,
+        DepthwiseConv,
+        PackedMatmul,
+        IntegerConv,
+        IntegerDepthwise,
+        IntegerMatmul,
+    )
 }
 
 

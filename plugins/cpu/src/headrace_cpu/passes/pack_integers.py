@@ -14,6 +14,7 @@ from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.quantize import per_tensor
 from headrace.tensor_spec import Array
+from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.product import is_product
 from headrace_cpu.ops.epilogue import BIAS
@@ -40,9 +41,9 @@ class PackIntegers:
 
     Before: any ops. After: every ``conv`` whose channels are last and every ``matmul`` of what
     ``dequantize`` made of bytes, with weights that are constant and quantized as a whole or by the
-    columns of the product, is a ``cpu.integer_conv`` or ``cpu.integer_matmul`` of these bytes; and
-    so is a ``conv_integer`` or ``matmul_integer`` with such weights. A bias of int32 that is worth
-    as much as the sums is added to these, exactly.
+    columns of the product, is a ``cpu.integer_conv``, ``cpu.integer_depthwise_conv`` or
+    ``cpu.integer_matmul`` of these bytes; and so is a ``conv_integer`` or ``matmul_integer`` with
+    such weights. A bias of int32 that is worth as much as the sums is added to these, exactly.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -140,7 +141,8 @@ class _Finder:
 
 
 def _is_conv(call: OpCall) -> bool:
-    return call.str_attr("data_format") == CHANNELS_LAST and is_product(call)
+    is_able = is_product(call) or is_depthwise(call)
+    return call.str_attr("data_format") == CHANNELS_LAST and is_able
 
 
 def _is_matmul(call: OpCall) -> bool:
@@ -157,13 +159,13 @@ class _Making:
         bytes_: _Bytes,
         known: Mapping[str, Tensor],
         builder: JobGraphBuilder,
-        packed: dict[object, tuple[Tensor, ...]],
+        made: dict[object, tuple[Tensor, ...]],
     ) -> None:
         self._op = op
         self._bytes = bytes_
         self._known = known
         self._builder = builder
-        self._packed = packed
+        self._made = made
 
     def product(self, finder: _Finder) -> tuple[Tensor, ...]:
         """Its result."""
@@ -172,11 +174,18 @@ class _Making:
         is_conv = call.op in ("conv", "conv_integer")
         columns = weight.spec.shape[0 if bytes_.transposed else 1]
         groups = call.int_attr("groups") if is_conv else 1
-        panels, sums = self._panels(weight, groups)
-        attrs: dict[str, object] = {"columns": columns}
+        name, attrs = "cpu.integer_matmul", dict[str, object](columns=columns)
         if is_conv:
             attrs["kernel"] = weight.spec.shape[1:-1]
-            attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads", "groups")}
+            attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads")}
+            name = "cpu.integer_conv" if is_product(call) else "cpu.integer_depthwise_conv"
+        if name == "cpu.integer_depthwise_conv":
+            panels, sums = self._packed("cpu.pack_integer_taps", weight)
+        else:
+            packing = {"groups": groups, "transposed": bytes_.transposed}
+            panels, sums = self._packed("cpu.pack_integers", weight, **packing)
+        if name == "cpu.integer_conv":
+            attrs["groups"] = groups
         inputs: list[Tensor | None] = [None] * (SHIFT + 1)
         inputs[0], inputs[1], inputs[SUMS] = self._known[bytes_.x], panels, sums
         inputs[X_ZERO] = None if bytes_.x_zero is None else self._known[bytes_.x_zero]
@@ -190,22 +199,16 @@ class _Making:
                 inputs[BIAS] = self._known[bias]
         elif bias is not None:
             inputs[SHIFT] = self._known[bias]
-        name = "cpu.integer_conv" if is_conv else "cpu.integer_matmul"
         return self._builder.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
 
-    def _panels(self, weight: Tensor, groups: int) -> tuple[Tensor, ...]:
+    def _packed(self, op: str, weight: Tensor, **attrs: object) -> tuple[Tensor, ...]:
         """Weights that several ops read are packed once."""
-        key = (weight.name, groups, self._bytes.transposed)
-        if key not in self._packed:
-            self._packed[key] = self._builder.op(
-                "cpu.pack_integers",
-                [weight],
-                outputs=2,
-                location=self._op.call.location,
-                groups=groups,
-                transposed=self._bytes.transposed,
-            )
-        return self._packed[key]
+        key = (op, weight.name, *attrs.values())
+        if key not in self._made:
+            location = self._op.call.location
+            made = self._builder.op(op, [weight], outputs=2, location=location, attrs=attrs)
+            self._made[key] = made
+        return self._made[key]
 
     def _zeros(self, columns: int) -> Tensor | None:
         """The zero points of the weights as they are packed; None when all are 0."""

@@ -1,0 +1,378 @@
+#include "byte_epilogue.h"
+#include "integer_depthwise.h"
+#include "simd.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+namespace {
+
+// Sums of kBytes channels lie in four registers, in the order of the weights: see
+// integer_depthwise.h. `Quads4` are four taps of these channels, interleaved.
+#if defined(__AVX512BW__)
+constexpr int kBytes = 64;
+typedef IntPart Reg;
+HEADRACE_INLINE __m512i Bits(Reg x) { return reinterpret_cast<__m512i>(x); }
+HEADRACE_INLINE Reg Ints(__m512i x) { return reinterpret_cast<Reg>(x); }
+HEADRACE_INLINE __mmask64 First(int count) { return ~__mmask64{0} >> (64 - count); }
+
+HEADRACE_INLINE Reg LoadWhole(const void* p) { return Ints(_mm512_loadu_si512(p)); }
+HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
+  return count >= kBytes ? LoadWhole(p) : Ints(_mm512_maskz_loadu_epi8(First(count), p));
+}
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) { _mm512_storeu_si512(p, Bits(x)); }
+HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
+  if (count >= kBytes) return StoreWhole(p, x);
+  _mm512_mask_storeu_epi8(p, First(count), Bits(x));
+}
+HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm512_set1_epi8(static_cast<char>(x))); }
+HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm512_set1_epi16(static_cast<short>(x))); }
+HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm512_unpacklo_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm512_unpackhi_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm512_unpacklo_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm512_unpackhi_epi16(Bits(a), Bits(b))); }
+#if defined(__AVX512VNNI__)
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
+  return Ints(_mm512_dpbusd_epi32(Bits(sum), Bits(bytes), Bits(weights)));
+}
+#else
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
+  const __m512i even = _mm512_and_si512(Bits(bytes), _mm512_set1_epi16(255));
+  const __m512i odd = _mm512_srli_epi16(Bits(bytes), 8);
+  const __m512i even_weights = _mm512_srai_epi16(_mm512_slli_epi16(Bits(weights), 8), 8);
+  const __m512i odd_weights = _mm512_srai_epi16(Bits(weights), 8);
+  return sum + Ints(_mm512_madd_epi16(even, even_weights)) +
+         Ints(_mm512_madd_epi16(odd, odd_weights));
+}
+#endif
+HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
+  const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(Bits(sum)), _mm512_loadu_ps(factors));
+  return Ints(_mm512_cvtps_epi32(
+      _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps(low)), _mm512_set1_ps(high))));
+}
+HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm512_packs_epi32(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm512_add_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
+  return Ints(is_signed ? _mm512_packs_epi16(Bits(a), Bits(b))
+                        : _mm512_packus_epi16(Bits(a), Bits(b)));
+}
+#elif defined(__AVX2__)
+constexpr int kBytes = 32;
+typedef IntPart Reg;
+HEADRACE_INLINE __m256i Bits(Reg x) { return reinterpret_cast<__m256i>(x); }
+HEADRACE_INLINE Reg Ints(__m256i x) { return reinterpret_cast<Reg>(x); }
+
+HEADRACE_INLINE Reg LoadWhole(const void* p) {
+  return Ints(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+}
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), Bits(x));
+}
+HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm256_set1_epi8(static_cast<char>(x))); }
+HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm256_set1_epi16(static_cast<short>(x))); }
+HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm256_unpacklo_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm256_unpackhi_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm256_unpacklo_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm256_unpackhi_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
+  const __m256i even = _mm256_and_si256(Bits(bytes), _mm256_set1_epi16(255));
+  const __m256i odd = _mm256_srli_epi16(Bits(bytes), 8);
+  const __m256i even_weights = _mm256_srai_epi16(_mm256_slli_epi16(Bits(weights), 8), 8);
+  const __m256i odd_weights = _mm256_srai_epi16(Bits(weights), 8);
+  return sum + Ints(_mm256_madd_epi16(even, even_weights)) +
+         Ints(_mm256_madd_epi16(odd, odd_weights));
+}
+HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
+  const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(Bits(sum)), _mm256_loadu_ps(factors));
+  return Ints(_mm256_cvtps_epi32(
+      _mm256_min_ps(_mm256_max_ps(v, _mm256_set1_ps(low)), _mm256_set1_ps(high))));
+}
+HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm256_packs_epi32(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm256_add_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
+  return Ints(is_signed ? _mm256_packs_epi16(Bits(a), Bits(b))
+                        : _mm256_packus_epi16(Bits(a), Bits(b)));
+}
+#elif defined(__SSE2__)
+constexpr int kBytes = 16;
+typedef IntPart Reg;
+HEADRACE_INLINE __m128i Bits(Reg x) { return reinterpret_cast<__m128i>(x); }
+HEADRACE_INLINE Reg Ints(__m128i x) { return reinterpret_cast<Reg>(x); }
+
+HEADRACE_INLINE Reg LoadWhole(const void* p) {
+  return Ints(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+}
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) {
+  _mm_storeu_si128(static_cast<__m128i*>(p), Bits(x));
+}
+HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm_set1_epi8(static_cast<char>(x))); }
+HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm_set1_epi16(static_cast<short>(x))); }
+HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm_unpacklo_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm_unpackhi_epi8(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm_unpacklo_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm_unpackhi_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
+  const __m128i even = _mm_and_si128(Bits(bytes), _mm_set1_epi16(255));
+  const __m128i odd = _mm_srli_epi16(Bits(bytes), 8);
+  const __m128i even_weights = _mm_srai_epi16(_mm_slli_epi16(Bits(weights), 8), 8);
+  const __m128i odd_weights = _mm_srai_epi16(Bits(weights), 8);
+  return sum + Ints(_mm_madd_epi16(even, even_weights)) + Ints(_mm_madd_epi16(odd, odd_weights));
+}
+HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
+  const __m128 v = _mm_mul_ps(_mm_cvtepi32_ps(Bits(sum)), _mm_loadu_ps(factors));
+  return Ints(_mm_cvtps_epi32(_mm_min_ps(_mm_max_ps(v, _mm_set1_ps(low)), _mm_set1_ps(high))));
+}
+HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm_packs_epi32(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm_add_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
+  return Ints(is_signed ? _mm_packs_epi16(Bits(a), Bits(b)) : _mm_packus_epi16(Bits(a), Bits(b)));
+}
+#else
+constexpr int kBytes = 16;
+typedef std::int32_t Reg __attribute__((vector_size(16)));
+typedef std::uint8_t Bytes16 __attribute__((vector_size(16)));
+typedef std::int16_t Shorts8 __attribute__((vector_size(16)));
+
+HEADRACE_INLINE Reg LoadWhole(const void* p) {
+  Reg r;
+  std::memcpy(&r, p, sizeof r);
+  return r;
+}
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) { std::memcpy(p, &x, sizeof x); }
+HEADRACE_INLINE Reg Fill8(int x) {
+  return reinterpret_cast<Reg>(Bytes16{} + static_cast<std::uint8_t>(x));
+}
+HEADRACE_INLINE Reg Fill16(int x) {
+  return reinterpret_cast<Reg>(Shorts8{} + static_cast<std::int16_t>(x));
+}
+// Halves of two registers in turns, items of type T.
+template <class T>
+HEADRACE_INLINE Reg Zip(Reg a, Reg b, int first) {
+  constexpr int kItems = 16 / sizeof(T);
+  T from_a[kItems], from_b[kItems], made[kItems];
+  StoreWhole(from_a, a);
+  StoreWhole(from_b, b);
+  for (int i = 0; i < kItems / 2; ++i) {
+    made[2 * i] = from_a[first + i];
+    made[2 * i + 1] = from_b[first + i];
+  }
+  return LoadWhole(made);
+}
+HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Zip<std::uint8_t>(a, b, 0); }
+HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Zip<std::uint8_t>(a, b, 8); }
+HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Zip<std::int16_t>(a, b, 0); }
+HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Zip<std::int16_t>(a, b, 4); }
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
+  std::uint8_t x[16];
+  std::int8_t w[16];
+  StoreWhole(x, bytes);
+  StoreWhole(w, weights);
+  for (int c = 0; c < 4; ++c) {
+    for (int t = 0; t < 4; ++t) sum[c] += x[4 * c + t] * w[4 * c + t];
+  }
+  return sum;
+}
+HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
+  for (int c = 0; c < 4; ++c) {
+    const float v = static_cast<float>(sum[c]) * factors[c];
+    const float kept = v < low ? low : v > high ? high : v;
+    sum[c] = static_cast<std::int32_t>(__builtin_rintf(kept));
+  }
+  return sum;
+}
+HEADRACE_INLINE Reg Pack32(Reg a, Reg b) {
+  std::int16_t made[8];
+  for (int i = 0; i < 4; ++i) {
+    made[i] = static_cast<std::int16_t>(a[i]);
+    made[4 + i] = static_cast<std::int16_t>(b[i]);
+  }
+  return LoadWhole(made);
+}
+HEADRACE_INLINE Reg Add16(Reg a, Reg b) {
+  return reinterpret_cast<Reg>(reinterpret_cast<Shorts8>(a) + reinterpret_cast<Shorts8>(b));
+}
+HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool) {
+  std::int16_t from[16];
+  std::uint8_t made[16];
+  StoreWhole(from, a);
+  StoreWhole(from + 8, b);
+  for (int i = 0; i < 16; ++i) made[i] = static_cast<std::uint8_t>(from[i]);
+  return LoadWhole(made);
+}
+#endif
+
+#if !defined(__AVX512BW__)
+HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
+  if (count >= kBytes) return LoadWhole(p);
+  std::uint8_t all[kBytes] = {};
+  std::memcpy(all, p, static_cast<std::size_t>(count));
+  return LoadWhole(all);
+}
+HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
+  if (count >= kBytes) return StoreWhole(p, x);
+  std::uint8_t all[kBytes];
+  StoreWhole(all, x);
+  std::memcpy(p, all, static_cast<std::size_t>(count));
+}
+#endif
+
+constexpr int kInReg = kBytes / 4;                         // sums in a register
+constexpr int kGroups = kBytes / kPanel;                   // of sixteen channels
+constexpr int kSpread = static_cast<int>(kByteBlock) / 4;  // numbers between registers, in a block
+
+// Calls `f` with each sixteen sums in the order of the channels, and the first of these.
+template <class F>
+HEADRACE_INLINE void InOrder(const Reg (&sum)[4], F f) {
+  std::int32_t mixed[4][kInReg], ordered[kBytes];
+  for (int k = 0; k < 4; ++k) StoreWhole(mixed[k], sum[k]);
+  for (int l = 0; l < kGroups; ++l) {
+    for (int k = 0; k < 4; ++k) {
+      std::memcpy(ordered + 16 * l + 4 * k, mixed[k] + 4 * l, 4 * sizeof(std::int32_t));
+    }
+  }
+  for (int l = 0; l < kGroups; ++l) f(LoadInt(ordered + kPanel * l), kPanel * l);
+}
+
+// Sums of `count` channels from c on, of the output whose first channel has number `output` in y.
+__attribute__((noinline)) void Finish(const ByteDepthwise& d, const Reg (&sum)[4], Size output,
+                                      Size c, int count) {
+  const ByteEpilogue& e = d.epilogue;
+  const Size begin = output + c;
+  if (e.made == Made::kInt32) {
+    auto* y = static_cast<std::int32_t*>(d.y) + begin;
+    return InOrder(sum, [&](VI sums, int first) {
+      if (first < count) StoreSome(y + first, sums, count - first);
+    });
+  }
+  WithActivation(e.floats, [&](auto activate) {
+    const auto each = [&](auto store) {
+      InOrder(sum, [&](VI sums, int first) {
+        if (first >= count) return;
+        const float* addend =
+            e.floats.addend == nullptr ? nullptr : e.floats.addend + begin + first;
+        store(FloatsOf(e, sums, c + first, addend, count - first, activate), first, count - first);
+      });
+    };
+    if (e.made == Made::kFloat) {
+      auto* y = static_cast<float*>(d.y) + begin;
+      return each([&](V v, int first, int some) { StoreSome(y + first, v, some); });
+    }
+    const Quantiser quantise(*e.y_scale, e.y_zero, e.made == Made::kInt8);
+    auto* y = static_cast<std::uint8_t*>(d.y) + begin;
+    each([&](V v, int first, int some) { StoreBytes(y + first, quantise(v), some); });
+  });
+}
+
+// kBytes channels, of which `count` are there, of one output: taps begin at `starts`.
+template <bool kZeros>
+HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* starts, Size taps,
+                         Size output, Size c, int count) {
+  const ByteDepthwise& d = p.conv;
+  const Size block = c / kByteBlock, quads = Quads(taps);
+  const Size place = block * kByteBlock + c % kByteBlock / 4;  // of register 0
+  const std::int8_t* weights = d.panels + (block * quads * kByteBlock + c % kByteBlock / 4) * kQuad;
+  const Reg flip = Fill8(d.item == Byte::kInt8 ? 128 : 0);
+  Reg sum[4], plain[4];
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    sum[k] = LoadWhole(p.added + place + k * kSpread);
+    plain[k] = Reg{};
+  }
+  for (Size q = 0; q < quads; ++q, weights += kByteBlock * kQuad) {
+    const std::uint8_t* const* four = starts + q * kQuad;
+    const int real = static_cast<int>(taps - q * kQuad);
+    Reg x[4];
+    x[0] = LoadBytes(four[0] + c, count) ^ flip;
+#pragma GCC unroll 4
+    for (int t = 1; t < 4; ++t) x[t] = t < real ? LoadBytes(four[t] + c, count) ^ flip : x[0];
+    const Reg low = Low8(x[0], x[1]), high = High8(x[0], x[1]);
+    const Reg low_too = Low8(x[2], x[3]), high_too = High8(x[2], x[3]);
+    const Reg quad[4] = {Low16(low, low_too), High16(low, low_too), Low16(high, high_too),
+                         High16(high, high_too)};
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      sum[k] = MulAdd(quad[k], LoadWhole(weights + k * kSpread * kQuad), sum[k]);
+    }
+    if constexpr (kZeros) {
+      const std::int32_t ones = real >= 4 ? 0x01010101 : (1 << (8 * real)) / 255;
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) plain[k] = MulAdd(quad[k], Reg{} + ones, plain[k]);
+    }
+  }
+  if constexpr (kZeros) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      sum[k] = sum[k] - plain[k] * LoadWhole(p.weight_zeros + place + k * kSpread);
+    }
+  }
+  if (p.factors == nullptr) return Finish(d, sum, output, c, count);
+  const float* factors = p.factors + place;
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) sum[k] = Rounded(sum[k], factors + k * kSpread, p.low, p.high);
+  const Reg zero = Fill16(p.y_zero);
+  const Reg left = Add16(Pack32(sum[0], sum[1]), zero);
+  const Reg right = Add16(Pack32(sum[2], sum[3]), zero);
+  const Reg bytes = Pack16(left, right, d.epilogue.made == Made::kInt8);
+  StoreBytesOf(static_cast<std::uint8_t*>(d.y) + output + c, bytes, count);
+}
+
+template <bool kZeros>
+void Line(const PreparedDepthwise& p, Size line, const std::uint8_t** starts) {
+  const ByteDepthwise& d = p.conv;
+  const Window& w = d.window;
+  const Size channels = d.channels, taps = w.KernelCount();
+  Size* steps = reinterpret_cast<Size*>(starts + Quads(taps) * kQuad);
+  Size rest = line;
+  const Size oy = rest % w.out[1];
+  rest /= w.out[1];
+  const Size oz = rest % w.out[0], n = rest / w.out[0];
+  const Size across = w.stride[2] * channels;
+  const Size reach = (w.kernel[2] - 1) * w.dilation[2];
+  for (Size ox = 0; ox < w.out[2];) {
+    const Size first = ox * w.stride[2] - w.pad[2];
+    // How many outputs from here on read no column outside the image.
+    Size run = 1;
+    if (first >= 0 && first + reach < w.in[2]) {
+      run = (w.in[2] - 1 - reach - first) / w.stride[2] + 1;
+      if (run > w.out[2] - ox) run = w.out[2] - ox;
+    }
+    Size tap = 0;
+    for (Size kz = 0; kz < w.kernel[0]; ++kz) {
+      const Size z = oz * w.stride[0] + kz * w.dilation[0] - w.pad[0];
+      for (Size ky = 0; ky < w.kernel[1]; ++ky) {
+        const Size y = oy * w.stride[1] + ky * w.dilation[1] - w.pad[1];
+        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+        const std::uint8_t* row =
+            d.x + (((n * w.in[0] + z) * w.in[1] + y) * w.in[2] + first) * channels;
+        for (Size kx = 0; kx < w.kernel[2]; ++kx, ++tap) {
+          const Size x = first + kx * w.dilation[2];
+          const bool real = inside && x >= 0 && x < w.in[2];
+          starts[tap] = real ? row + kx * w.dilation[2] * channels : p.zeros;
+          steps[tap] = real ? across : 0;
+        }
+      }
+    }
+    Size output = (line * w.out[2] + ox) * channels;
+    for (Size i = 0; i < run; ++i, output += channels) {
+      Size c = 0;
+      for (; c + kBytes <= channels; c += kBytes) Sum<kZeros>(p, starts, taps, output, c, kBytes);
+      if (c < channels) Sum<kZeros>(p, starts, taps, output, c, static_cast<int>(channels - c));
+      for (Size t = 0; t < taps; ++t) starts[t] += steps[t];
+    }
+    ox += run;
+  }
+}
+
+void Lines(const PreparedDepthwise& prepared, Size begin, Size end, const std::uint8_t** starts) {
+  for (Size line = begin; line < end; ++line) {
+    if (prepared.weight_zeros == nullptr) {
+      Line<false>(prepared, line, starts);
+    } else {
+      Line<true>(prepared, line, starts);
+    }
+  }
+}
+
+}  // namespace
+
+extern const ByteDepthwiseTable kByteDepthwiseLines = {Lines};
+
+}  // namespace headrace::cpu::HEADRACE_ISA

@@ -1,0 +1,232 @@
+"""Depthwise convolutions of bytes against exact sums of numpy: every dtype, geometry and result."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace as flow
+import headrace.typing as tp
+import headrace_cpu
+from headrace_cpu import _native
+
+BYTES = [np.int8, np.uint8]
+
+
+def some_bytes(rng, dtype, shape):
+    """Numbers of which many are the least or the greatest."""
+    limits = np.iinfo(dtype)
+    draw = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    ends = rng.integers(0, 4, shape)
+    draw[ends == 0], draw[ends == 1] = limits.min, limits.max
+    return draw
+
+
+def quantized(x, scale, zero, dtype):
+    limits = np.iinfo(dtype)
+    rounded = np.rint(x / np.float32(scale)) + np.float32(zero)
+    return np.clip(rounded, limits.min, limits.max).astype(np.int64).astype(dtype)
+
+
+def packed(weight):
+    """weight: [c, *kernel], as the native function reads it, and the sums of its channels."""
+    channels, taps = weight.shape[0], int(np.prod(weight.shape[1:]))
+    flat = weight.reshape(channels, taps).astype(np.int32)
+    flat = flat - 128 if weight.dtype == np.uint8 else flat
+    panels = np.zeros((-(-channels // 64), -(-taps // 4), 256), np.int8)
+    for c, t in itertools.product(range(channels), range(taps)):
+        inside = c % 64
+        quad = inside % 16 // 4 * 16 + inside // 16 * 4 + inside % 4
+        panels[c // 64, t // 4, quad * 4 + t % 4] = flat[c, t]
+    return panels, flat.sum(axis=1).astype(np.int32)
+
+
+def slow_sums(x, weight, strides, dilations, pads):
+    """x [n, *spatial, c] less its zero, weight [c, *kernel] less its zeros; sums in float64."""
+    rank = x.ndim - 2
+    x = np.pad(x, ((0, 0), *zip(pads[:rank], pads[rank:], strict=True), (0, 0)))
+    out = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, s, d in zip(x.shape[1:-1], weight.shape[1:], strides, dilations, strict=True)
+    ]
+    y = np.zeros((x.shape[0], *out, x.shape[-1]))
+    for tap in itertools.product(*map(range, weight.shape[1:])):
+        axes = zip(tap, dilations, out, strides, strict=True)
+        places = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes)
+        y += x[(slice(None), *places)] * weight[(slice(None), *tap)]
+    return y
+
+
+@st.composite
+def geometries(draw):
+    """(x shape, kernel, strides, dilations, pads) of a convolution that fits."""
+    rank = draw(st.integers(1, 2))
+    kernel = [draw(st.integers(1, 5)) for _ in range(rank)]
+    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
+    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
+    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
+    spatial = []
+    for axis in range(rank):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1 - pads[axis] - pads[rank + axis]
+        spatial.append(draw(st.integers(max(1, reach), max(1, reach) + 12)))
+    channels = draw(st.sampled_from([2, 5, 15, 16, 17, 31, 32, 48, 63, 64, 65, 96, 144, 200]))
+    return (draw(st.integers(1, 2)), *spatial, channels), kernel, strides, dilations, pads
+
+
+EPILOGUES = ["int32", "float", "bytes", "clamped bytes", "everything"]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    geometry=geometries(),
+    dtypes=st.tuples(st.sampled_from(BYTES), st.sampled_from(BYTES), st.sampled_from(BYTES)),
+    epilogue=st.sampled_from(EPILOGUES),
+    with_zeros=st.booleans(),
+    one_scale=st.booleans(),
+)
+def test_a_convolution_of_any_geometry(geometry, dtypes, epilogue, with_zeros, one_scale):
+    """Padding reads as the zero point; sums are exact, and the bits those of any thread count."""
+    shape, kernel, strides, dilations, pads = geometry
+    channels, rng = shape[-1], np.random.default_rng(0)
+    x, weight = some_bytes(rng, dtypes[0], shape), some_bytes(rng, dtypes[1], (channels, *kernel))
+    x_zero = some_bytes(rng, dtypes[0], ())
+    zeros = some_bytes(rng, dtypes[1], channels) if with_zeros else np.zeros(channels, dtypes[1])
+    moved = zeros.astype(np.int32) - (128 if dtypes[1] == np.uint8 else 0)
+    shift = rng.integers(-(2**19), 2**19, channels, np.int32)
+    sums = slow_sums(
+        x.astype(np.float64) - x_zero,
+        weight - zeros.astype(np.float64).reshape(-1, *[1] * len(kernel)),
+        strides, dilations, pads,
+    ).astype(np.int64).astype(np.int32) + shift  # fmt: skip
+    scale = rng.uniform(1e-4, 1e-3, 1 if one_scale else channels).astype(np.float32)
+    bias = addend = y_scale = y_zero = None
+    activation, low, high, addend_last = "none", 0.0, 0.0, False
+    if epilogue == "int32":
+        scale, want = None, sums
+    else:
+        want = sums.astype(np.float32) * scale
+    if "clamped" in epilogue:
+        activation, low, high = "clamp", -3.25, 40.5
+        want = np.clip(want, np.float32(low), np.float32(high))
+    if epilogue == "everything":
+        bias = rng.integers(-8, 9, channels).astype(np.float32)
+        addend = rng.integers(-8, 9, want.shape).astype(np.float32)
+        activation, low, addend_last = "leaky", 0.25, True
+        want = want + bias
+        want = np.where(want < 0, want * np.float32(low), want) + addend
+    if epilogue not in ("int32", "float"):
+        y_zero = np.asarray(17, dtypes[2])
+        y_scale = np.float32(0.37 if epilogue == "everything" else 1)
+        want = quantized(want, y_scale, y_zero, dtypes[2])
+        y_scale = np.asarray(y_scale)
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.zeros(want.shape, want.dtype)
+        _native.integer_depthwise_conv(
+            x, *packed(weight), bias, addend, scale, np.asarray(x_zero),
+            moved if moved.any() else None, shift, y_scale, y_zero, y,
+            np.zeros(4 * -(-channels // 64) * 64, np.int32), activation, low, high, addend_last,
+            kernel, strides, dilations, pads[: len(kernel)],
+        )()  # fmt: skip
+        made.append(y)
+    np.testing.assert_array_equal(*made)
+    if want.dtype == np.float32:
+        np.testing.assert_allclose(made[0], want, rtol=1e-6, atol=1e-6)
+    elif epilogue == "everything":  # sums of floats may be rounded once or twice
+        np.testing.assert_allclose(made[0].astype(int), want.astype(int), atol=1)
+        assert (made[0] != want).mean() < 0.01
+    else:
+        np.testing.assert_array_equal(made[0], want)
+
+
+def test_ties_go_to_the_even_number():
+    """Where a factor and a clamp are all that follows, results are rounded once, in registers."""
+    x = np.arange(-60, 60, dtype=np.int8).reshape(1, 2, 60, 1).repeat(64, axis=-1)
+    y = np.zeros(x.shape, np.int8)
+    _native.integer_depthwise_conv(
+        x, *packed(np.ones((64, 1, 1), np.int8)), None, None, np.float32([0.5]), None, None, None,
+        np.asarray(np.float32(1)), None, y, np.zeros(256, np.int32), "none", 0.0, 0.0, False,
+        (1, 1), (1, 1), (1, 1), (0, 0),
+    )()  # fmt: skip
+    np.testing.assert_array_equal(y, np.rint(x * 0.5).astype(np.int8))
+
+
+@pytest.mark.parametrize("factor", [np.inf, np.nan])
+def test_a_factor_that_is_no_number_gives_what_quantize_gives(factor):
+    """The ends of the byte for infinities, and zero for what is not a number."""
+    x = np.int8([-3, 0, 5]).reshape(1, 1, 3, 1).repeat(2, axis=-1)
+    y = np.full(x.shape, 7, np.int8)
+    _native.integer_depthwise_conv(
+        x, *packed(np.ones((2, 1, 1), np.int8)), None, None, np.float32([factor]), None, None,
+        None, np.asarray(np.float32(1)), None, y, np.zeros(256, np.int32), "none", 0.0, 0.0, False,
+        (1, 1), (1, 1), (1, 1), (0, 0),
+    )()  # fmt: skip
+    want = [-128, 0, 127] if factor == np.inf else [0, 0, 0]
+    np.testing.assert_array_equal(y[0, 0, :, 0], want)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"x": np.zeros((1, 4, 4, 3), np.float32)}, TypeError, "must be contiguous, int8 or uint8"),
+        ({"panels": np.zeros((1, 2, 256), np.int8)}, ValueError, r"panels is \[1, 2, 256\]"),
+        ({"y": np.zeros((1, 2, 2, 4), np.int32)}, ValueError, r"\[1, 2, 2, 3\]"),
+        ({"prepared": np.zeros(3, np.int32)}, ValueError, r"prepared is \[3\]"),
+    ],
+)
+def test_a_launch_says_what_does_not_fit(changes, error, said):
+    """Before anything is computed."""
+    panels, sums = packed(np.zeros((3, 3, 3), np.int8))
+    arguments = {
+        "x": np.zeros((1, 4, 4, 3), np.int8), "panels": panels, "sums": sums, "bias": None,
+        "addend": None, "scale": None, "x_zero": None, "weight_zeros": None, "shift": None,
+        "y_scale": None, "y_zero": None, "y": np.zeros((1, 2, 2, 3), np.int32),
+        "prepared": np.zeros(256, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
+        "addend_last": False, "kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1),
+        "pads_begin": (0, 0),
+    }  # fmt: skip
+    with pytest.raises(error, match=said):
+        _native.integer_depthwise_conv(**{**arguments, **changes})
+
+
+RNG = np.random.default_rng(0)
+IMAGE = RNG.standard_normal((1, 9, 9, 80), np.float32)
+TAPS = RNG.integers(-128, 127, (80, 3, 3, 1), np.int8)
+SCALES = RNG.uniform(0.001, 0.01, 80).astype(np.float32)
+BIAS = RNG.integers(-3000, 3000, 80, np.int32)
+X_SCALE, X_ZERO, Y_SCALE, Y_ZERO = (
+    np.float32(0.02), np.uint8(117), np.float32(0.03), np.uint8(3),
+)  # fmt: skip
+
+
+def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
+    """As exporters write it: everything is quantized and dequantized around a convolution."""
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(x: tp.Numpy.Placeholder(IMAGE.shape, flow.float32)) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                op = flow.apply_op
+                x = op("dequantize", [op("quantize", [x, X_SCALE, X_ZERO]), X_SCALE, X_ZERO])
+                weight = op("dequantize", [TAPS, SCALES], axis=0)
+                bias = op("dequantize", [BIAS, SCALES * X_SCALE], axis=0)
+                window = {"pads": (1, 1, 1, 1), "groups": 80, "data_format": "channels_last"}
+                y = op("conv", [x, weight, bias], **window)
+                y = op("quantize", [op("relu", [y]), Y_SCALE, Y_ZERO])
+                return op("dequantize", [y, Y_SCALE, Y_ZERO])
+
+        made = job(IMAGE)
+        ops = [op.op.split("(")[0] for op in session.explain("job").ops]
+    assert ops == ["quantize", "cpu.integer_depthwise_conv", "dequantize"]
+    bytes_ = quantized(IMAGE, X_SCALE, X_ZERO, np.uint8)
+    sums = slow_sums(
+        bytes_.astype(np.float64) - X_ZERO, TAPS[..., 0].astype(np.float64), (1, 1), (1, 1),
+        (1, 1, 1, 1),
+    )  # fmt: skip
+    floats = (sums + BIAS).astype(np.float32) * (X_SCALE * SCALES)
+    want = quantized(np.maximum(floats, 0), Y_SCALE, Y_ZERO, np.uint8).astype(int)
+    got = np.rint(made / Y_SCALE).astype(int) + Y_ZERO
+    np.testing.assert_array_equal(got, want)
