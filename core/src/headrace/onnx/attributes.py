@@ -18,7 +18,12 @@ _NO_REFERENCES: Attributes = {}
 # Which field holds a value of a type; the lists are copied.
 _SCALARS = {AttributeProto.INT: "i", AttributeProto.FLOAT: "f"}
 _LISTS = {AttributeProto.INTS: "ints", AttributeProto.FLOATS: "floats"}
-_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_NO_VALUES = (
+    AttributeProto.GRAPH,
+    AttributeProto.GRAPHS,
+    AttributeProto.TYPE_PROTO,
+    AttributeProto.TYPE_PROTOS,
+)
 
 
 def resolve(attributes: Iterable[AttributeProto], given: Attributes = _NO_REFERENCES) -> Attributes:
@@ -36,16 +41,18 @@ def resolve(attributes: Iterable[AttributeProto], given: Attributes = _NO_REFERE
 
 
 def values(attributes: Attributes, where: str, folder: Path | None) -> dict[str, Any]:
-    """Each attribute as int, float, str, array, or a list of these; graphs are left out.
+    """Each attribute as int, float, str, array, or a list of these.
+
+    Graphs are left out, and types: those of values that are none, of which nothing is computed.
 
     Raises:
         InvalidModelError: a value is malformed.
-        UnsupportedModelError: it is a type description, or a tensor of a dtype headrace lacks.
+        UnsupportedModelError: it is a tensor of a dtype headrace lacks.
     """
     return {
         name: value(attribute, f"{where}, attribute {quote(name)}", folder)
         for name, attribute in attributes.items()
-        if attribute.type not in _GRAPHS
+        if attribute.type not in _NO_VALUES
     }
 
 

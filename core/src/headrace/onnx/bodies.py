@@ -9,11 +9,12 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from headrace.onnx.schemas import Declaration
 from headrace.onnx.tensors import dtype_to_onnx
-from headrace.tensor_spec import TensorSpec
+from headrace.onnx.values import Given, TensorSequence, Value
+from headrace.ops import Tensor
 
 
 def body_of(
-    declared: Declaration, node: NodeProto, opset: int, inputs: Sequence[TensorSpec | None]
+    declared: Declaration, node: NodeProto, opset: int, inputs: Given
 ) -> FunctionProto | None:
     """The body of an op as ONNX writes it for this node; None when the op has none.
 
@@ -29,7 +30,7 @@ def body_of(
         return _plain_body(declared, version)
     if schema.has_context_dependent_function:
         version = _fitting(schema.context_dependent_function_opset_versions, opset)
-        types = [_type(spec).SerializeToString() for spec in inputs]
+        types = [_type(value).SerializeToString() for value in inputs]
         data = schema.get_context_dependent_function_with_opset_version(
             version, node.SerializeToString(), types
         )
@@ -57,10 +58,12 @@ def _plain_body(declared: Declaration, version: int) -> FunctionProto:
     return FunctionProto.FromString(declared.schema.get_function_with_opset_version(version))
 
 
-def _type(spec: TensorSpec | None) -> TypeProto:
+def _type(value: Value | None) -> TypeProto:
     proto = TypeProto()
-    if spec is not None:
-        proto.tensor_type.elem_type = dtype_to_onnx(spec.dtype)
-        for dim in spec.shape:
+    if isinstance(value, Tensor):
+        proto.tensor_type.elem_type = dtype_to_onnx(value.spec.dtype)
+        for dim in value.spec.shape:
             proto.tensor_type.shape.dim.add().dim_value = dim
+    elif isinstance(value, TensorSequence):
+        proto.sequence_type.elem_type.tensor_type.elem_type = dtype_to_onnx(value.dtype)
     return proto

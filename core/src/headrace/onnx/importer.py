@@ -41,8 +41,9 @@ from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
-from headrace.onnx.site import Given, Site
+from headrace.onnx.site import Site
 from headrace.onnx.text import place, quote
+from headrace.onnx.values import Given, Value
 from headrace.onnx.weights import CONSTANT
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -94,17 +95,21 @@ class Importer:
                 scope.bind_later(name, partial(self.builder.constant, value))
         results = self._graph(self._file.graph, scope)
         for output, tensor in zip(self._file.graph.output, results, strict=True):
-            self._check_output(output.name, output.type.tensor_type.elem_type, tensor)
-            self.builder.output(output.name, tensor)
+            checked = self._output(output.name, output.type.tensor_type.elem_type, tensor)
+            self.builder.output(output.name, checked)
         return self.builder.finish()
 
-    def _check_output(self, name: str, declared: int, tensor: Tensor) -> None:
+    def _output(self, name: str, declared: int, tensor: Value) -> Tensor:
+        """Check what the model declares of an output."""
         where = f"{self._file.name}: output {quote(name)}"
+        if not isinstance(tensor, Tensor):
+            raise UnsupportedModelError(f"{where}: is {tensor}; headrace gives tensors only")
         if declared and tensors.dtype_from_onnx(declared, where) != tensor.spec.dtype:
             wanted = tensors.dtype_from_onnx(declared, where)
             raise InvalidModelError(f"{where}: is declared {wanted} and computed {tensor.spec}")
+        return tensor
 
-    def _graph(self, graph: GraphProto, scope: Scope) -> list[Tensor]:
+    def _graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
         self._bind_initializers(graph, scope)
         return self._body(graph.node, [output.name for output in graph.output], scope)
 
@@ -122,10 +127,8 @@ class Importer:
         place = f"{where}: initializer {quote(sparse.values.name)}"
         return self.builder.constant(tensors.sparse_to_array(sparse, place, self._file.folder))
 
-    def _body(
-        self, nodes: Sequence[NodeProto], wanted: Sequence[str], scope: Scope
-    ) -> list[Tensor]:
-        """Import what the wanted tensors are computed with; returns these."""
+    def _body(self, nodes: Sequence[NodeProto], wanted: Sequence[str], scope: Scope) -> list[Value]:
+        """Import what the wanted values are computed with; returns these."""
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
         ordered = order(nodes, wanted, scope.where)
@@ -145,7 +148,7 @@ class Importer:
             self._node(node, count, scope)
             if not scope.depth:
                 self._forget(node, scope, readers)
-        results: list[Tensor] = []
+        results: list[Value] = []
         for name in wanted:
             tensor = scope.get(name)
             if tensor is None:
@@ -201,7 +204,7 @@ class Importer:
             return self._plugin_op(site, domain)
         declared = schemas.require(domain, op, opset, site.where)
         schemas.check_form(declared, site.node, site.attributes, site.where)
-        dtypes = [None if tensor is None else tensor.spec.dtype for tensor in site.inputs]
+        dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
         schemas.check_dtypes(declared, dtypes, site.where)
         if not domain and op == "If":
             return self._branch(site)
@@ -211,7 +214,7 @@ class Importer:
             return self._convert(site, opset, CONVERTERS[op])
         if (domain, op) in CONTRIB:
             return self._convert(site, opset, CONTRIB[domain, op].convert)
-        body = bodies.body_of(declared, site.resolved(), opset, site.specs)
+        body = bodies.body_of(declared, site.resolved(), opset, site.inputs)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
         # Not every body that ONNX writes says which operator sets it is written for.
@@ -250,16 +253,17 @@ class Importer:
         op = plugin_ops.find(domain, node.op_type, where, self._ops)
         attrs = plugin_ops.attrs(op, site.attributes, where)
         count = plugin_ops.output_count(op, site.count, len(node.output), where)
+        inputs = [_tensor(value, where) for value in site.inputs]
         try:
-            return self.builder.op(op.name, site.inputs, outputs=count, location=where, attrs=attrs)
+            return self.builder.op(op.name, inputs, outputs=count, location=where, attrs=attrs)
         except DTypeError as error:
             raise UnsupportedModelError(_placed(where, error)) from error
         except OpError as error:
             raise InvalidModelError(_placed(where, error)) from error
 
-    def _branch(self, site: Site) -> Sequence[Tensor]:
+    def _branch(self, site: Site) -> Given:
         """Put the branch that is taken in the place of an ``If``."""
-        condition = site.inputs[0]
+        condition = _tensor(site.inputs[0], site.where)
         if condition is None:
             raise InvalidModelError(f"{site.where}: has no condition")
         value = self.builder.value(condition)
@@ -275,14 +279,14 @@ class Importer:
             raise InvalidModelError(f"{site.where}: {branch} has inputs; a branch takes none")
         return self._graph(graph, site.scope.inside())
 
-    def _loop(self, site: Site, opset: int) -> Sequence[Tensor]:
+    def _loop(self, site: Site, opset: int) -> Given:
         """Put the body of a loop in its place, once for each time that it runs, or run it."""
         graph = site.attributes["body"].g
         around = site.scope.inside()
         self._bind_initializers(graph, around)  # once: all runs share what they bring
         wanted = [output.name for output in graph.output]
 
-        def run(given: Sequence[Tensor]) -> list[Tensor]:
+        def run(given: Sequence[Value]) -> list[Value]:
             scope = around.inside()
             for value, tensor in zip(graph.input, given, strict=True):
                 scope.bind(value.name, tensor)
@@ -290,7 +294,7 @@ class Importer:
 
         node, jobs_of = self._node_of(site, opset), self._jobs_of
 
-        def write() -> list[Tensor]:
+        def write() -> list[Value]:
             return LOOPS[node.op_type](site, node, run)
 
         # The nodes of a function's body may refer to attributes of its call, which a model has not.
@@ -305,15 +309,21 @@ class Importer:
         node = self._node_of(site, opset)
         made = _blamed(node, lambda: convert(node))
         for name, tensor in zip(site.node.input, site.inputs, strict=True):
-            if tensor in node.computed:
+            if isinstance(tensor, Tensor) and tensor in node.computed:
                 site.scope.bind(name, node.computed[tensor])
-        return (made,) if isinstance(made, Tensor) else made
+        return made if isinstance(made, tuple) else (made,)
 
     def _node_of(self, site: Site, opset: int) -> Node:
         """What a converter sees of a node."""
         values = attributes.values(site.attributes, site.where, self._file.folder)
         op, declared = site.node.op_type, len(site.node.output)
         return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+
+
+def _tensor(value: Value | None, where: str) -> Tensor | None:
+    if value is None or isinstance(value, Tensor):
+        return value
+    raise InvalidModelError(f"{where}: is given {value}; it takes tensors")
 
 
 Made = TypeVar("Made")

@@ -21,21 +21,22 @@ from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.site import Site
 from headrace.onnx.tensors import dtype_from_onnx
+from headrace.onnx.values import Value
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
-RunBody = Callable[[Sequence[Tensor]], list[Tensor]]
+RunBody = Callable[[Sequence[Value]], list[Value]]
 """Imports the body once more, for the inputs given; returns its outputs."""
 
 
-def _loop(site: Site, node: Node, run: RunBody) -> list[Tensor]:
+def _loop(site: Site, node: Node, run: RunBody) -> list[Value]:
     """``Loop``: the body makes a condition, the state of the next run, and slices to be stacked."""
     body = site.attributes["body"].g
-    state = [node.input(index) for index in range(2, len(site.inputs))]
+    state = [node.given(index) for index in range(2, len(site.inputs))]
     check_body(node, body, inputs=2 + len(state), outputs=1 + len(state))
-    slices: list[list[Tensor]] = [[] for _ in body.output[1 + len(state) :]]
+    slices: list[list[Value]] = [[] for _ in body.output[1 + len(state) :]]
     scalar = scalar_like(body.input[0])
-    condition = node.optional(1) or node.constant(np.array(True))
+    condition: Value = node.optional(1) or node.constant(np.array(True))
     for turn in _turns(node):
         if not _holds(node, condition):
             break
@@ -61,7 +62,9 @@ def _turns(node: Node) -> Iterator[int]:
         turn += 1
 
 
-def _holds(node: Node, condition: Tensor) -> bool:
+def _holds(node: Node, condition: Value) -> bool:
+    if not isinstance(condition, Tensor):
+        node.invalid(f"its condition is {condition}, not one value")
     value = node.known(condition)
     if value is None:
         raise ValueNeeded(condition, f"{node}: its condition decides how often the body runs")
@@ -79,7 +82,7 @@ def scalar_like(declared: ValueInfoProto) -> tuple[int, ...]:
     return (1,) * len(declared.type.tensor_type.shape.dim)
 
 
-def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
+def _scan(site: Site, node: Node, run: RunBody) -> list[Value]:
     """``Scan``: the body takes one slice of each sequence in each run."""
     body = site.attributes["body"].g
     count = node.attr("num_scan_inputs")
@@ -95,7 +98,7 @@ def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
             strict=True,
         )
     ]
-    state, slices = _walk(node, run, state, given, len(body.output) - len(state))
+    after, slices = _walk(node, run, state, given, len(body.output) - len(state))
     outputs = zip(
         slices,
         _each(node, "scan_output_axes", len(body.output) - len(state)),
@@ -103,7 +106,7 @@ def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
         body.output[len(state) :],
         strict=True,
     )
-    return state + [
+    return after + [
         _stacked(node, stack[::-1] if back else stack, declared, axis)
         for stack, axis, back, declared in outputs
     ]
@@ -111,7 +114,7 @@ def _scan(site: Site, node: Node, run: RunBody) -> list[Tensor]:
 
 def _scan_of_a_batch(
     site: Site, node: Node, run: RunBody, body: GraphProto, count: int
-) -> list[Tensor]:
+) -> list[Value]:
     """``Scan`` as it was in opset 8: everything has a batch axis, and each batch walks alone."""
     if site.inputs[0] is not None:
         node.refuse("has sequence_lens; convert the model to operator set 9 or newer")
@@ -121,16 +124,16 @@ def _scan_of_a_batch(
     batch = sequences[0].spec.shape[0]
     if batch == 0:
         node.refuse("has a batch of nothing")
-    results: list[list[Tensor]] = []
+    results: list[list[Value]] = []
     for index in range(batch):
         given = [
             _Sequence(_element(node, tensor, 0, index), 0, bool(back))
             for tensor, back in zip(sequences, backwards, strict=True)
         ]
         state = [_element(node, tensor, 0, index) for tensor in states]
-        state, slices = _walk(node, run, state, given, len(body.output) - len(state))
+        after, slices = _walk(node, run, state, given, len(body.output) - len(state))
         stacked = zip(slices, body.output[len(state) :], strict=True)
-        results.append(state + [_stacked(node, *made) for made in stacked])
+        results.append(after + [_stacked(node, *made) for made in stacked])
     return [
         _stacked(node, of_each, declared)
         for of_each, declared in zip(zip(*results, strict=True), body.output, strict=True)
@@ -168,10 +171,10 @@ class _Sequence:
 def _walk(
     node: Node,
     run: RunBody,
-    state: list[Tensor],
+    state: Sequence[Value],
     sequences: Sequence[_Sequence],
     stacks: int,
-) -> tuple[list[Tensor], list[list[Tensor]]]:
+) -> tuple[list[Value], list[list[Value]]]:
     """Run the body for each element of the sequences; returns the state and the slices made."""
     lengths = {sequence.length for sequence in sequences}
     if len(lengths) != 1:
@@ -181,13 +184,14 @@ def _walk(
         raise ResourceLimitError(
             f"{node}: runs {length} times; loops are written out, {limits.ITERATIONS} times at most"
         )
-    slices: list[list[Tensor]] = [[] for _ in range(stacks)]
+    slices: list[list[Value]] = [[] for _ in range(stacks)]
+    values = list(state)
     for turn in range(length):
-        made = run([*state, *(sequence.element(node, turn) for sequence in sequences)])
-        state = made[: len(state)]
+        made = run([*values, *(sequence.element(node, turn) for sequence in sequences)])
+        values = made[: len(state)]
         for stack, tensor in zip(slices, made[len(state) :], strict=True):
             stack.append(tensor)
-    return state, slices
+    return values, slices
 
 
 def _each(node: Node, name: str, count: int) -> list[int]:
@@ -205,16 +209,19 @@ def _element(node: Node, sequence: Tensor, axis: int, index: int) -> Tensor:
 
 
 def _stacked(
-    node: Node, slices: Sequence[Tensor], declared: ValueInfoProto, axis: int = 0
+    node: Node, slices: Sequence[Value], declared: ValueInfoProto, axis: int = 0
 ) -> Tensor:
     """The slices along a new axis; of none, what the body declares says what there is none of."""
     if not slices:
         return _nothing(node, axis, declared)
-    shape = slices[0].spec.shape
+    tensors = [part for part in slices if isinstance(part, Tensor)]
+    if len(tensors) < len(slices):
+        node.invalid(f"its body makes {declared.name!r}, which is stacked, and no tensor")
+    shape = tensors[0].spec.shape
     place = normal_axis(node, axis, len(shape) + 1)
     parts = [
         node.one("reshape", [part], shape=(*part.spec.shape[:place], 1, *part.spec.shape[place:]))
-        for part in slices
+        for part in tensors
     ]
     return parts[0] if len(parts) == 1 else node.one("concat", parts, axis=place)
 
@@ -248,5 +255,5 @@ def check_body(node: Node, body: GraphProto, *, inputs: int, outputs: int) -> No
         )
 
 
-LOOPS: Mapping[str, Callable[[Site, Node, RunBody], list[Tensor]]] = {"Loop": _loop, "Scan": _scan}
+LOOPS: Mapping[str, Callable[[Site, Node, RunBody], list[Value]]] = {"Loop": _loop, "Scan": _scan}
 """How each op that has a body is written out, by ONNX name."""

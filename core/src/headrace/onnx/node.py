@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.measure import Compute, MeasureNeeded
+from headrace.onnx.values import Given, TensorSequence, Value
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -32,7 +33,7 @@ class ValueNeeded(HeadraceError):
 
 
 class Node:
-    """A node, its inputs as tensors of the job under construction, and its attributes.
+    """A node, its inputs as values of the job under construction, and its attributes.
 
     Attributes:
         op_type: ONNX name, for example ``Conv``.
@@ -48,7 +49,7 @@ class Node:
         builder: BoundedBuilder,
         op_type: str,
         opset: int,
-        inputs: Sequence[Tensor | None],
+        inputs: Given,
         output_count: int,
         declared_count: int,
         attrs: Mapping[str, Any],
@@ -87,7 +88,7 @@ class Node:
         """The required input ``index``.
 
         Raises:
-            InvalidModelError: it is absent.
+            InvalidModelError: it is absent, or no tensor.
         """
         tensor = self.optional(index)
         if tensor is None:
@@ -95,8 +96,37 @@ class Node:
         return tensor
 
     def optional(self, index: int) -> Tensor | None:
-        """The input ``index``, or None when it is left out."""
-        return self.inputs[index] if index < len(self.inputs) else None
+        """The input ``index``, or None when it is left out.
+
+        Raises:
+            InvalidModelError: it is no tensor.
+        """
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if value is not None and not isinstance(value, Tensor):
+            self.invalid(f"input {index} is {value}; it takes a tensor")
+        return value
+
+    def given(self, index: int) -> Value:
+        """The required input ``index``, whatever it is.
+
+        Raises:
+            InvalidModelError: it is absent.
+        """
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if value is None:
+            self.invalid(f"input {index} is required and is absent")
+        return value
+
+    def sequence(self, index: int) -> TensorSequence:
+        """The required input ``index``, a sequence.
+
+        Raises:
+            InvalidModelError: it is absent, or no sequence.
+        """
+        value = self.given(index)
+        if not isinstance(value, TensorSequence):
+            self.invalid(f"input {index} is {getattr(value, 'spec', value)}; it takes a sequence")
+        return value
 
     def value(self, index: int) -> Array:
         """The value of the required input ``index``, which must be known at import.
@@ -176,5 +206,5 @@ class Node:
         return f"{self.location} ({self.op_type}-{self.opset})"
 
 
-Converter = Callable[[Node], Tensor | tuple[Tensor | None, ...]]
+Converter = Callable[[Node], Value | tuple[Value | None, ...]]
 """Turns a node into headrace ops; returns its used outputs in order, None for one it lacks."""

@@ -27,6 +27,7 @@ from headrace.onnx.measure import Measure, MeasureNeeded
 from headrace.onnx.node import Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.site import Site
+from headrace.onnx.values import Value
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -40,8 +41,8 @@ def written_or_run(
     builder: BoundedBuilder,
     file: ModelFile,
     jobs_of: JobsOf,
-    write: Callable[[], list[Tensor]],
-) -> list[Tensor]:
+    write: Callable[[], list[Value]],
+) -> Sequence[Value]:
     """What ``Loop`` gives: written out, or as the host has found it by running the body.
 
     Args:
@@ -55,6 +56,8 @@ def written_or_run(
         MeasureNeeded: this stage ends before the loop, which the host runs.
         ValueNeeded: as ``write``; ``instead`` tells how the loop can be run.
     """
+    if _reads_sequences(site, node):  # which are there only while a model is imported
+        return write()
     loop = _Loop.of(site, node, builder)
     if not loop.fed or not loop.made:
         return write()
@@ -76,6 +79,11 @@ def written_or_run(
     except ValueNeeded as need:
         need.instead = run_instead()
         raise
+
+
+def _reads_sequences(site: Site, node: Node) -> bool:
+    captured = map(site.scope.get, captures(site.attributes["body"].g))
+    return any(value and not isinstance(value, Tensor) for value in (*node.inputs, *captured))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +119,10 @@ class _Loop:
         inputs = [value.name for value in body.input]
         outputs = [value.name for value in body.output]
         states = tuple(zip(inputs[2:], outputs[1 : 1 + len(initial)], strict=True))
-        read: dict[str, Tensor | None] = {name: site.scope.get(name) for name in captures(body)}
+        read: dict[str, Tensor | None] = {}
+        for name in captures(body):
+            value = site.scope.get(name)
+            read[name] = value if isinstance(value, Tensor) else None
         read |= dict(zip(inputs[2:], initial, strict=True))
         read |= {_COUNT: node.optional(0), inputs[1]: node.optional(1)}
         values = {n: None if t is None else builder.value(t) for n, t in read.items()}

@@ -138,7 +138,8 @@ def check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: s
             continue
         parameter = schema.inputs[min(index, len(schema.inputs) - 1)]
         kind = parameter.type_str
-        if _tensor_type(dtype) not in declared.types.get(kind, (kind,)):
+        allowed, given = declared.types.get(kind, (kind,)), _tensor_type(dtype)
+        if given not in allowed and f"optional({given})" not in allowed:
             raise InvalidModelError(
                 f"{where}: input {index} ({parameter.name}) of {schema.name} cannot be {dtype}"
             )

@@ -1,4 +1,4 @@
-"""``Scope``: the tensors that have a name at some place of a model while it is imported."""
+"""``Scope``: the values that have a name at some place of a model while it is imported."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from onnx import AttributeProto
 from headrace.errors import InvalidModelError
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.text import quote
+from headrace.onnx.values import Value, tensors_of
 from headrace.ops import Tensor
 
 
@@ -38,34 +39,36 @@ class Scope:
         self.depth = depth
         self._outer = outer
         # A constant is made when it is first read: models bring some that nothing reads.
-        self._tensors: dict[str, Tensor | Callable[[], Tensor] | None] = {}
-        self._names: Counter[str] = Counter()  # of each tensor: it may have several
+        self._values: dict[str, Value | Callable[[], Tensor] | None] = {}
+        # Of each tensor: it may have several, and be in sequences that have.
+        self._names: Counter[str] = Counter()
 
-    def bind(self, name: str, tensor: Tensor | None) -> None:
-        """Give a tensor its name; None stands for an input that the caller left out."""
+    def bind(self, name: str, value: Value | None) -> None:
+        """Give a value its name; None stands for an input that the caller left out."""
         self.release(name)
-        self._tensors[name] = tensor
-        if tensor is not None:
-            self._names[tensor.name] += 1
+        self._values[name] = value
+        self._names.update(tensor.name for tensor in tensors_of(value))
 
     def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
         """Name a tensor that ``make`` makes when it is first read."""
-        self._tensors[name] = make
+        self._values[name] = make
 
     def has(self, name: str) -> bool:
         """True when ``name`` is that of a tensor of this graph or function body by now."""
-        return name in self._tensors
+        return name in self._values
 
     def release(self, name: str) -> Tensor | None:
         """Let a name be nobody's; returns the tensor that had it, if that has no other one here."""
-        tensor = self._tensors.pop(name, None)
-        if not isinstance(tensor, Tensor):
+        value = self._values.pop(name, None)
+        if callable(value):
             return None
-        self._names[tensor.name] -= 1
-        return None if self._names[tensor.name] else tensor
+        self._names.subtract(tensor.name for tensor in tensors_of(value))
+        if not isinstance(value, Tensor):
+            return None
+        return None if self._names[value.name] else value
 
-    def get(self, name: str) -> Tensor | None:
-        """The tensor called ``name``; None for "" and for an input left out.
+    def get(self, name: str) -> Value | None:
+        """The value called ``name``; None for "" and for an input left out.
 
         Raises:
             InvalidModelError: there is none.
@@ -74,8 +77,8 @@ class Scope:
             return None
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._tensors:
-                found = scope._tensors[name]
+            if name in scope._values:
+                found = scope._values[name]
                 if callable(found):
                     found = found()
                     scope.bind(name, found)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onnx import NodeProto
 
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.scope import Scope
-from headrace.ops import Tensor
-from headrace.tensor_spec import TensorSpec
-
-Given = Sequence[Tensor | None]
-"""Tensors by position; None for one left out."""
+from headrace.onnx.values import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +17,7 @@ class Site:
 
     Attributes:
         node: as the file has it.
-        inputs: its tensors; None for an input left out.
+        inputs: its values; None for an input left out.
         attributes: with references to those of a function's call resolved.
         count: how many outputs are used, counted up to the last that is.
         scope: the names that hold here.
@@ -30,16 +25,11 @@ class Site:
     """
 
     node: NodeProto
-    inputs: tuple[Tensor | None, ...]
+    inputs: tuple[Value | None, ...]
     attributes: Attributes
     count: int
     scope: Scope
     where: str
-
-    @property
-    def specs(self) -> list[TensorSpec | None]:
-        """The specs of the inputs."""
-        return [None if tensor is None else tensor.spec for tensor in self.inputs]
 
     def resolved(self) -> NodeProto:
         """The node as it would be written where no function is around it."""

@@ -2,7 +2,7 @@
 
 Files of other stems are for what ONNX has as ops and headrace composes.
 
-A converter is a function ``Node -> Tensor | tuple[Tensor, ...]``. It reads versions with
+A converter is a function ``Node -> Value | tuple[Value, ...]``. It reads versions with
 ``node.opset`` and refuses what headrace does not run with ``node.refuse``.
 """
 
@@ -16,6 +16,6 @@ from headrace.ops.families import FAMILIES, merged
 __all__ = ["CONVERTERS"]
 
 CONVERTERS: Mapping[str, Converter] = merged(
-    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "regions", "detection")
+    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "regions", "detection", "sequences")
 )
 """The converter of every ONNX op that headrace imports, by ONNX name (default domain)."""

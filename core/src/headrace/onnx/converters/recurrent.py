@@ -22,7 +22,7 @@ _NO_USUAL = {"scaled_tanh"}
 
 def _recurrent(node: Node, op: str, flag: str = "") -> tuple[Tensor, ...]:
     batch_first = node.attr("layout", 0) == 1
-    inputs = list(node.inputs)
+    inputs = [node.optional(index) for index in range(len(node.inputs))]
     if batch_first:
         for index in {0, 5, 6} & set(range(len(inputs))):
             inputs[index] = _swap(node, inputs[index], (1, 0, 2))

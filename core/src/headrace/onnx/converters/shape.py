@@ -10,11 +10,12 @@ import numpy as np
 from headrace.dtypes import bool_
 from headrace.onnx.axes import normal_axes
 from headrace.onnx.node import Converter, Node
+from headrace.onnx.values import Value
 from headrace.ops import Tensor
 
 
-def _identity(node: Node) -> Tensor:
-    return node.input(0)
+def _identity(node: Node) -> Value:
+    return node.given(0)
 
 
 def _reshape(node: Node) -> Tensor:
