@@ -15,7 +15,7 @@ from onnx_models import info, model, node
 
 from headrace.errors import InvalidModelError
 from headrace.onnx import Model
-from headrace.onnx.source import read_bytes
+from headrace.onnx.source import open_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are kept there, not weights")
 
@@ -55,7 +55,7 @@ def test_a_file_that_was_written_to_is_not_read_again(loaded: Model, tmp_path: P
     file = tmp_path / "m.onnx"
     with file.open("ab") as end:
         end.write(b"more")
-    with pytest.raises(InvalidModelError, match=r"m\.onnx: was written to after it was loaded"):
+    with pytest.raises(InvalidModelError, match=r"m\.onnx: was written to after it was opened"):
         run(loaded, 2)
     np.testing.assert_array_equal(run(loaded, 1), WEIGHT[None] + 1)
 
@@ -69,7 +69,7 @@ def test_bytes_are_kept(tmp_path: Path, load_near: Callable[..., Model]) -> None
 
 
 def test_a_file_is_closed_with_the_last_who_may_read_it(tmp_path: Path) -> None:
-    """One descriptor for what was read, and none when that has gone."""
+    """One descriptor for what is read, and none when that has gone."""
     folder = Path("/proc/self/fd")
     if not folder.exists():
         pytest.skip("this system does not list the files that are open")
@@ -81,7 +81,7 @@ def test_a_file_is_closed_with_the_last_who_may_read_it(tmp_path: Path) -> None:
         links = [link for link in folder.iterdir() if link.exists()]
         return sum(link.resolve() == file for link in links)
 
-    given = read_bytes(file)
+    given = open_model(file)
     assert times_open() == 1
     del given
     assert times_open() == 0

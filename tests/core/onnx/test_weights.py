@@ -11,6 +11,7 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
+from headrace.onnx.content import HeldContent
 from headrace.onnx.read import read_model
 from headrace.onnx.split import LEAST_BYTES, split_model
 
@@ -59,7 +60,7 @@ def check(data: bytes) -> None:
 def test_initializers_and_constants_are_arrays() -> None:
     """Of any size, whether they were cut out of the file or not; nothing is left in the graph."""
     data = with_weights().SerializeToString()
-    split = split_model(data)
+    split = split_model(HeldContent(data))
     assert [*split.initializers, *split.constants] == [1, 0]
     assert len(split.message) < len(data) - 2 * LARGE.nbytes + 100
     check(data)
@@ -71,7 +72,7 @@ def test_initializers_and_constants_are_arrays() -> None:
 def test_what_is_cut_out_is_all_that_changes() -> None:
     """The rest of the message is parsed as it was written, byte for byte."""
     proto = with_weights()
-    left = ModelProto.FromString(split_model(proto.SerializeToString()).message)
+    left = ModelProto.FromString(split_model(HeldContent(proto.SerializeToString())).message)
     proto.graph.initializer[1].raw_data = b""
     proto.graph.node[0].attribute[0].t.raw_data = b""
     assert left == proto
@@ -113,7 +114,7 @@ def length(value: int) -> bytes:
 def test_groups_are_left_to_protobuf() -> None:
     """A field of a kind that is not cut around leaves the file whole; it is read all the same."""
     data = with_weights().SerializeToString() + b"\xa3\x06\xa4\x06"  # an empty group, field 100
-    assert split_model(data).message == data
+    assert split_model(HeldContent(data)).message == data
     check(data)
 
 

@@ -1,7 +1,8 @@
 """ONNX models as headrace jobs: ``headrace.onnx.load(path, device=TAG).run({name: array})``.
 
-Start with ``model.py`` (what users hold). A file passes through ``read.py`` (is this a model, and
-sound?), ``support.py`` (can we run it?), ``specialise.py`` and ``importer.py`` (a job for these
+Start with ``model.py`` (what users hold). A file is opened by ``source.py``, and its parts are read
+as ``content.py`` is asked for them. It passes through ``read.py`` (is this a model, and sound?),
+``support.py`` (can we run it?), ``specialise.py`` and ``importer.py`` (a job for these
 shapes), ``jobs.py`` (compiled jobs that are kept). ``node.py`` is what converters see, and
 ``converters/`` says each ONNX op in headrace ops. ``backend.py`` is the interface of
 ``onnx.backend``.

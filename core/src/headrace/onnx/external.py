@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
 from headrace.onnx.text import quote
 from headrace.tensor_spec import Array
@@ -62,6 +63,9 @@ def range_of(tensor: TensorProto, nbytes: int, where: str) -> ExternalRange:
 def read(wanted: ExternalRange, where: str, folder: Path | None) -> Array:
     """Read a part of a file beside the model; nothing is allocated before its bytes exist.
 
+    Returns:
+        uint8[nbytes], aligned and in memory of its own.
+
     Raises:
         InvalidModelError: the model has no folder, or the file is not right.
     """
@@ -88,12 +92,13 @@ def read(wanted: ExternalRange, where: str, folder: Path | None) -> Array:
                     f"{quote(location)}, which has {status.st_size}"
                 )
             file.seek(offset)
-            data = np.fromfile(file, np.uint8, length)
+            data = aligned_empty((length,), np.dtype(np.uint8))
+            found = file.readinto(data.data) if length else 0
     except OSError as error:
         raise InvalidModelError(
             f"{where}: external file {quote(location)} cannot be read: {error.strerror or error}"
         ) from error
-    if len(data) != length:
+    if found != length:
         raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
     return data
 

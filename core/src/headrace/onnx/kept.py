@@ -23,18 +23,19 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.dtypes import dtype_of
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, InvalidModelError, PlanError
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
 from headrace.ids import HOST_TAG
 from headrace.onnx import external
+from headrace.onnx.content import HeldContent
 from headrace.onnx.external import ExternalRange
 from headrace.onnx.signature import TensorInfo
-from headrace.onnx.source import ModelBytes, read_bytes
+from headrace.onnx.source import GivenModel
 from headrace.placement import Placement
 from headrace.plan import Plan
-from headrace.plan.saved import PassRun, Source
+from headrace.plan.saved import PassRun, Source, Weight
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -71,23 +72,23 @@ class KeptPlans:
     """
 
     def __init__(
-        self, store: PlanStore, given: ModelBytes, settings: str, policy: Fallback
+        self, store: PlanStore, given: GivenModel, settings: str, policy: Fallback
     ) -> None:
         self._store = store
         self._policy = policy
-        self._given: ModelBytes | None = given
-        self._path = given.path
-        self._model = Source("", 0, len(given.data), hashlib.sha256(given.data).digest())
+        self._content = given.content
+        self._folder = given.folder
+        self._model = Source("", 0, len(given.content), given.content.digest())
         self._settings = _digest(settings, given.name, self._model.sha256)
         self._externals: tuple[Source, ...] = ()
-        self._read: tuple[Array, ...] = ()  # what is in these
+        self._read: tuple[Array, ...] | None = None  # what is in these, while plans may be found
         self.inputs: tuple[TensorInfo, ...] | None = None
         self.outputs: tuple[TensorInfo, ...] | None = None
-        self._load_note(given)
+        self._load_note()
 
     @staticmethod
     def of(
-        given: ModelBytes,
+        given: GivenModel,
         placement: Placement,
         registry: BackendRegistry,
         fallback: str | None,
@@ -113,21 +114,20 @@ class KeptPlans:
 
     def find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> KeptPlan | None:
         """The plan for what is fed, if it was kept."""
-        if self.inputs is None or self._given is None:
+        if self.inputs is None or self._read is None:
             return None
         key = self._keys(specs, arrays)[-1]
         file = self._store.plan(key)
         if file is None:
             return None
         saved = file.saved
-        sources = [memoryview(self._given.data), *(array.data for array in self._read)]
         try:
             if saved.sources != (self._model, *self._externals):
                 return None
             constants = {
                 weight.name: file.weights[weight.name]
                 if weight.source is None
-                else array_in(sources[weight.source], weight)
+                else self._stored(weight, weight.source)
                 for weight in saved.weights
             }
         except (HeadraceError, IndexError) as error:
@@ -148,7 +148,7 @@ class KeptPlans:
         outputs: Sequence[TensorInfo],
     ) -> None:
         """Keep what the model takes and gives."""
-        self._given = None
+        self._read = None
         if file.externals is None:
             return
         try:
@@ -184,23 +184,33 @@ class KeptPlans:
         from headrace.frontend.save_plan import pack
         from headrace.onnx.stored import StoredBytes
 
-        if self.inputs is None or self._path is None or self._warned(compiled):
+        if self.inputs is None or self._warned(compiled):
             return
         try:
-            data = read_bytes(self._path).data
             read = [
                 self._part(ExternalRange(s.location, s.offset, s.nbytes)) for s in self._externals
             ]
-        except HeadraceError:
-            return
-        now = (hashlib.sha256(data).digest(), *(source.sha256 for source, _ in read))
-        if now != tuple(s.sha256 for s in (self._model, *self._externals)):
-            return  # a file was changed since it was read
-        packer = WeightPacker(StoredBytes([data, *(array.data for _, array in read)]).find)
-        saved = pack(packer, made.graph, compiled, registry, fixed)
+            if tuple(source for source, _ in read) != self._externals:
+                return  # a file was changed since it was read
+            files = [self._content, *(HeldContent(array.data) for _, array in read)]
+            packer = WeightPacker(StoredBytes(files).find)
+            saved = pack(packer, made.graph, compiled, registry, fixed)
+        except InvalidModelError:
+            return  # of the model itself, this is how it is told
         saved = replace(saved, sources=(self._model, *self._externals))
         keys = self._keys(specs, fixed, made.fixed)
         self._store.keep_plan(keys[-1], saved, packer.blobs)
+
+    def _stored(self, weight: Weight, source: int) -> Array:
+        """A weight that is in one of the model's files, aligned and in memory of its own."""
+        if source:
+            assert self._read is not None
+            return array_in(self._read[source - 1].data, weight)
+        end = weight.offset + weight.spec.nbytes
+        if end > len(self._content):
+            raise PlanError(f"weight {weight.name!r} ends behind the model's file")
+        data = self._content.array(weight.offset, end)
+        return array_in(data.data, replace(weight, offset=0))
 
     def _warned(self, compiled: Compiled) -> bool:
         """True when compiling warned of something, which it should do in the next process too."""
@@ -238,7 +248,7 @@ class KeptPlans:
                 return keys
             fixed = names
 
-    def _load_note(self, given: ModelBytes) -> None:
+    def _load_note(self) -> None:
         key = _digest(self._settings, "model")
         note: Any = self._store.note(key)
         if note is None:
@@ -260,8 +270,7 @@ class KeptPlans:
         self.inputs, self.outputs = inputs, outputs
 
     def _part(self, part: ExternalRange) -> tuple[Source, Array]:
-        folder = None if self._path is None else self._path.parent
-        data = external.read(part, "external data", folder)
+        data = external.read(part, "external data", self._folder)
         digest = hashlib.sha256(data.data).digest()
         return Source(part.location, part.offset, part.nbytes, digest), data
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
-from headrace.onnx.source import ModelBytes
+from headrace.onnx.source import GivenModel
 from headrace.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
 
@@ -34,12 +34,14 @@ class ParsedFile:
 
 
 class LazyFile:
-    """A model file; may be used from any thread. It lets go of the bytes when they are parsed."""
+    """A model file; may be used from any thread.
 
-    def __init__(self, given: ModelBytes, registry: BackendRegistry) -> None:
+    Bytes that are in memory are let go of when they are parsed; a file stays open.
+    """
+
+    def __init__(self, given: GivenModel, registry: BackendRegistry) -> None:
         self.name = given.name
-        self._given: ModelBytes | None = given
-        self._path, self._file = given.path, given.file
+        self._given: GivenModel | None = given  # None: it was in memory, and is not needed again
         self._registry = registry
         self._lock = new_lock()
         self._parsed: ModelFile | None = None
@@ -49,13 +51,15 @@ class LazyFile:
 
         Raises:
             InvalidModelError, UnsupportedModelError, ResourceLimitError: as ``load``; or the file
-                is read a second time, and was written to.
+                was written to since it was opened.
             ImportError: the package onnx is not installed.
         """
         with self._lock:
             if self._parsed is None:
-                self._parsed = self._parse(self._given or self._read_again())
-                self._given = None
+                assert self._given is not None, "what cannot be read again is kept"
+                self._parsed = self._parse(self._given)
+                if self._given.content.is_held:
+                    self._given = None
             return self._parsed
 
     def let_go(self) -> None:
@@ -64,15 +68,11 @@ class LazyFile:
         Not where a part of it is in other files: they may be others by then.
         """
         with self._lock:
-            if self._file is not None and self._parsed is not None and self._parsed.is_whole:
+            if self._given is not None and self._parsed is not None and self._parsed.is_whole:
                 self._parsed = None
 
-    def _read_again(self) -> ModelBytes:
-        assert self._file is not None, "what cannot be read again is kept"
-        return ModelBytes(self.name, self._path, self._file.read(), self._file)
-
     @collector_rests()
-    def _parse(self, given: ModelBytes) -> ModelFile:
+    def _parse(self, given: GivenModel) -> ModelFile:
         try:
             import onnx  # noqa: F401
         except ImportError as error:

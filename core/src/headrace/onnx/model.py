@@ -27,7 +27,7 @@ from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
 from headrace.onnx.measure import Measure
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
-from headrace.onnx.source import read_bytes
+from headrace.onnx.source import open_model
 from headrace.onnx.text import quote
 from headrace.placement import Placement
 from headrace.plan import Plan
@@ -385,7 +385,7 @@ def load(
     registry = registry or default_registry()
     for _, index in placement.devices:
         registry.check_index(placement.tag, index)
-    given = read_bytes(source)
+    given = open_model(source)
     store = plan_store() if plan_cache else None
     memory = memory_options_of(enable_inplace, enable_reuse_mem)
     concurrency = concurrency_of(concurrency_width, compute_streams)

@@ -20,7 +20,7 @@ from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
 from headrace.onnx.graphs import check_graph
-from headrace.onnx.source import ModelBytes, read_bytes
+from headrace.onnx.source import GivenModel, open_model
 from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
 from headrace.onnx.utf8 import check_text
@@ -76,19 +76,19 @@ class ModelFile:
 
 
 def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
-    """``parse_model`` of ``read_bytes``.
+    """``parse_model`` of ``open_model``.
 
     Raises:
         InvalidModelError, UnsupportedModelError, ResourceLimitError: as these.
     """
-    return parse_model(read_bytes(source), plugins)
+    return parse_model(open_model(source), plugins)
 
 
-def parse_model(given: ModelBytes, plugins: Collection[str] = ()) -> ModelFile:
+def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
     """Check a model.
 
     Args:
-        given: what was read. External data is looked for in the folder of its path only.
+        given: where it is. External data is looked for in the folder of its path only.
         plugins: tags of installed backends, which are the domains of their own ops.
 
     Raises:
@@ -97,7 +97,7 @@ def parse_model(given: ModelBytes, plugins: Collection[str] = ()) -> ModelFile:
         ResourceLimitError: it is larger than a stated limit; nothing of it was kept.
     """
     name, folder = given.name, given.folder
-    split = split_model(given.data)
+    split = split_model(given.content)
     model = _parse(split.message, name)
     check_text(model, name)
     _check_versions(model, name)

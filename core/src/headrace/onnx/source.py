@@ -1,16 +1,16 @@
-"""Where a model comes from, as bytes; nothing here knows what is in them."""
+"""Where a model comes from; nothing here knows what is in it."""
 
 from __future__ import annotations
 
 import os
 import stat
-import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.errors import InvalidModelError, ResourceLimitError
 from headrace.onnx import limits
+from headrace.onnx.content import Content, FileContent, HeldContent
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModelBytes:
+class GivenModel:
     """A model as it was given.
 
     Attributes:
         name: of the file, for messages.
         path: of the file; None for a model that was given as bytes.
-        data: all of it.
-        file: what it was read from, kept open; None where it cannot be read a second time.
+        content: what is in it.
     """
 
     name: str
     path: Path | None
-    data: bytes
-    file: OpenFile | None = None
+    content: Content
 
     @property
     def folder(self) -> Path | None:
@@ -41,48 +39,10 @@ class ModelBytes:
         return None if self.path is None else self.path.parent
 
 
-class OpenFile:
-    """A file that stays open as long as this lives: what has its name later may be another.
+def open_model(source: Source) -> GivenModel:
+    """Open a model by its path, or take what was given of it.
 
-    It is closed when nobody has this any more.
-    """
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        """Own ``descriptor``, which was opened to read."""
-        self._path = path
-        self._descriptor = descriptor
-        self._stamp = _stamp(descriptor)
-        weakref.finalize(self, os.close, descriptor)
-
-    def read(self) -> bytes:
-        """All of it, as it was when it was opened.
-
-        Raises:
-            InvalidModelError: it was written to since, or cannot be read.
-        """
-        nbytes = os.fstat(self._descriptor).st_size
-        try:
-            data = os.pread(self._descriptor, nbytes, 0)
-            while len(data) < nbytes and (more := os.pread(self._descriptor, nbytes, len(data))):
-                data += more
-        except OSError as error:
-            raise InvalidModelError(f"{self._path}: cannot be read again: {error}") from error
-        if _stamp(self._descriptor) != self._stamp:
-            raise InvalidModelError(
-                f"{self._path}: was written to after it was loaded, and is needed again, for "
-                "inputs of other shapes; load it again"
-            )
-        return data
-
-
-def _stamp(descriptor: int) -> tuple[int, int]:
-    """What changes when it is written to; not the time of the inode, which losing a name sets."""
-    status = os.fstat(descriptor)
-    return status.st_size, status.st_mtime_ns
-
-
-def read_bytes(source: Source) -> ModelBytes:
-    """Read a model: from its path, or what was given of it.
+    A file is read as its parts are needed, where the system can; else all of it is held.
 
     Raises:
         InvalidModelError: it cannot be read, or is nothing that a model is given as.
@@ -91,9 +51,9 @@ def read_bytes(source: Source) -> ModelBytes:
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         _check_size(len(data), "model")
-        return ModelBytes("model", None, data)
+        return GivenModel("model", None, HeldContent(data))
     if not isinstance(source, (str, os.PathLike)):
-        return ModelBytes("model", None, _serialized(source))
+        return GivenModel("model", None, HeldContent(_serialized(source)))
     path = Path(source)
     try:
         # Looked at before it is opened: opening a pipe would wait for its other end.
@@ -102,16 +62,21 @@ def read_bytes(source: Source) -> ModelBytes:
             raise InvalidModelError(f"{path}: is no plain file")
         _check_size(status.st_size, path.name)
         with path.open("rb") as file:
-            # Room is made for as many bytes as are asked for, not for as many as there are.
-            data = file.read(status.st_size + 1)
-            kept = OpenFile(path, os.dup(file.fileno())) if hasattr(os, "pread") else None
+            content = _content(path, file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidModelError(f"{path}: cannot be read: {reason}") from error
-    _check_size(len(data), path.name)
+    _check_size(len(content), path.name)
     # A file name may hold bytes that are no text; the model's name goes into plans and messages.
     name = path.name.encode("utf-8", "backslashreplace").decode("utf-8")
-    return ModelBytes(name, path, data, kept)
+    return GivenModel(name, path, content)
+
+
+def _content(path: Path, file: BinaryIO) -> Content:
+    if hasattr(os, "preadv"):
+        return FileContent(path, os.dup(file.fileno()))
+    # Room is made for as many bytes as are asked for, not for as many as there are.
+    return HeldContent(file.read(os.fstat(file.fileno()).st_size + 1))
 
 
 def _serialized(model: object) -> bytes:

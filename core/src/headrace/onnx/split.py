@@ -1,4 +1,4 @@
-"""A model file in two: a small message, and the elements of its weights where they lie in the file.
+"""A model file in two: a small message, and where the elements of its weights lie in the file.
 
 Protobuf copies every tensor when it parses a file, and again when it hands one out. So the large
 ones are cut out before it sees them: initializers, and what nodes ``Constant`` hold. What is left
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headrace.onnx import wire
+from headrace.onnx.content import Content, Extent
 
 LEAST_BYTES = 1024
 """Smaller tensors stay in the message."""
@@ -27,21 +28,24 @@ class SplitModel:
     """
 
     message: bytes
-    initializers: dict[int, memoryview] = field(default_factory=dict)
-    constants: dict[int, memoryview] = field(default_factory=dict)
+    initializers: dict[int, Extent] = field(default_factory=dict)
+    constants: dict[int, Extent] = field(default_factory=dict)
 
 
-def split_model(data: bytes) -> SplitModel:
-    """Cut the large tensors out; nothing of what is not understood, which protobuf may."""
-    model = memoryview(data)
+def split_model(model: Content) -> SplitModel:
+    """Cut the large tensors out; nothing of what is not understood, which protobuf may.
+
+    Raises:
+        InvalidModelError: it cannot be read.
+    """
     try:
         return _Splitting(model).run()
     except wire.WireError:
-        return SplitModel(data)
+        return SplitModel(model.part(0, len(model)))
 
 
 class _Splitting:
-    def __init__(self, model: memoryview) -> None:
+    def __init__(self, model: Content) -> None:
         self._model = model
         self._split = SplitModel(b"")
         self._initializers = 0  # a message may be in several parts, which go on where one ended
@@ -75,12 +79,12 @@ class _Splitting:
                 self._nodes += 1
         return self._with(graph, replaced)
 
-    def _constant(self, node: wire.Part) -> tuple[bytes, memoryview | None]:
+    def _constant(self, node: wire.Part) -> tuple[bytes, Extent | None]:
         """A node, and what was cut out of it: of a ``Constant`` whose one attribute is a tensor."""
         op = attribute = None
         for part in self._parts(node):
             if part.field == wire.OP_TYPE:
-                op = bytes(self._model[part.start : part.end])
+                op = self._model.part(part.start, part.end)
             elif part.field == wire.ATTRIBUTE:
                 if attribute is not None:
                     return b"", None
@@ -94,25 +98,24 @@ class _Splitting:
         inner = self._with(attribute, [(tensors[0], small)])
         return self._with(node, [(attribute, inner)]), raw
 
-    def _tensor(self, tensor: wire.Part) -> tuple[bytes, memoryview | None]:
+    def _tensor(self, tensor: wire.Part) -> tuple[bytes, Extent | None]:
         """A tensor, and its elements, if they are many; of several fields the last one counts."""
         fields = [part for part in self._parts(tensor) if part.field == wire.RAW_DATA]
         if not fields or fields[-1].nbytes < LEAST_BYTES:
             return b"", None
         last = fields[-1]
-        return self._with(tensor, [(part, b"") for part in fields]), self._model[
-            last.start : last.end
-        ]
+        small = self._with(tensor, [(part, b"") for part in fields])
+        return small, Extent(self._model, last.start, last.end)
 
     def _parts(self, part: wire.Part) -> Iterator[wire.Part]:
         return wire.parts(self._model, part.start, part.end)
 
     def _with(self, message: wire.Part, replaced: list[tuple[wire.Part, bytes]]) -> bytes:
         """The value of a message with other values in some of its fields."""
-        pieces: list[bytes | memoryview] = []
+        pieces: list[bytes] = []
         done = message.start
         for part, value in replaced:
-            pieces += self._model[done : part.key], wire.field(part.field, value)
+            pieces += self._model.part(done, part.key), wire.field(part.field, value)
             done = part.end
-        pieces.append(self._model[done : message.end])
+        pieces.append(self._model.part(done, message.end))
         return b"".join(pieces)

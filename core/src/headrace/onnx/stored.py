@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from headrace.onnx import wire
+from headrace.onnx.content import Content
 from headrace.tensor_spec import Array
 
 LEAST_BYTES = 1024
@@ -25,8 +26,8 @@ class StoredBytes:
         files: what they hold; the first is the model, the others have elements of tensors only.
     """
 
-    def __init__(self, files: Sequence[bytes | memoryview]) -> None:
-        self._files = [memoryview(file) for file in files]
+    def __init__(self, files: Sequence[Content]) -> None:
+        self._files = files
         self._places: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for start, end in raw_data_of(self._files[0]):
             self._add(0, start, end)
@@ -34,26 +35,31 @@ class StoredBytes:
             self._add(number, 0, len(file))
 
     def find(self, array: Array) -> tuple[int, int] | None:
-        """(file, offset) of the bytes of ``array``; None when they are in none of the files."""
+        """(file, offset) of the bytes of ``array``; None when they are in none of the files.
+
+        Raises:
+            InvalidModelError: a file cannot be read.
+        """
         if array.nbytes < LEAST_BYTES or not array.flags.c_contiguous:
             return None
         data = array.reshape(-1).view("u1").data
-        for number, start in self._places.get(_key(data), ()):
-            if self._files[number][start : start + len(data)] == data:
+        for number, start in self._places.get(_key(len(data), data[:_HEAD_BYTES]), ()):
+            if self._files[number].begins(data, start):
                 return number, start
         return None
 
     def _add(self, number: int, start: int, end: int) -> None:
         if end - start >= LEAST_BYTES:
-            key = _key(self._files[number][start:end])
+            head = self._files[number].part(start, min(end, start + _HEAD_BYTES))
+            key = _key(end - start, head)
             self._places.setdefault(key, []).append((number, start))
 
 
-def _key(data: memoryview) -> tuple[int, int]:
-    return len(data), zlib.crc32(data[:_HEAD_BYTES])
+def _key(nbytes: int, head: bytes | memoryview) -> tuple[int, int]:
+    return nbytes, zlib.crc32(head)
 
 
-def raw_data_of(model: memoryview) -> Iterator[tuple[int, int]]:
+def raw_data_of(model: Content) -> Iterator[tuple[int, int]]:
     """(start, end) of ``raw_data`` of initializers and of attributes, of the large ones.
 
     They end where the message is not understood.
@@ -68,7 +74,7 @@ def raw_data_of(model: memoryview) -> Iterator[tuple[int, int]]:
                         yield from _large(model, tensor, wire.RAW_DATA)
 
 
-def _large(data: memoryview, within: tuple[int, int], field: int) -> Iterator[tuple[int, int]]:
+def _large(data: Content, within: tuple[int, int], field: int) -> Iterator[tuple[int, int]]:
     """The values of a field that are large enough."""
     for part in wire.parts(data, *within):
         if part.field == field and part.nbytes >= LEAST_BYTES:

@@ -19,6 +19,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import external, limits
+from headrace.onnx.content import Extent
 from headrace.tensor_spec import Array
 
 _DTYPES: Mapping[int, DType] = {
@@ -108,18 +109,18 @@ def is_here(tensor: TensorProto) -> bool:
 
 
 def to_array(
-    tensor: TensorProto, where: str, folder: Path | None, cut: memoryview | None = None
+    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
 ) -> Array:
-    """The array that ``tensor`` holds; read-only when it shares the file's bytes.
+    """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
 
     Args:
         tensor: from a model file.
         where: file and tensor, for messages.
         folder: the model's own folder, where external data may be; None when there is none.
-        cut: its ``raw_data``, if that was taken out.
+        cut: where its ``raw_data`` is, if that was taken out; read when its size was checked.
 
     Raises:
-        InvalidModelError: it contradicts itself, or its external data cannot be read.
+        InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype.
     """
     dtype = dtype_from_onnx(tensor.data_type, where)
@@ -128,20 +129,22 @@ def to_array(
     count = _count(tensor.dims, where)
     filled = [name for name in _FIELDS if len(getattr(tensor, name))]
     if tensor.data_location == TensorProto.EXTERNAL:
-        if filled or cut or tensor.raw_data:
+        if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
         part = external.range_of(tensor, _packed_bytes(count, dtype), where)
         flat = _from_bytes(external.read(part, where, folder), dtype, count)
     elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
-        needed, raw = _packed_bytes(count, dtype), tensor.raw_data if cut is None else cut
-        if len(raw) != needed:
+        needed = _packed_bytes(count, dtype)
+        found = len(tensor.raw_data) if cut is None else cut.nbytes
+        if found != needed:
             raise InvalidModelError(
                 f"{where}: {dtype}[{_text(tensor.dims)}] takes {needed} bytes and "
-                f"raw_data has {len(raw)}"
+                f"raw_data has {found}"
             )
-        flat = _from_bytes(np.frombuffer(raw, np.uint8), dtype, count)
+        raw = np.frombuffer(tensor.raw_data, np.uint8) if cut is None else cut.array()
+        flat = _from_bytes(raw, dtype, count)
     else:
         flat = _from_field(tensor, dtype, count, filled, where)
     return flat.reshape(tuple(tensor.dims))

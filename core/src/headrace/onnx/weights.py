@@ -48,7 +48,7 @@ def take_weights(
             weights[node.output[0]] = aligned(value)
             node.ClearField("attribute")
         elif raw is not None:
-            node.attribute[0].t.raw_data = bytes(raw)
+            node.attribute[0].t.raw_data = raw.part()
     return weights
 
 

@@ -7,7 +7,7 @@ large parts of a model for itself finds them here; protobuf would copy them twic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 # Fields of ModelProto; of GraphProto; of NodeProto; of AttributeProto; of TensorProto.
 GRAPH = 7
@@ -39,11 +39,18 @@ class Part(NamedTuple):
         return self.end - self.start
 
 
+class Bytes(Protocol):
+    """What a message lies in."""
+
+    def __getitem__(self, position: int, /) -> int:
+        """The byte there."""
+
+
 class WireError(ValueError):
     """The bytes are no message, or one with fields that nobody writes any more (groups)."""
 
 
-def parts(data: memoryview, start: int, end: int) -> Iterator[Part]:
+def parts(data: Bytes, start: int, end: int) -> Iterator[Part]:
     """The fields of the message in ``data[start:end]`` whose values have a length of their own.
 
     Raises:
@@ -89,7 +96,7 @@ def _length(value: int) -> bytes:
     return bytes(made)
 
 
-def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
+def _varint(data: Bytes, position: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while position < end and shift < 64:
         byte = data[position]

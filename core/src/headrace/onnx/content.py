@@ -1,0 +1,182 @@
+"""What is in a model's file, read where it is needed; the file as a whole lies in memory nowhere.
+
+Elements of tensors are most of a model. Each tensor's are read into memory of their own, which
+begins at a cache line, so that they lie from then on where a device may read them; a view of a file
+in memory would keep all of it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import weakref
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from headrace.aligned import aligned_empty
+from headrace.errors import InvalidModelError
+from headrace.tensor_spec import Array
+
+_WINDOW_BYTES = 1 << 14
+"""Read at once where bytes are looked at one by one."""
+
+_PIECE_BYTES = 1 << 18
+"""Read at once where all bytes are looked at, and none is kept."""
+
+
+class Content(ABC):
+    """The bytes of a model. May be used from any thread.
+
+    Attributes:
+        is_held: it is in memory, so that whoever holds this holds all of it.
+    """
+
+    is_held: bool
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, position: int) -> int:
+        """One byte; neighbours that are asked for next cost little."""
+
+    @abstractmethod
+    def fill(self, memory: memoryview, start: int) -> None:
+        """Read the bytes from ``start`` on into all of ``memory``, which must not reach further.
+
+        Raises:
+            InvalidModelError: they cannot be read, or others may be there by now.
+        """
+
+    def part(self, start: int, end: int) -> bytes:
+        """A copy of some bytes; raises as ``fill``."""
+        copy = bytearray(end - start)
+        self.fill(memoryview(copy), start)
+        return bytes(copy)
+
+    def array(self, start: int, end: int) -> Array:
+        """uint8[end - start], aligned and in memory of its own; raises as ``fill``."""
+        copy = aligned_empty((end - start,), np.dtype(np.uint8))
+        self.fill(copy.data, start)
+        return copy
+
+    def digest(self) -> bytes:
+        """SHA-256 of all of it; raises as ``fill``."""
+        digest = hashlib.sha256()
+        piece = memoryview(bytearray(min(_PIECE_BYTES, len(self))))
+        for start in range(0, len(self), _PIECE_BYTES):
+            read = piece[: len(self) - start]
+            self.fill(read, start)
+            digest.update(read)
+        return digest.digest()
+
+    def begins(self, data: memoryview, start: int) -> bool:
+        """Whether the bytes from ``start`` on are ``data``; raises as ``fill``."""
+        if len(data) > len(self) - start:
+            return False
+        piece = memoryview(bytearray(min(_PIECE_BYTES, len(data))))
+        for done in range(0, len(data), _PIECE_BYTES):
+            wanted = data[done : done + _PIECE_BYTES]
+            read = piece[: len(wanted)]
+            self.fill(read, start + done)
+            if read != wanted:
+                return False
+        return True
+
+
+class HeldContent(Content):
+    """Bytes that are in memory, and are not written to."""
+
+    is_held = True
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = memoryview(data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, position: int) -> int:
+        return self._data[position]
+
+    def fill(self, memory: memoryview, start: int) -> None:
+        memory[:] = self._data[start : start + len(memory)]
+
+
+class FileContent(Content):
+    """A file that stays open as long as this lives: what has its name later may be another.
+
+    What is read of it is what it held when it was opened. It is closed when nobody has this any
+    more.
+    """
+
+    is_held = False
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        """Own ``descriptor``, which was opened to read; ``path`` is for messages."""
+        self._path = path
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self._stamp = _stamp(descriptor)
+        self._nbytes = self._stamp[0]
+        self._window = (0, b"")  # where it begins; replaced as a whole, for other threads
+
+    def __len__(self) -> int:
+        return self._nbytes
+
+    def __getitem__(self, position: int) -> int:
+        begin, window = self._window
+        if not begin <= position < begin + len(window):
+            begin, end = position, min(position + _WINDOW_BYTES, self._nbytes)
+            window = self.part(begin, end)
+            self._window = (begin, window)
+        return window[position - begin]
+
+    def fill(self, memory: memoryview, start: int) -> None:
+        done = 0
+        try:
+            while done < len(memory):
+                count = os.preadv(self._descriptor, [memory[done:]], start + done)
+                done += count
+                if not count:
+                    break
+            is_same = done == len(memory) and _stamp(self._descriptor) == self._stamp
+        except OSError as error:
+            raise InvalidModelError(
+                f"{self._path}: cannot be read: {error.strerror or error}"
+            ) from error
+        if not is_same:
+            raise InvalidModelError(
+                f"{self._path}: was written to after it was opened, and more of it is needed, as "
+                "for inputs of other shapes; load it again"
+            )
+
+
+def _stamp(descriptor: int) -> tuple[int, int]:
+    """What changes when it is written to; not the time of the inode, which losing a name sets."""
+    status = os.fstat(descriptor)
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """Some bytes of a content, not read yet."""
+
+    content: Content
+    start: int
+    end: int
+
+    @property
+    def nbytes(self) -> int:
+        """How many."""
+        return self.end - self.start
+
+    def part(self) -> bytes:
+        """``Content.part`` of them."""
+        return self.content.part(self.start, self.end)
+
+    def array(self) -> Array:
+        """``Content.array`` of them."""
+        return self.content.array(self.start, self.end)
