@@ -11,13 +11,20 @@ namespace {
 constexpr std::size_t kMostOperands = 64;
 
 constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {
-    "add",         "subtract",      "multiply",      "divide",     "maximum",      "minimum",
-    "power",       "negative",      "abs",           "floor",      "ceil",         "round",
-    "sqrt",        "reciprocal",    "exp",           "log",        "erf",          "sigmoid",
-    "tanh",        "relu",          "clip",          "leaky_relu", "hard_sigmoid", "hard_swish",
-    "swish",       "equal",         "less",          "less_equal", "greater",      "greater_equal",
-    "logical_and", "logical_or",    "logical_not",   "is_nan",     "where",        "identity",
-    "dequantize",  "quantize_int8", "quantize_uint8"};
+    "add",         "subtract",      "multiply",
+    "divide",      "maximum",       "minimum",
+    "power",       "negative",      "abs",
+    "floor",       "ceil",          "round",
+    "sqrt",        "reciprocal",    "exp",
+    "log",         "erf",           "sigmoid",
+    "tanh",        "relu",          "clip",
+    "leaky_relu",  "hard_sigmoid",  "hard_swish",
+    "swish",       "equal",         "less",
+    "less_equal",  "greater",       "greater_equal",
+    "logical_and", "logical_or",    "logical_not",
+    "is_nan",      "where",         "identity",
+    "dequantize",  "quantize_int8", "quantize_uint8",
+    "float16",     "bfloat16"};
 
 Op OpOf(const std::string& name) {
   for (std::size_t i = 0; i < kOps.size(); ++i) {
@@ -33,9 +40,14 @@ Item ItemOf(const py::array& array) {
   if (py::isinstance<Array<std::uint8_t>>(array)) return Item::kUint8;
   if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
   if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
+  if (array.flags() & py::array::c_style) {
+    const std::string name = py::str(array.dtype().attr("name"));
+    if (name == "float16") return Item::kFloat16;
+    if (name == "bfloat16") return Item::kBfloat16;
+  }
   throw py::type_error(
-      "program: an array must be contiguous, of float32, bool, int8, uint8, int32 "
-      "or int64");
+      "program: an array must be contiguous, of float32, float16, bfloat16, bool, int8, uint8, "
+      "int32 or int64");
 }
 
 using StepArgs = std::pair<std::string, std::vector<int>>;
@@ -81,7 +93,7 @@ Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>&
   }
   const Item made = ItemOf(y);
   if (made == Item::kInt32 || made == Item::kInt64) {
-    throw py::type_error("program: y must be float32, bool, int8 or uint8");
+    throw py::type_error("program: y must be no int32 or int64");
   }
   if (!y.writeable()) throw py::value_error("program: y is read-only");
   std::vector<Step> sound = StepsOf(steps, inputs.size() + constants.size());

@@ -26,6 +26,9 @@ Size ItemBytes(Item item) {
     case Item::kInt8:
     case Item::kUint8:
       return 1;
+    case Item::kFloat16:
+    case Item::kBfloat16:
+      return 2;
     case Item::kInt64:
       return 8;
     default:
@@ -203,7 +206,7 @@ void Program::Blocks(Size begin, Size end) const {
     if (made_ == Item::kFloat) {
       std::memcpy(y_ + first * 4, operands[last], static_cast<std::size_t>(some) * 4);
     } else {
-      Programs().store(operands[last], made_, some, y_ + first);
+      Programs().store(operands[last], made_, some, y_ + first * ItemBytes(made_));
     }
   }
 }

@@ -1,3 +1,4 @@
+#include "half.h"
 #include "program.h"
 #include "quantise.h"
 #include "vmath.h"
@@ -131,6 +132,10 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Quantize(a, b, c, to, n, -128, 127);
     case Op::kQuantizeUint8:
       return Quantize(a, b, c, to, n, 0, 255);
+    case Op::kFloat16:
+      return Map1(a, to, n, [](V x) { return RoundTo<Float16>(x); });
+    case Op::kBfloat16:
+      return Map1(a, to, n, [](V x) { return RoundTo<Bfloat16>(x); });
     case Op::kIdentity:
     case Op::kCount:
       return Map1(a, to, n, [](V x) { return x; });
@@ -157,6 +162,37 @@ void Convert(const char* data, Size step, Size count, float* to) {
   for (Size i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
+// Whole vectors where they lie; what is left over, and one element alone, by way of a full vector.
+template <class Half>
+void LoadHalves(const char* data, Size step, Size count, float* to) {
+  const auto* from = reinterpret_cast<const std::uint16_t*>(data);
+  std::uint16_t words[kWidth] = {};
+  float floats[kWidth];
+  if (step == 0) {
+    words[0] = *from;
+    Store(floats, Half::Load(words));
+    for (Size i = 0; i < count; ++i) to[i] = floats[0];
+    return;
+  }
+  Size i = 0;
+  for (; i + kWidth <= count; i += kWidth) Store(to + i, Half::Load(from + i));
+  for (Size left = i; left < count; ++left) words[left - i] = from[left];
+  Store(floats, Half::Load(words));
+  for (Size left = i; left < count; ++left) to[left] = floats[left - i];
+}
+
+// `from` has floats up to the end of its last vector.
+template <class Half>
+void StoreHalves(const float* from, Size count, char* to) {
+  auto* y = reinterpret_cast<std::uint16_t*>(to);
+  Size i = 0;
+  for (; i + kWidth <= count; i += kWidth) Half::Store(y + i, Load(from + i));
+  if (i == count) return;
+  std::uint16_t words[kWidth];
+  Half::Store(words, Load(from + i));
+  for (Size left = i; left < count; ++left) y[left] = words[left - i];
+}
+
 void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
   switch (item) {
     case Item::kFloat:
@@ -170,10 +206,16 @@ void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
       return Convert<std::int32_t>(from, step, count, to);
     case Item::kInt64:
       return Convert<std::int64_t>(from, step, count, to);
+    case Item::kFloat16:
+      return LoadHalves<Float16>(from, step, count, to);
+    case Item::kBfloat16:
+      return LoadHalves<Bfloat16>(from, step, count, to);
   }
 }
 
 void StoreItems(const float* from, Item item, Size count, char* to) {
+  if (item == Item::kFloat16) return StoreHalves<Float16>(from, count, to);
+  if (item == Item::kBfloat16) return StoreHalves<Bfloat16>(from, count, to);
   auto* y = reinterpret_cast<std::uint8_t*>(to);
   if (item == Item::kBool) {
     for (Size i = 0; i < count; ++i) y[i] = from[i] != 0;

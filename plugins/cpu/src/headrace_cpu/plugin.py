@@ -20,6 +20,7 @@ from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace_cpu.context import CpuContext
+from headrace_cpu.halves import InHalves
 from headrace_cpu.kernels.attention import AttentionKernel
 from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
 from headrace_cpu.kernels.conv import Im2colConv, depthwise
@@ -85,6 +86,7 @@ from headrace_cpu.passes.pack_products import PackProducts
 from headrace_cpu.passes.pack_recurrent import PackRecurrent
 from headrace_cpu.passes.part_windows import PartWindows, parted
 from headrace_cpu.passes.widen_columns import WidenColumns
+from headrace_cpu.passes.widen_halves import WidenHalves
 
 TAG = "cpu"
 
@@ -181,6 +183,9 @@ def _image_entries() -> Iterator[KernelEntry]:
         ("group_norm", GroupNormLast, with_channels),
     ):
         yield KernelEntry(TAG, op, create, match, priority=2, data_formats=(CHANNELS_LAST,))
+        # A pass says these in float32; what they say is how images are to lie until then.
+        halves = InHalves(match)
+        yield KernelEntry(TAG, op, NumpyKernel, halves, priority=2, data_formats=(CHANNELS_LAST,))
 
 
 @hookimpl
@@ -201,6 +206,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     largest_tile()  # who sets it wrongly hears of it when the backend loads
     own = {entry.name: entry for entry in _OPS}
     yield PassEntry(TAG, "pack_integers", PackIntegersPass(TAG, own), quantized=True)
+    yield PassEntry(TAG, "widen_halves", WidenHalves(TAG, own))
     yield PassEntry(TAG, "fuse_attention", FuseAttention(TAG))
     yield PassEntry(TAG, "part_windows", PartWindows(TAG))
     yield PassEntry(TAG, "fold_pads", FoldPads(TAG))

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace.dtypes import bool_, float32, int8, uint8
+from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
 from headrace.ops.quantize import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.elementwise import aligned_bias
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.program import COMPUTED, STEPS, Step, parse, place_of
+from headrace_cpu.ops.program import COMPUTED, RESULTS, STEPS, TRUTHS, Step, parse, place_of
 
 ATTRS: Mapping[str, tuple[str, ...]] = {
     "leaky_relu": ("alpha",),
@@ -21,9 +21,17 @@ ATTRS: Mapping[str, tuple[str, ...]] = {
 }
 """Op -> attributes that are operands of its step, after the inputs."""
 
+CASTS: Mapping[DType, frozenset[DType]] = {
+    float32: COMPUTED,
+    float16: COMPUTED,
+    bfloat16: COMPUTED - {int32, int64},
+}
+"""Dtype -> what programs cast to it: what is float32 first must not be rounded twice. Integers that
+float32 rounds are too large for float16."""
+
 LINEAR = ("quantize", "dequantize")
 OTHER_NAME = ("cast", "prelu", *LINEAR)
-_NO_OPS = ("clip", "identity", *LINEAR, "quantize_int8", "quantize_uint8")
+_NO_OPS = ("clip", "identity", *LINEAR, *RESULTS.keys() - TRUTHS)
 SAME_NAME = tuple(op for op in STEPS if op not in _NO_OPS)
 """Ops that are one step, some of their name."""
 
@@ -100,7 +108,8 @@ class BiasAddStep(ProgramKernel):
 def step_of(call: OpCall, operands: Sequence[str]) -> Step:
     """The step that an op of ``SAME_NAME`` or ``OTHER_NAME`` is."""
     if call.op == "cast":
-        return ("identity", operands[0])
+        made = call.outputs[0].dtype
+        return ("identity" if made == float32 else made.name, operands[0])
     if call.op == "prelu":
         return ("leaky_relu", *operands)
     if call.op in LINEAR:
@@ -115,8 +124,7 @@ def step_of(call: OpCall, operands: Sequence[str]) -> Step:
 def is_step(call: OpCall) -> bool:
     """Whether a call is one step of a program."""
     if call.op == "cast":
-        known = call.input(0).dtype in COMPUTED
-        return known and call.outputs[0].dtype == float32
+        return call.input(0).dtype in CASTS.get(call.outputs[0].dtype, ())
     if call.op in LINEAR:
         return _is_linear_step(call)
     if call.op not in (*SAME_NAME, "prelu") or any(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headrace.dtypes import DType, bool_, float32, int8, int32, int64, uint8
+from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
 from headrace.errors import OpError
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
@@ -56,6 +56,8 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "dequantize": (3, lambda x, scale, zero: (x - zero) * scale),
     "quantize_int8": (3, lambda x, scale, zero: _byte(x, scale, zero, -128, 127)),
     "quantize_uint8": (3, lambda x, scale, zero: _byte(x, scale, zero, 0, 255)),
+    "float16": (1, lambda x: x.astype(np.float16)),
+    "bfloat16": (1, lambda x: x.astype(bfloat16.numpy)),
 }
 """Step -> how many operands it has, and what it does; as ``csrc/kernels/program.h`` has them."""
 
@@ -67,10 +69,12 @@ RESULTS: Mapping[str, DType] = {
     **dict.fromkeys(TRUTHS, bool_),
     "quantize_int8": int8,
     "quantize_uint8": uint8,
+    "float16": float16,
+    "bfloat16": bfloat16,
 }
 """Steps whose results are no float32 where they are the last."""
 
-COMPUTED = frozenset({float32, bool_, int8, uint8, int32, int64})
+COMPUTED = frozenset({float32, float16, bfloat16, bool_, int8, uint8, int32, int64})
 """What programs read."""
 
 
@@ -131,7 +135,8 @@ class Program(Elementwise):
             earlier step made, and anything else a number. The last step makes the result.
 
     Numbers and what steps make are float32, truth 1 and 0; the result is bool if the last step
-    makes truth, and a byte if it quantizes. Integers are rounded to float32 first.
+    makes truth, a byte if it quantizes, and of the type of 16 bits that it rounds to. Integers are
+    rounded to float32 first.
     """
 
     name = "cpu.elementwise"

@@ -1,0 +1,138 @@
+"""Compute in float32 what is float16 or bfloat16."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.dtypes import DType, float32
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.numpy_ops import evaluate
+from headrace.op_call import OpCall
+from headrace.ops import OPS, Tensor, get_op, make_call
+from headrace_cpu.halves import HALVES, is_half, wide_attrs
+from headrace_cpu.passes.own_ops import KnownOps
+
+MOVES = frozenset(
+    {"identity", "reshape", "transpose", "expand", "slice", "concat", "pad", "tile",
+     "gather", "gather_elements", "gather_nd"}
+)  # fmt: skip
+"""Ops whose results are elements of their inputs: they need not compute, so halves stay halves."""
+
+STEPS = frozenset({"sign", "floor", "ceil", "round", "mod", "thresholded_relu"})
+"""Ops that make far numbers of near ones."""
+
+
+class WidenHalves:
+    """The pass, for the ops of device ``tag``.
+
+    Before: any ops. After: ops of float16 and bfloat16 are ops of float32, between casts; those
+    that only move halves as they were fed, or as they are in a model, move them as they are.
+    Constants are cast here, and their halves are gone if nobody else reads them.
+
+    From one of these ops to the next a number stays float32. It is rounded to its half, once, where
+    that can be told: where it is a result or a new value of a variable, where another device or a
+    ``cast`` reads it, where an op makes anything but halves of it (a comparison, an index), and
+    where near numbers make far ones (``floor``). So no result is further from the exact one than if
+    each op rounded, and none is made of other numbers than the graph says where it could be seen.
+    """
+
+    def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
+        self._tag = tag
+        self._ops = KnownOps(own)
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph in float32."""
+        if not any(op.placement.tag == self._tag and _has_halves(op.call) for op in graph.ops):
+            return graph
+        return _Rewriting(graph, self._tag, self._ops).run()
+
+
+def _has_halves(call: OpCall) -> bool:
+    """Whether it can be said in float32 and is not: what casts is said as it is."""
+    known = call.op in OPS and call.op != "cast"
+    return known and any(map(is_half, call.inputs))
+
+
+class _Rewriting:
+    """Makes the new graph, op by op."""
+
+    def __init__(self, graph: JobGraph, tag: str, ops: KnownOps) -> None:
+        self._graph = graph
+        self._tag = tag
+        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=ops)
+        self._known: dict[str, Tensor] = {}  # by name, as the graph has them
+        self._computed: dict[str, tuple[Tensor, DType, JobOp]] = {}  # in float32, not rounded
+        self._exact: dict[tuple[str, object], Tensor] = {}  # halves in float32
+
+    def run(self) -> JobGraph:
+        graph, builder = self._graph, self._builder
+        self._known.update(builder.begin_like(graph))
+        builder.reserve(op.call.name for op in graph.ops if not self._widens(op))
+        for op in graph.ops:
+            if self._widens(op) and not self._only_moves(op):
+                self._widen(op)
+            else:
+                read = [None if name is None else self._as_it_is(name).name for name in op.inputs]
+                self._known.update(zip(op.outputs, builder.adopt(op, read), strict=True))
+        for _, tensor in graph.results:
+            self._as_it_is(tensor.name)
+        builder.end_like(graph, self._known)
+        return builder.finish()
+
+    def _widens(self, op: JobOp) -> bool:
+        here = op.placement.tag == self._tag and op.placement.parallel_num == 1
+        return here and _has_halves(op.call)
+
+    def _only_moves(self, op: JobOp) -> bool:
+        return op.call.op in MOVES and all(
+            name is None or name in self._known for name in op.inputs
+        )
+
+    def _widen(self, op: JobOp) -> None:
+        call = op.call
+        exact = call.op in STEPS or not all(map(is_half, call.outputs))
+        read = [None if name is None else self._wide(name, op, exact) for name in op.inputs]
+        with self._builder.placed(op.placement):
+            made = self._builder.op(
+                call.op,
+                read,
+                outputs=call.output_count,
+                name=call.name,
+                location=call.location,
+                attrs=wide_attrs(call.attrs),
+            )
+        for name, spec, tensor in zip(op.outputs, call.outputs, made, strict=True):
+            if tensor.spec == spec:
+                self._known[name] = tensor
+            else:
+                self._computed[name] = tensor, spec.dtype, op
+
+    def _as_it_is(self, name: str) -> Tensor:
+        """A tensor of the graph, rounded if it was computed in float32."""
+        if name not in self._known:
+            tensor, dtype, maker = self._computed[name]
+            with self._builder.placed(maker.placement):
+                (self._known[name],) = self._builder.op("cast", [tensor], dtype=dtype)
+        return self._known[name]
+
+    def _wide(self, name: str, reader: JobOp, exact: bool) -> Tensor:
+        """A tensor of the graph in float32, if it is of halves."""
+        if name in self._computed and not exact:
+            return self._computed[name][0]
+        tensor = self._as_it_is(name)
+        if tensor.spec.dtype not in HALVES:
+            return tensor
+        key = name, reader.placement
+        if key not in self._exact:
+            with self._builder.placed(reader.placement):
+                self._exact[key] = self._cast(tensor)
+        return self._exact[key]
+
+    def _cast(self, tensor: Tensor) -> Tensor:
+        """Halves in float32; of constants of any size at once, not in each call."""
+        value = self._builder.value(tensor)
+        if value is None:
+            return self._builder.op("cast", [tensor], dtype=float32)[0]
+        call = make_call(get_op("cast"), tensor.name, [tensor.spec], {"dtype": float32})
+        (wide,) = evaluate(call, [value])
+        return self._builder.constant(wide)
