@@ -159,17 +159,12 @@ Launch BindIntegerMatmul(const py::array& x, const Array<std::int8_t>& panels, c
   const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
                       x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
                       corrections, activation,   alpha, beta,    addend_last};
-  const ByteProduct product = MakeProducts(kOp, args, 1, in.back())[0];
+  ByteProduct product = MakeProducts(kOp, args, 1, in.back())[0];
   Data(kOp, "y", y);
   if (y.size() == 0) return {};
-  const DenseBytes source{static_cast<const std::uint8_t*>(Data(kOp, "x", x)), in.back()};
-  const Size rows = y.size() / out.back();
-  return {[=] {
-            ByteProduct whole = product;
-            whole.rows = MakeRows(&source, rows, product.rows.item);
-            Multiply(&whole, 1);
-          },
-          args.Arrays()};
+  product.rows = MakeRows(static_cast<const std::uint8_t*>(Data(kOp, "x", x)),
+                          y.size() / out.back(), in.back(), product.rows.item);
+  return {[=]() mutable { Multiply(&product, 1); }, args.Arrays()};
 }
 
 Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {

@@ -85,7 +85,7 @@ class Product:
         return quantized(sums, self.y_scale, self.y_zero, kind)
 
     def corrections(self):
-        return np.zeros(self.groups * 2 * -(-self.columns // self.groups // 16) * 16, np.int32)
+        return np.zeros(self.groups * 3 * -(-self.columns // self.groups // 16) * 16, np.int32)
 
 
 def compare(made, want):
@@ -205,7 +205,7 @@ def test_quotients_are_rounded_once():
             y = np.zeros((1, 16), np.int8)
             _native.integer_matmul(
                 np.zeros((1, 1), np.int8), panels, sums, row, None, np.ones(1, np.float32), None,
-                None, None, np.asarray(scale), None, y, np.zeros(32, np.int32), "none", 0.0, 0.0,
+                None, None, np.asarray(scale), None, y, np.zeros(48, np.int32), "none", 0.0, 0.0,
                 False,
             )()  # fmt: skip
             np.testing.assert_array_equal(y[0], quantized(row, scale, 0, np.int8))
@@ -230,7 +230,7 @@ def test_a_launch_says_what_does_not_fit(changes, error, said):
         "x": np.zeros((2, 4), np.int8), "panels": panels, "sums": sums, "bias": None,
         "addend": None, "scale": None, "x_zero": None, "weight_zeros": None, "shift": None,
         "y_scale": None, "y_zero": None, "y": np.zeros((2, 17), np.int32),
-        "corrections": np.zeros(64, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
+        "corrections": np.zeros(96, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
         "addend_last": False,
     }  # fmt: skip
     with pytest.raises(error, match=said):
@@ -276,7 +276,7 @@ def quantized_conv(x):
 
 
 def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
-    """With the bias in its sums and the result quantized; right to the last bit."""
+    """With the bias in its sums and the result quantized by one factor; right to the last bit."""
     made, ops = run(quantized_conv, IMAGE)
     assert ops == ["quantize", "cpu.integer_conv", "dequantize"]
     bytes_ = quantized(IMAGE, X_SCALE, X_ZERO, np.uint8)
@@ -284,9 +284,32 @@ def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
         bytes_.astype(np.float64) - X_ZERO, FILTERS.astype(np.float64), (1, 1), (1, 1),
         (1, 1, 1, 1), 1,
     )  # fmt: skip
-    floats = wrapped(sums + BIAS).astype(np.float32) * (X_SCALE * SCALES)
-    want = quantized(np.maximum(floats, 0), Y_SCALE, Y_ZERO, np.uint8)
+    floats = wrapped(sums + BIAS).astype(np.float32) * (X_SCALE * SCALES / Y_SCALE)
+    want = quantized(np.maximum(floats, 0), 1, Y_ZERO, np.uint8)
     np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)
+
+
+@pytest.mark.parametrize("kind", BYTES)
+@pytest.mark.parametrize("x_dtype", BYTES)
+@pytest.mark.parametrize("clamp", [None, (-2.5, 77.25), (0.0, np.inf)])
+def test_results_that_need_a_factor_and_a_clamp(clamp, x_dtype, kind):
+    """Are made in registers, and right to the last bit; ties go to the even number."""
+    rng = np.random.default_rng(2)
+    scales = (np.float32([0.5]), rng.uniform(1e-3, 1e-2, 70).astype(np.float32))
+    for scale, rows, depth in itertools.product(scales, (1, 5, 13), (3, 4, 36)):
+        columns = 70
+        x, weight = some_bytes(rng, x_dtype, (rows, depth)), some_bytes(rng, np.int8, (depth, 70))
+        shift = rng.integers(-4000, 4000, columns, np.int32)
+        zero = np.asarray(100, kind)
+        y = np.zeros((rows, columns), kind)
+        activation, low, high = ("none", 0.0, 0.0) if clamp is None else ("clamp", *clamp)
+        _native.integer_matmul(
+            x, *packed(weight), None, None, scale, None, None, shift, np.asarray(np.float32(1)),
+            zero, y, np.zeros(240, np.int32), activation, low, high, False,
+        )()  # fmt: skip
+        floats = (x.astype(int) @ weight.astype(int) + shift).astype(np.float32) * scale
+        floats = floats if clamp is None else np.clip(floats, *np.float32(clamp))
+        np.testing.assert_array_equal(y, quantized(floats, 1, 100, kind))
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 5)])

@@ -226,7 +226,7 @@ def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
         bytes_.astype(np.float64) - X_ZERO, TAPS[..., 0].astype(np.float64), (1, 1), (1, 1),
         (1, 1, 1, 1),
     )  # fmt: skip
-    floats = (sums + BIAS).astype(np.float32) * (X_SCALE * SCALES)
-    want = quantized(np.maximum(floats, 0), Y_SCALE, Y_ZERO, np.uint8).astype(int)
+    floats = (sums + BIAS).astype(np.float32) * (X_SCALE * SCALES / Y_SCALE)
+    want = quantized(np.maximum(floats, 0), 1, Y_ZERO, np.uint8).astype(int)
     got = np.rint(made / Y_SCALE).astype(int) + Y_ZERO
     np.testing.assert_array_equal(got, want)

@@ -1,6 +1,7 @@
 #include "integer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "thread_pool.h"
@@ -20,25 +21,29 @@ constexpr Size kPackedBytes = 1 << 16;
 
 std::uint32_t Bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 
-// What the zero points add to each column, and the zero points of the weights, for whole panels.
-void Correct(const ByteProduct& product) {
+// What the zero points add to each column, the zero points of the weights and the factors, for
+// whole panels.
+void Correct(ByteProduct& product) {
   const Size wide = PanelCount(product.columns) * kPanel;
   const bool is_signed = product.rows.item == Byte::kInt8;
-  std::int32_t zero = is_signed ? 128 : 0;
-  if (product.x_zero != nullptr) {
-    zero += is_signed ? *static_cast<const std::int8_t*>(product.x_zero)
-                      : *static_cast<const std::uint8_t*>(product.x_zero);
-  }
+  const std::int32_t zero = ByteAt(product.x_zero, is_signed) + (is_signed ? 128 : 0);
+  const ByteEpilogue& epilogue = product.epilogue;
   std::int32_t* added = product.corrections;
   std::int32_t* zeros = added + wide;
+  float* factors = reinterpret_cast<float*>(zeros + wide);
   for (Size c = 0; c < wide; ++c) {
     const bool inside = c < product.columns;
     zeros[c] = inside && product.weight_zeros != nullptr ? product.weight_zeros[c] : 0;
     const std::uint32_t column = (inside ? Bits(product.sums[c]) : 0u) -
                                  static_cast<std::uint32_t>(product.rows.depth) * Bits(zeros[c]);
-    const std::uint32_t shift =
-        inside && product.epilogue.shift != nullptr ? Bits(product.epilogue.shift[c]) : 0u;
+    const std::uint32_t shift = inside && epilogue.shift != nullptr ? Bits(epilogue.shift[c]) : 0u;
     added[c] = static_cast<std::int32_t>(shift - Bits(zero) * column);
+    factors[c] =
+        inside && epilogue.scale != nullptr ? epilogue.scale[c * epilogue.scale_step] : 0.0f;
+  }
+  product.bytes = RequantisedBy(epilogue, factors);
+  for (Size c = 0; c < wide; ++c) {
+    if (!std::isfinite(factors[c])) product.bytes.factors = nullptr;
   }
 }
 
@@ -48,24 +53,63 @@ void Part(const ByteProduct& product, Size row_begin, Size row_end, Size panel_b
   const Size stride = std::max<Size>(Quads(rows.depth) * kQuad, kQuad);
   const Size gathered_bytes = (kBlockRows * stride + 63) / 64 * 64;
   const Size item_bytes = ByteGemm().item_bytes;
-  const bool apart = item_bytes > 1;  // bytes are read where they were gathered
+  const bool apart = item_bytes > 1 || rows.dense != nullptr;  // not read where they were gathered
   auto* gathered = static_cast<std::uint8_t*>(ThreadScratch(static_cast<std::size_t>(
       gathered_bytes * (apart ? 1 + item_bytes : 1) + kBlockRows * Size{sizeof(std::int32_t)})));
   std::uint8_t* items = apart ? gathered + gathered_bytes : gathered;
   std::int32_t* sums = product.weight_zeros == nullptr
                            ? nullptr
                            : reinterpret_cast<std::int32_t*>(items + gathered_bytes * item_bytes);
+  // Where tiles can read the rows as they lie, nothing is made of them.
+  const bool as_they_lie = rows.dense != nullptr && item_bytes == 1 && stride == rows.depth &&
+                           rows.item == Byte::kUint8 && sums == nullptr;
   for (Size first = row_begin; first < row_end; first += kBlockRows) {
     const Size count = std::min(kBlockRows, row_end - first);
-    rows.gather(rows.source, first, count, gathered, stride);
-    ByteGemm().prepare(rows, gathered, count, stride, items, sums);
+    if (as_they_lie) {
+      ByteGemm().block(product, first, count, rows.dense + first * stride, stride, sums,
+                       panel_begin, panel_end);
+      continue;
+    }
+    const std::uint8_t* from = gathered;
+    if (rows.dense != nullptr) {
+      from = rows.dense + first * rows.depth;
+    } else {
+      rows.gather(rows.source, first, count, gathered, stride);
+    }
+    ByteGemm().prepare(rows, from, rows.dense != nullptr ? rows.depth : stride, count, stride,
+                       items, sums);
     ByteGemm().block(product, first, count, items, stride, sums, panel_begin, panel_end);
   }
 }
 
 }  // namespace
 
-void Multiply(const ByteProduct* products, Size count) {
+std::int32_t ByteAt(const void* byte, bool is_signed) {
+  if (byte == nullptr) return 0;
+  return is_signed ? *static_cast<const std::int8_t*>(byte)
+                   : *static_cast<const std::uint8_t*>(byte);
+}
+
+Requantised RequantisedBy(const ByteEpilogue& epilogue, const float* factors) {
+  const Epilogue& floats = epilogue.floats;
+  const bool clamps = floats.activation == Activation::kClamp;
+  if (epilogue.y_scale == nullptr || *epilogue.y_scale != 1.0f || floats.bias != nullptr ||
+      floats.addend != nullptr ||
+      (clamps ? !(floats.alpha <= floats.beta) : floats.activation != Activation::kNone)) {
+    return {};
+  }
+  const bool is_signed = epilogue.made == Made::kInt8;
+  Requantised made{factors, 0, 0, ByteAt(epilogue.y_zero, is_signed)};
+  made.low = static_cast<float>((is_signed ? -128 : 0) - made.zero);
+  made.high = static_cast<float>((is_signed ? 127 : 255) - made.zero);
+  if (clamps) {
+    made.high = std::clamp(floats.beta, made.low, made.high);
+    made.low = std::clamp(floats.alpha, made.low, made.high);
+  }
+  return made;
+}
+
+void Multiply(ByteProduct* products, Size count) {
   if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
   for (Size i = 0; i < count; ++i) Correct(products[i]);
   const Size rows = products[0].rows.count;

@@ -24,6 +24,7 @@ struct ByteRows {
   // Writes rows [first, first + count), each of which has `depth` bytes, `stride` apart.
   void (*gather)(const void* source, Size first, Size count, std::uint8_t* to, Size stride);
   const void* source;
+  const std::uint8_t* dense;  // where the rows lie one after another, or none
   Size count;
   Size depth;
   Byte item;
@@ -41,6 +42,20 @@ struct ByteEpilogue {
   Made made = Made::kInt32;
 };
 
+// Bytes that are made of sums by a factor and a clamp alone: clamp(sum * factor, low, high),
+// rounded to even, plus the zero point.
+struct Requantised {
+  const float* factors = nullptr;  // none: something else follows the sums
+  float low = 0, high = 0;
+  std::int32_t zero = 0;
+};
+
+// What `epilogue` is, if it is such a one: `factors` are its scales, one for each column.
+Requantised RequantisedBy(const ByteEpilogue& epilogue, const float* factors);
+
+// A byte, signed or not; 0 for none.
+std::int32_t ByteAt(const void* byte, bool is_signed);
+
 struct ByteProduct {
   ByteRows rows;
   const std::int8_t* panels;
@@ -51,15 +66,16 @@ struct ByteProduct {
   void* y;
   Size y_stride;  // elements between its rows
   ByteEpilogue epilogue;
-  // [2][panels * 16], for what a launch makes of the zero points.
+  // [3][panels * 16], for what a launch makes of the zero points, and its factors.
   std::int32_t* corrections;
+  Requantised bytes{};  // made by a launch
 };
 
 // Numbers of `corrections` for so many columns.
-constexpr Size CorrectionCount(Size columns) { return 2 * PanelCount(columns) * kPanel; }
+constexpr Size CorrectionCount(Size columns) { return 3 * PanelCount(columns) * kPanel; }
 
-// Does `count` products of the same sizes, with all threads.
-void Multiply(const ByteProduct* products, Size count);
+// Does `count` products of the same sizes, with all threads. Writes their corrections and `bytes`.
+void Multiply(ByteProduct* products, Size count);
 
 // Packs b [depth, columns], or [columns, depth] if `transposed`, into panels; `sums` [columns].
 // `stride`: bytes between the rows of b as it lies.
@@ -69,10 +85,11 @@ void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size strid
 struct ByteGemmTable {
   // How many bytes a number of the left matrix takes where tiles read it.
   Size item_bytes;
-  // Makes of gathered rows, `stride` bytes apart, what tiles read: `items`, stride numbers apart.
-  // It fills rows up to whole quads with zeros, and sums each up unless `sums` is null.
-  void (*prepare)(const ByteRows& rows, std::uint8_t* gathered, Size count, Size stride,
-                  void* items, std::int32_t* sums);
+  // Makes of rows, `from_stride` bytes apart, what tiles read: `items`, stride numbers apart, which
+  // may be the rows if numbers are bytes. It fills rows up to whole quads with zeros, and sums each
+  // up unless `sums` is null.
+  void (*prepare)(const ByteRows& rows, const std::uint8_t* from, Size from_stride, Size count,
+                  Size stride, void* items, std::int32_t* sums);
   // The part of the product in `count` prepared rows from `first` on, and panels
   // [panel_begin, panel_end).
   void (*block)(const ByteProduct& product, Size first, Size count, const void* items, Size stride,

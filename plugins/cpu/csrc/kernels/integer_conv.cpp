@@ -59,21 +59,24 @@ void GatherWindows(const void* source, Size first, Size count, std::uint8_t* to,
   }
 }
 
-void GatherDense(const void* source, Size first, Size count, std::uint8_t* to, Size stride) {
-  const auto& dense = *static_cast<const DenseBytes*>(source);
-  const std::uint8_t* from = dense.first + first * dense.depth;
-  for (Size i = 0; i < count; ++i) Copy(to + i * stride, from + i * dense.depth, dense.depth);
+// Whether the windows are the pixels, all channels of each.
+bool IsDense(const ByteWindows& windows) {
+  const Window& w = windows.window;
+  return w.KernelCount() == 1 && windows.group == windows.channels && w.in == w.out &&
+         w.stride == std::array<Size, 3>{1, 1, 1} && w.pad == std::array<Size, 3>{0, 0, 0};
 }
 
 }  // namespace
 
 ByteRows MakeRows(const ByteWindows* source, Size images, Byte item) {
   const Window& w = source->window;
-  return {GatherWindows, source, images * w.OutCount(), w.KernelCount() * source->group, item};
+  const Size rows = images * w.OutCount();
+  if (IsDense(*source)) return MakeRows(source->x, rows, source->channels, item);
+  return {GatherWindows, source, nullptr, rows, w.KernelCount() * source->group, item};
 }
 
-ByteRows MakeRows(const DenseBytes* source, Size count, Byte item) {
-  return {GatherDense, source, count, source->depth, item};
+ByteRows MakeRows(const std::uint8_t* dense, Size count, Size depth, Byte item) {
+  return {nullptr, nullptr, dense, count, depth, item};
 }
 
 }  // namespace headrace::cpu

@@ -20,10 +20,6 @@ struct ByteWindows {
 ByteRows MakeRows(const ByteWindows* source, Size images, Byte item);
 
 // Rows one after another in memory.
-struct DenseBytes {
-  const std::uint8_t* first;
-  Size depth;
-};
-ByteRows MakeRows(const DenseBytes* source, Size count, Byte item);
+ByteRows MakeRows(const std::uint8_t* dense, Size count, Size depth, Byte item);
 
 }  // namespace headrace::cpu

@@ -22,22 +22,6 @@ Size Place(Size channel) {
   return channel - inside + inside % 16 / 4 * 16 + inside / 16 * 4 + inside % 4;
 }
 
-// Whether a factor and a clamp are all that follows the sums.
-bool IsDirect(const ByteDepthwise& conv) {
-  const ByteEpilogue& e = conv.epilogue;
-  const Epilogue& floats = e.floats;
-  if (e.y_scale == nullptr || *e.y_scale != 1.0f) return false;
-  if (floats.bias != nullptr || floats.addend != nullptr) return false;
-  if (floats.activation == Activation::kClamp) return floats.alpha <= floats.beta;
-  return floats.activation == Activation::kNone;
-}
-
-std::int32_t ByteAt(const void* byte, bool is_signed) {
-  if (byte == nullptr) return 0;
-  return is_signed ? *static_cast<const std::int8_t*>(byte)
-                   : *static_cast<const std::uint8_t*>(byte);
-}
-
 PreparedDepthwise Prepare(const ByteDepthwise& conv) {
   const Size wide = ByteBlocks(conv.channels) * kByteBlock;
   std::int32_t* added = conv.prepared;
@@ -51,29 +35,17 @@ PreparedDepthwise Prepare(const ByteDepthwise& conv) {
   const std::uint32_t moved = Bits(x_zero + (is_signed ? 128 : 0));
   const auto taps = static_cast<std::uint32_t>(conv.window.KernelCount());
   const ByteEpilogue& e = conv.epilogue;
-  bool direct = IsDirect(conv);
+  Requantised bytes = RequantisedBy(e, factors);
   for (Size c = 0; c < conv.channels; ++c) {
     const Size to = Place(c);
     const std::int32_t zero = conv.weight_zeros == nullptr ? 0 : conv.weight_zeros[c];
     const std::uint32_t shift = e.shift == nullptr ? 0u : Bits(e.shift[c]);
     weight_zeros[to] = zero;
     added[to] = static_cast<std::int32_t>(shift - moved * (Bits(conv.sums[c]) - taps * Bits(zero)));
-    if (direct) factors[to] = e.scale[c * e.scale_step];
-    direct = direct && std::isfinite(factors[to]);
+    factors[to] = e.scale == nullptr ? 0.0f : e.scale[c * e.scale_step];
+    if (!std::isfinite(factors[to])) bytes.factors = nullptr;
   }
-  PreparedDepthwise made{
-      conv, added, conv.weight_zeros == nullptr ? nullptr : weight_zeros, nullptr, zeros, 0, 0, 0};
-  if (!direct) return made;
-  const bool y_signed = e.made == Made::kInt8;
-  made.factors = factors;
-  made.y_zero = ByteAt(e.y_zero, y_signed);
-  made.low = static_cast<float>((y_signed ? -128 : 0) - made.y_zero);
-  made.high = static_cast<float>((y_signed ? 127 : 255) - made.y_zero);
-  if (e.floats.activation == Activation::kClamp) {
-    made.high = std::clamp(e.floats.beta, made.low, made.high);
-    made.low = std::clamp(e.floats.alpha, made.low, made.high);
-  }
-  return made;
+  return {conv, added, conv.weight_zeros == nullptr ? nullptr : weight_zeros, bytes, zeros};
 }
 
 }  // namespace

@@ -41,10 +41,8 @@ struct PreparedDepthwise {
   const ByteDepthwise& conv;
   const std::int32_t* added;
   const std::int32_t* weight_zeros;  // or none
-  const float* factors;              // or none: the epilogue is not only a factor and a clamp
+  Requantised bytes;                 // its factors are in the order of the weights
   const std::uint8_t* zeros;         // one pixel
-  float low, high;                   // of the result, less its zero point
-  std::int32_t y_zero;
 };
 
 struct ByteDepthwiseTable {

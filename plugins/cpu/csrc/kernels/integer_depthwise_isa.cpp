@@ -303,11 +303,12 @@ HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* 
       sum[k] = sum[k] - plain[k] * LoadWhole(p.weight_zeros + place + k * kSpread);
     }
   }
-  if (p.factors == nullptr) return Finish(d, sum, output, c, count);
-  const float* factors = p.factors + place;
+  if (p.bytes.factors == nullptr) return Finish(d, sum, output, c, count);
+  const float* factors = p.bytes.factors + place;
 #pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) sum[k] = Rounded(sum[k], factors + k * kSpread, p.low, p.high);
-  const Reg zero = Fill16(p.y_zero);
+  for (int k = 0; k < 4; ++k)
+    sum[k] = Rounded(sum[k], factors + k * kSpread, p.bytes.low, p.bytes.high);
+  const Reg zero = Fill16(p.bytes.zero);
   const Reg left = Add16(Pack32(sum[0], sum[1]), zero);
   const Reg right = Add16(Pack32(sum[2], sum[3]), zero);
   const Reg bytes = Pack16(left, right, d.epilogue.made == Made::kInt8);

@@ -159,22 +159,20 @@ constexpr int MostRows(int panels) {
 #endif
 }
 
-void Prepare(const ByteRows& rows, std::uint8_t* gathered, Size count, Size stride, void* items,
-             std::int32_t* sums) {
+void Prepare(const ByteRows& rows, const std::uint8_t* from, Size from_stride, Size count,
+             Size stride, void* items, std::int32_t* sums) {
   const std::uint8_t up = rows.item == Byte::kInt8 ? 128 : 0;
-  for (Size r = 0; r < count; ++r) {
-    std::uint8_t* from = gathered + r * stride;
+  const Size depth = rows.depth;  // what is written may be anything, for a compiler
+  for (Size r = 0; r < count; ++r, from += from_stride) {
     Item* to = static_cast<Item*>(items) + r * stride;
-    if (up != 0 || sizeof(Item) > 1) {
+    if (up != 0 || static_cast<const void*>(from) != static_cast<const void*>(to)) {
       HEADRACE_NO_ALIAS_LOOP
-      for (Size k = 0; k < rows.depth; ++k) {
-        to[k] = static_cast<std::uint8_t>(from[k] + up);
-      }
+      for (Size k = 0; k < depth; ++k) to[k] = static_cast<std::uint8_t>(from[k] + up);
     }
-    for (Size k = rows.depth; k < stride; ++k) to[k] = 0;
+    for (Size k = depth; k < stride; ++k) to[k] = 0;
     if (sums == nullptr) continue;
     std::int32_t sum = 0;
-    for (Size k = 0; k < rows.depth; ++k) sum += to[k];
+    for (Size k = 0; k < depth; ++k) sum += to[k];
     sums[r] = sum;
   }
 }
@@ -226,9 +224,24 @@ HEADRACE_INLINE void EachFloat(const Tile& tile, const std::int32_t* sums, int w
   });
 }
 
+// Bytes by a factor and a clamp.
+void FinishBytes(const Tile& tile, const std::int32_t* sums, int width) {
+  const ByteProduct& product = tile.product;
+  const Requantised& bytes = product.bytes;
+  const float* factors = bytes.factors + tile.column;
+  const V low = Broadcast(bytes.low), high = Broadcast(bytes.high);
+  const VI zero = BroadcastInt(bytes.zero);
+  auto* y = static_cast<std::uint8_t*>(product.y) + tile.row * product.y_stride + tile.column;
+  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+    const V v = AtMost(AtLeast(ToFloats(sum) * Load(factors + c), low), high);
+    StoreBytes(y + r * product.y_stride + c, NearestInts(v) + zero, columns);
+  });
+}
+
 __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums, int width) {
   const ByteProduct& product = tile.product;
   const ByteEpilogue& epilogue = product.epilogue;
+  if (product.bytes.factors != nullptr) return FinishBytes(tile, sums, width);
   const Size begin = tile.row * product.y_stride + tile.column;
   if (epilogue.made == Made::kInt32) return FinishInts(tile, sums, width);
   if (epilogue.made == Made::kFloat) {

@@ -26,6 +26,27 @@ HEADRACE_INLINE void StoreBytes(std::uint8_t* p, VI x, int count) {
 #endif
 }
 
+// To the nearest integers, halves to even; of floats that are no larger than integers can be.
+HEADRACE_INLINE VI NearestInts(V a) {
+#if defined(__AVX512F__)
+  return {{reinterpret_cast<IntPart>(_mm512_cvtps_epi32(reinterpret_cast<__m512>(a.part[0])))}};
+#elif defined(__AVX__)
+  return Each<VI>(
+      [](Part x) {
+        return reinterpret_cast<IntPart>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
+      },
+      a);
+#elif defined(__SSE2__)
+  return Each<VI>(
+      [](Part x) {
+        return reinterpret_cast<IntPart>(_mm_cvtps_epi32(reinterpret_cast<__m128>(x)));
+      },
+      a);
+#else
+  return ToInts(RoundEven(a));
+#endif
+}
+
 #if defined(__FMA__)
 // x * y + z, rounded once even where a compiler makes two instructions of `MulAdd`.
 HEADRACE_INLINE Part FusedPart(Part x, Part y, Part z) {

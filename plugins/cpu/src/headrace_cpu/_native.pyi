@@ -268,7 +268,7 @@ def integer_matmul(
     """Multiply bytes by packed ones, and what follows, as ``cpu.integer_matmul`` says.
 
     x: T[..., depth]; y: int32, float32, int8 or uint8 [..., columns], or float32 where the addend
-    lies. corrections: int32[2 * 16] for each panel of each group, which a launch writes.
+    lies. corrections: int32[3 * 16] for each panel of each group, which a launch writes.
     """
 
 def integer_conv(*operands: Any) -> Launch:

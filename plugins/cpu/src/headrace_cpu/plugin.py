@@ -76,6 +76,7 @@ from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, recurrent
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
+from headrace_cpu.passes.fold_output_scales import FoldOutputScales
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_attention import FuseAttention
@@ -214,5 +215,6 @@ def headrace_passes() -> Iterable[PassEntry]:
     yield PassEntry(TAG, "pack_products", PackProducts(TAG, own, largest_tile))
     yield PassEntry(TAG, "pack_recurrent", PackRecurrent(TAG, own))
     yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
+    yield PassEntry(TAG, "fold_output_scales", FoldOutputScales(TAG, own))
     yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))
     yield PassEntry(TAG, "fuse_elementwise", FuseElementwise(TAG))

@@ -46,12 +46,12 @@ class IntegerProductKernel(ProductKernel):
     """What products of bytes share; y may be the addend's memory."""
 
     def workspace_bytes(self) -> int:
-        """What a call makes of the zero points: two numbers for each column."""
+        """What a call makes of the zero points and scales: three numbers for each column."""
         return self._corrections().nbytes
 
     def _corrections(self) -> TensorSpec:
         columns, groups = self._call.int_attr("columns"), self._groups()
-        return TensorSpec((groups * 2 * panel_count(columns // groups) * PANEL,), int32)
+        return TensorSpec((groups * 3 * panel_count(columns // groups) * PANEL,), int32)
 
     def _groups(self) -> int:
         return 1
