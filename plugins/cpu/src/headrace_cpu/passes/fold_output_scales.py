@@ -72,7 +72,7 @@ def _folded(
     for place in (SCALE, BIAS):
         if names[place] is not None:
             read[place] = builder.constant(constants[names[place] or ""] / y_scale)
-    read[Y_SCALE] = builder.constant(np.float32(1))
+    read[Y_SCALE] = builder.constant(np.ones((), np.float32))
     call, attrs = op.call, dict(op.call.attrs)
     if call.str_attr("activation") == "clamp":
         for limit in ("alpha", "beta"):
