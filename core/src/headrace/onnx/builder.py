@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.onnx import limits
+from headrace.onnx.draws import draw_name, drawn_by
 from headrace.onnx.measure import (
     VALUE_OF,
     Compute,
@@ -50,6 +53,7 @@ class BoundedBuilder(JobGraphBuilder):
         self._folded = 0
         self._given: dict[str, Tensor] = {}
         self._measures = 0
+        self._draws = 0
 
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""
@@ -88,6 +92,23 @@ class BoundedBuilder(JobGraphBuilder):
             return names, None
         found = (tuple(given[name] for name in part) for part in names)
         return names, Found(*found)
+
+    def drawn(self, kind: str, spec: TensorSpec, seed: float | None) -> Tensor:
+        """Random numbers: a constant where there is a seed, else an input of the job.
+
+        Raises:
+            ResourceLimitError: they are too many.
+        """
+        if spec.nbytes > limits.TENSOR_BYTES:
+            raise ResourceLimitError(
+                f"{self.name}: draws {spec}, {spec.nbytes} bytes; the limit for one tensor is "
+                f"{limits.TENSOR_BYTES}"
+            )
+        self._draws += 1
+        if seed is None:
+            return self.input(draw_name(kind, spec, self._draws), spec)
+        bits = int(np.float32(seed).view(np.uint32))
+        return self.constant(drawn_by(np.random.default_rng(bits), kind, spec))
 
     def op(
         self,

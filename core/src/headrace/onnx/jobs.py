@@ -8,7 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from headrace.errors import SessionError
+from headrace.onnx.draws import draw, draws_of
 from headrace.onnx.make_job import JobMaker, MadeJob
+from headrace.plan import TaskKind
 from headrace.runtime.bus import new_lock
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -32,6 +34,7 @@ class LeasedJob:
         fixed: inputs of the model that are part of the job and are not fed to it.
         then: what is done with its results before the next stage of the model; None for the last.
         forms: name, dtype and shape of all that is fed.
+        draws: inputs of the job that are random numbers.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class LeasedJob:
     ) -> None:
         self.job, self.fixed, self.then = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
+        self.draws = draws_of(self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0))
         self.users = 0
         self.dropped = False
         self._cache = cache
@@ -86,7 +90,7 @@ class JobCache:
         with self._lock:
             leased = self._find(specs, arrays)
             leased.users += 1
-            self._last = leased if leased.then is None else None
+            self._last = None if leased.then or leased.draws else leased
         return leased
 
     def last_stage(self, arrays: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
@@ -99,10 +103,13 @@ class JobCache:
             RunError: a stage stopped.
             SessionError, ModelError, DeviceError, UnsupportedError: as ``lease``.
         """
+        drawn: dict[str, Array] = {}
         while True:
             specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
             leased = self.lease(specs, arrays)
             fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
+            draw(leased.draws, drawn)
+            fed |= {name: drawn[name] for name in leased.draws}
             if leased.then is None:
                 return leased, fed
             with leased:

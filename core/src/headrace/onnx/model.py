@@ -21,6 +21,7 @@ from headrace.frontend.future import Future
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
 from headrace.onnx import limits
+from headrace.onnx.draws import draw
 from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
@@ -165,7 +166,8 @@ class Model(Closing):
     ) -> None:
         """Compile the model into a file that ``headrace.load_plan`` makes ready in any process.
 
-        That needs neither the model nor the package onnx. No device is opened.
+        That needs neither the model nor the package onnx. No device is opened. Random numbers that
+        the model draws without a seed are inputs of the plan, named by their distribution.
 
         Args:
             path: where to; what is there is replaced, whole or not at all.
@@ -264,6 +266,7 @@ class Model(Closing):
         specs, arrays = self._specs(feeds)
         made = self._specialised(specs, arrays)
         fed = {name: array for name, array in arrays.items() if name not in made.fixed}
+        draw((tensor.name for tensor in made.graph.inputs), fed)
         return record_job(
             made.graph,
             self._registry,

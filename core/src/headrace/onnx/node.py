@@ -10,7 +10,7 @@ from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.measure import Compute, MeasureNeeded
 from headrace.onnx.values import Given, TensorSequence, Value
 from headrace.ops import Tensor
-from headrace.tensor_spec import Array
+from headrace.tensor_spec import Array, TensorSpec
 
 REQUIRED: Any = object()
 
@@ -171,6 +171,16 @@ class Node:
         found = self._builder.measured(tensors, compute, outputs, str(self))
         self.computed.update(zip(tensors, found.reads, strict=True))
         return found.made
+
+    def drawn(self, kind: str, spec: TensorSpec, seed: float | None) -> Tensor:
+        """Random numbers, of a distribution that ``headrace.onnx.draws`` names.
+
+        Args:
+            kind: of distribution.
+            spec: float32 or float64.
+            seed: the numbers are a constant; None: each call of the job has others.
+        """
+        return self._builder.drawn(kind, spec, seed)
 
     def known(self, tensor: Tensor) -> Array | None:
         """The value of ``tensor`` when it is known at import, without asking for it."""

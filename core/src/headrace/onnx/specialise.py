@@ -16,6 +16,7 @@ from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.builder import BoundedBuilder
+from headrace.onnx.draws import is_draw
 from headrace.onnx.importer import Importer
 from headrace.onnx.measure import VALUE_OF, Measure, MeasureNeeded, is_found, nothing_more
 from headrace.onnx.node import ValueNeeded
@@ -83,16 +84,18 @@ def specialise(
             return _first_stage(importer.builder, need.tensors, tuple(known), need.measure)
         except ValueNeeded as need:
             sources = sources_of(importer.builder.finish(), need.tensor)
+            # What is drawn is never a part of a job: the next call draws other numbers.
+            random = any(map(is_draw, sources))
             new = [name for name in sources if name not in known]
             _check_sources(new, need)
-            nbytes = sum(specs[name].nbytes for name in new)
-            if need.instead is not None and nbytes > limits.UNROLLED_BYTES:
+            nbytes = 0 if random else sum(specs[name].nbytes for name in new)
+            if need.instead is not None and (random or nbytes > limits.UNROLLED_BYTES):
                 instead = need.instead
                 _check_stage(specs, instead.measure)
                 return _first_stage(
                     importer.builder, instead.tensors, tuple(known), instead.measure
                 )
-            if nbytes > most_fixed:
+            if random or nbytes > most_fixed:
                 measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
                 _check_stage(specs, measure)
                 return _first_stage(importer.builder, [need.tensor], tuple(known), measure)
@@ -141,7 +144,7 @@ def _check_sources(new: list[str], need: ValueNeeded) -> None:
     if not new:
         raise UnsupportedModelError(
             f"{need}: tensor {quote(need.tensor.name)} decides a shape and cannot be computed "
-            "while compiling: it, or what it is computed from, is random or larger than is folded"
+            "while compiling: it, or what it is computed from, is larger than is folded"
         ) from need
 
 

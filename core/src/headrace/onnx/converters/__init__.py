@@ -16,6 +16,8 @@ from headrace.ops.families import FAMILIES, merged
 __all__ = ["CONVERTERS"]
 
 CONVERTERS: Mapping[str, Converter] = merged(
-    __name__, "CONVERTERS", (*FAMILIES, "signal", "sampling", "regions", "detection", "sequences")
+    __name__,
+    "CONVERTERS",
+    (*FAMILIES, "signal", "sampling", "regions", "detection", "sequences", "random"),
 )
 """The converter of every ONNX op that headrace imports, by ONNX name (default domain)."""

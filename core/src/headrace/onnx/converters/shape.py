@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.dtypes import bool_
 from headrace.onnx.axes import normal_axes
 from headrace.onnx.node import Converter, Node
 from headrace.onnx.values import Value
@@ -135,21 +134,8 @@ def _space_to_depth(node: Node) -> Tensor:
     return node.one("reshape", [parts], shape=(n, c * block**2, h // block, w // block))
 
 
-def _dropout(node: Node) -> tuple[Tensor, ...]:
-    """Nothing is dropped where nothing is trained; the mask says so. Training is refused."""
-    x = node.input(0)
-    training = node.optional(2) is not None and bool(node.value(2).item())
-    if training and (node.optional(1) is None or node.value(1).item() != 0):
-        node.refuse("training_mode is on; headrace runs models, it does not train them")
-    if node.output_count == 1:
-        return (x,)
-    mask = bool_ if node.opset >= 10 else x.spec.dtype
-    return x, node.one("fill", [], shape=x.spec.shape, value=1.0, dtype=mask)
-
-
 CONVERTERS: Mapping[str, Converter] = {
     "Identity": _identity,
-    "Dropout": _dropout,
     "Reshape": _reshape,
     "Flatten": _flatten,
     "Squeeze": _squeeze,
