@@ -7,6 +7,16 @@ here, in ``headrace.typing``, ``headrace.errors`` and ``headrace.onnx``; for bac
 
 A name is imported when it is first used. So importing this package costs nothing, and
 ``headrace doctor`` starts where numpy, protobuf or another dependency is broken, and says so.
+
+The folders are layers, each of which imports only what stands after it here: ``cli``, ``testing``,
+``doctor`` and ``scaffold``; ``bench``; ``onnx``; ``frontend``; ``compiler``, ``runtime`` and
+``page``, which never import each other; ``timeline``; ``plan``, over ``proto``; ``registry``;
+``hookspecs.py``; ``graph``; ``numpy_ops``; ``ops`` and ``device``, which never import each other.
+
+The modules beside them are values that every layer may use: ``ids``, ``dtypes``, ``tensor_spec``,
+``placement``, ``sbp``, ``memory_case``, ``op_call``, ``data_format``, ``initializer``, ``errors``,
+``typing``; and what belongs to no layer: ``settings`` (variables of the environment), ``aligned``
+(host memory), ``collector`` (the garbage collector).
 """
 
 from __future__ import annotations

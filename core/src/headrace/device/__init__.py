@@ -1,10 +1,13 @@
 """The contract with a backend: records that hooks return, and the objects behind them.
 
 Start with ``entries.py`` (what a plugin registers), then ``context.py``, ``allocator.py`` and
-``kernel.py`` (what it implements). Base classes carry the defaults: a device that runs in order
-and returns when the work is done overrides nothing but its kernels. Nothing here knows a device,
-a graph or a plan. Plugins import this package, ``headrace.hookspecs``, the value modules
-(``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like, ``headrace.numpy_ops``.
+``kernel.py`` (what it implements); ``match.py`` has predicates by which kernels say what they take.
+``device.py``, ``stream_index.py`` and ``collective.py`` are for devices that hold something open,
+have streams of several kinds, or exchange data by themselves. Base classes carry the defaults: a
+device that runs in order and returns when the work is done overrides nothing but its kernels.
+Nothing here knows a device, a graph or a plan. Plugins import this package, ``headrace.hookspecs``,
+the value modules (``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like,
+``headrace.numpy_ops``.
 """
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST

@@ -1,7 +1,10 @@
 """Job graphs: what a job computes, for the compiler and for the passes of plugins.
 
-Start with ``job_graph.py``; a plugin's pass takes a ``JobGraph``, changes it with a
-``GraphEditor``, and returns what that made.
+Start with ``job_graph.py``; a plugin's pass takes a ``JobGraph``, changes it with the
+``GraphEditor`` of ``editor.py``, and returns what that made. ``entries.py`` are the records by
+which a plugin brings ops and passes, ``op_source.py`` is where a graph learns what an op is,
+``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
+knows how a tensor lies in memory.
 """
 
 from headrace.graph.editor import GraphEditor

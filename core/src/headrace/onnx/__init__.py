@@ -10,6 +10,18 @@ shapes), ``jobs.py`` (compiled jobs that are kept). ``node.py`` is what converte
 What must stay true: no file but those inside the model's own folder is read; nothing is allocated
 before its size was checked against ``limits.py``; whatever is wrong with a model is an error that
 names the file, the node and the reason.
+
+The rest, by the step that it serves:
+
+- bytes: ``source`` (where they come from), ``wire``, ``stored`` and ``split`` (where weights lie in
+  them), ``utf8``, ``tensors``, ``weights``, ``external``, ``lazy``, and ``kept`` (what the next
+  process finds on disk);
+- is it sound: ``graphs``, ``schemas``, ``calls``, ``declared``, ``attributes``, ``text``;
+- can it run: ``contrib`` and ``plugin_ops`` (domains besides ONNX's), ``bodies``;
+- importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``formula``, ``einsum``,
+  ``loops``;
+- running: ``signature``, ``measure`` and ``run_loop`` (what is computed between two jobs),
+  ``make_job``, ``explain``.
 """
 
 from headrace.onnx.model import Model, load

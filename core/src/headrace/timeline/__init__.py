@@ -1,10 +1,11 @@
 """What a run did and when: spans of tasks, and what follows from them and the plan alone.
 
 A recorder of the runtime makes ``TaskSpan``s (``span.py``). Out of them come lanes (``lanes.py``),
-calls (``calls.py``), what streams waited for (``waits.py``), which bytes held something that was
-still needed (``occupancy.py``), and where the time went (``totals.py``). ``chrome.py`` writes all
-of it for viewers of timelines; the page of a plan draws it. Everything here is pure: times are
-nanoseconds of ``time.perf_counter_ns``, positions are those of the plan.
+calls (``calls.py``), what streams waited for (``waits.py``, which asks ``sources.py`` whom), which
+bytes held something that was still needed (``occupancy.py``), and where the time went
+(``totals.py``). ``chrome.py`` writes all of it for viewers of timelines; the page of a plan draws
+it. Everything here is pure: times are nanoseconds of ``time.perf_counter_ns``, positions are those
+of the plan.
 """
 
 from headrace.timeline.calls import CallSpan, call_spans, called

@@ -1,11 +1,13 @@
 """A fake device: the backend to copy, and the strictest one to run on.
 
-Read ``plugin.py`` first: six hooks, and from each one step to what it registers. ``memory.py`` and
-``allocator.py`` are memory that the host cannot open and that checks itself, ``stream.py`` and
+Read ``plugin.py`` first: six hooks, and from each one step to what it registers. ``device.py`` is
+how many devices there are; ``memory.py`` and ``allocator.py`` are memory that the host cannot open
+and that checks itself, ``pinned.py`` and ``host.py`` the host's side of copies; ``stream.py`` and
 ``context.py`` are streams on which nothing happens until somebody waits, ``kernels.py`` runs every
 op that numpy computes, ``collectives.py`` lets several devices reduce and share out what they hold,
 ``statistics.py`` counts what was done. ``experiment.py`` is the instrument: in a block, work takes
-virtual time, streams run ahead as a seed says, and the n-th thing fails.
+virtual time (``latencies.py``), streams run ahead as a seed says, and the n-th thing fails
+(``faults.py``).
 
 Nothing here imports more of core than the contract: ``headrace.device``, ``headrace.hookspecs``,
 ``headrace.numpy_ops`` and the value modules.

@@ -13,6 +13,9 @@ thread whose clock is behind goes first, and the clocks say how long the whole w
 
 What was turned down: a second engine, made for tests. It would be stepped in place of the one that
 runs, and its bugs would be found.
+
+``patch.py`` puts the ``primitives`` of this package in the place of Python's for the time of the
+block; ``schedule.py`` decides who goes on.
 """
 
 from headrace.testing.deterministic.patch import deterministic

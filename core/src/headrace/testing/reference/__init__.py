@@ -4,6 +4,9 @@
 every attribute by keyword, and returns the output array or a tuple of them. Written apart from
 ``headrace.numpy_ops`` and from every backend: explicit formulas, accumulation in float64, no
 shared helper. Dtypes of results are those of the op.
+
+One file for each family, with the stems of ``headrace.ops``; ``scalars.py`` makes the oracle of an
+elementwise op from a function of Python's numbers.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rewritings of a job before it is lowered to kernels."""
+"""Rewritings of a job before it is lowered to kernels: one file a pass, named verb_object."""
