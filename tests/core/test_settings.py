@@ -69,6 +69,6 @@ def test_a_placement_is_given_as_a_scope(wrong: object) -> None:
 
 @pytest.mark.parametrize("wrong", ["mirrored", flow.scope.placement("cpu", "0:0")])
 def test_a_view_is_given_as_a_scope(wrong: object) -> None:
-    """Its name is none; what there is is said."""
+    """Its name is none; the error says what may be given instead."""
     with pytest.raises(JobError, match=r"default_logical_view was given .*mirrored_view\(\) or"):
         flow.FunctionConfig().default_logical_view(wrong)  # type: ignore[arg-type]

@@ -239,10 +239,6 @@ class SimpleQueue:
         """True when there is no item."""
         return not self._items
 
-    def qsize(self) -> int:
-        """How many items there are."""
-        return len(self._items)
-
 
 class Thread:
     """``threading.Thread``."""
