@@ -32,6 +32,15 @@ assert not [name for name in idle if name in sys.modules], "they make no plans, 
 print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values()))
 """
 
+# What a process need not import that takes a plan out of the cache.
+IDLE = (
+    "onnx", "importlib.metadata", "packaging.requirements", "packaging.tags", "difflib", "email",
+    "socket", "subprocess", "tempfile", "zipfile",
+    "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
+    "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
+    "headrace.plan.check_plan", "headrace.plan.dump_plan", "headrace_cpu.passes",
+)  # fmt: skip
+
 # No file may have more bytes than the note of the model, and fewer than its plan. What is written
 # up to there stays; then the kernel says so by a signal, which Python has switched off.
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
@@ -174,3 +183,21 @@ def test_the_cache_is_as_large_as_it_may_be(starts: Starts, limit: str, files: l
     assert starts.run()[0]
     assert starts.files() == files
     assert starts.run()[0] is not bool(files)
+
+
+def test_a_second_start_imports_what_it_runs_and_nothing_else(
+    model: Path, device: str, starts: Starts
+) -> None:
+    """Neither the compiler, nor ops that are not there, nor what takes long to import."""
+    starts.run()
+    code = (
+        "import sys, numpy, headrace.onnx\n"
+        f"model = headrace.onnx.load({str(model)!r}, {device!r})\n"
+        f"model.run({{'x': numpy.load({str(model.with_name('x.npy'))!r})}})\n"
+        f"print(sorted(set({IDLE!r}) & sys.modules.keys()))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **starts.variables},
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert said.stdout == "[]\n"

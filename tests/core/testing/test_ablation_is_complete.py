@@ -11,6 +11,8 @@ from typing import Any
 
 import headrace.device
 import headrace.graph
+import headrace.numpy_ops
+import headrace.ops
 from headrace import hookspecs
 from headrace.device import Event
 from headrace.graph import OpEntry
@@ -45,7 +47,8 @@ def is_function(hint: Any) -> bool:
 
 def functions(record: type) -> set[str]:
     """Names of the fields of a record that hold functions."""
-    known = vars(headrace.device) | vars(headrace.graph)
+    packages = (headrace.device, headrace.graph, headrace.numpy_ops, headrace.ops)
+    known = {name: getattr(package, name) for package in packages for name in package.__all__}
     hints = typing.get_type_hints(record, localns=known)
     return {f.name for f in dataclasses.fields(record) if is_function(hints[f.name])}
 

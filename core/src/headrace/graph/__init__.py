@@ -7,14 +7,32 @@ which a plugin brings ops and passes, ``op_source.py`` is where a graph learns w
 knows how a tensor lies in memory.
 """
 
-from headrace.graph.editor import GraphEditor
-from headrace.graph.entries import OpEntry, PassEntry
-from headrace.graph.hint import Auto, SbpHint, Wish
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
-from headrace.graph.op_source import CORE_OPS, OpSource
-from headrace.graph.variable import Variable, VariablePart
+from typing import TYPE_CHECKING
+
+from headrace.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from headrace.graph.editor import GraphEditor
+    from headrace.graph.entries import OpEntry, PassEntry
+    from headrace.graph.hint import Auto, SbpHint, Wish
+    from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+    from headrace.graph.op_source import CORE_OPS, OpSource
+    from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
     "CORE_OPS", "Auto", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry",
     "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "headrace.graph.editor": "GraphEditor",
+            "headrace.graph.entries": "OpEntry PassEntry",
+            "headrace.graph.hint": "Auto SbpHint Wish",
+            "headrace.graph.job_graph": "JobGraph JobGraphBuilder JobOp",
+            "headrace.graph.op_source": "CORE_OPS OpSource",
+            "headrace.graph.variable": "Variable VariablePart",
+        },
+    )

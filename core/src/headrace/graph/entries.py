@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.numpy_ops import NumpyFunction
-from headrace.ops import Op
-
 if TYPE_CHECKING:
     from headrace.graph.job_graph import JobGraph
+    from headrace.numpy_ops import NumpyFunction
+    from headrace.ops import Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headrace.initializer import Initializer
-from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:  # a plan has variables, and no ops
+    from headrace.ops import Tensor
 
 
 @dataclass(frozen=True, slots=True)

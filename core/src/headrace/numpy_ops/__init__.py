@@ -8,13 +8,30 @@ oracle in ``headrace.testing.reference`` is written apart from them and shares n
 Start with ``function.py``; one file per family, with the stems of ``headrace.ops``.
 """
 
-from headrace.numpy_ops.collective import NUMPY_COLLECTIVES
-from headrace.numpy_ops.function import NumpyFunction
-from headrace.numpy_ops.kernel import NumpyKernel, kernel_entries
-from headrace.numpy_ops.scaled import scaled
-from headrace.numpy_ops.table import FUNCTIONS, evaluate
+from typing import TYPE_CHECKING
+
+from headrace.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from headrace.numpy_ops.collective import NUMPY_COLLECTIVES
+    from headrace.numpy_ops.function import NumpyFunction
+    from headrace.numpy_ops.kernel import NumpyKernel, kernel_entries
+    from headrace.numpy_ops.scale import scaled
+    from headrace.numpy_ops.table import FUNCTIONS, evaluate
 
 __all__ = [
     "FUNCTIONS", "NUMPY_COLLECTIVES", "NumpyFunction", "NumpyKernel", "evaluate", "kernel_entries",
     "scaled",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "headrace.numpy_ops.collective": "NUMPY_COLLECTIVES",
+            "headrace.numpy_ops.function": "NumpyFunction",
+            "headrace.numpy_ops.kernel": "NumpyKernel kernel_entries",
+            "headrace.numpy_ops.scale": "scaled",
+            "headrace.numpy_ops.table": "FUNCTIONS evaluate",
+        },
+    )

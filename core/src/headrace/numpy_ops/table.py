@@ -8,13 +8,14 @@ import numpy as np
 
 from headrace.aligned import aligned_empty
 from headrace.numpy_ops.function import NumpyFunction
-from headrace.numpy_ops.shape import MOVES
 from headrace.op_call import OpCall
-from headrace.ops.families import merged
+from headrace.ops.families import FamilyTable
 from headrace.tensor_spec import Array
 
-FUNCTIONS: Mapping[str, NumpyFunction] = merged("headrace.numpy_ops", "FUNCTIONS")
-"""The numpy computation of every op that has one, by op name."""
+FUNCTIONS: Mapping[str, NumpyFunction] = FamilyTable(
+    lambda family: family.FUNCTIONS, "headrace.numpy_ops"
+)
+"""The numpy computation of every op, by op name."""
 
 
 def evaluate(
@@ -26,6 +27,8 @@ def evaluate(
     gives a view of its input, which may not lie row by row. Floating point warnings are off:
     overflow and invalid values give inf and NaN, as on devices.
     """
+    from headrace.numpy_ops.shape import MOVES
+
     move = MOVES.get(call.op)
     if move is not None and inputs[0] is not None:
         return (move(call, inputs[0]),)

@@ -7,48 +7,37 @@ its classes in ``OPS``; adding an op means adding its class there, its computati
 or numpy kernels.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import difflib
-from collections.abc import Mapping
-from importlib import import_module
-from types import MappingProxyType
+from headrace.lazy_names import lazy_names
 
-from headrace.errors import UnknownOpError
-from headrace.ops.families import FAMILIES
-from headrace.ops.schema import (
-    REQUIRED,
-    Attr,
-    GraphBuilder,
-    Input,
-    Op,
-    Output,
-    Reordered,
-    SbpSignature,
-    Tensor,
-    make_call,
-)
+if TYPE_CHECKING:
+    from headrace.ops.schema import (
+        REQUIRED,
+        Attr,
+        GraphBuilder,
+        Input,
+        Op,
+        Output,
+        Reordered,
+        SbpSignature,
+        Tensor,
+        make_call,
+    )
+    from headrace.ops.table import OPS, get_op
 
 __all__ = [
     "OPS", "REQUIRED", "Attr", "GraphBuilder", "Input", "Op", "Output", "Reordered",
     "SbpSignature", "Tensor", "get_op", "make_call",
 ]  # fmt: skip
 
-OPS: Mapping[str, type[Op]] = MappingProxyType(
-    {op.name: op for family in FAMILIES for op in import_module(f"{__name__}.{family}").OPS}
-)
-"""Every op by name."""
-
-
-def get_op(name: str) -> type[Op]:
-    """Return the op called ``name``.
-
-    Raises:
-        UnknownOpError: there is none; names those that look alike.
-    """
-    try:
-        return OPS[name]
-    except KeyError:
-        close = difflib.get_close_matches(name, OPS)
-        hint = f"did you mean {' or '.join(close)}?" if close else "see headrace.ops.OPS"
-        raise UnknownOpError(f"no op is called {name!r}; {hint}") from None
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "headrace.ops.schema": (
+                "REQUIRED Attr GraphBuilder Input Op Output Reordered SbpSignature Tensor make_call"
+            ),
+            "headrace.ops.table": "OPS get_op",
+        },
+    )

@@ -7,36 +7,87 @@ its cases are ``test_<stem>.py`` of the conformance suite. A new family is one m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-FAMILIES = (
-    "unary",
-    "binary",
-    "activation",
-    "logic",
-    "cast",
-    "matmul",
-    "reduce",
-    "softmax",
-    "conv",
-    "pool",
-    "norm",
-    "resize",
-    "shape",
-    "slice",
-    "gather",
-    "fill",
-    "recurrent",
-    "quantize",
-    "integer",
-)
-"""Stems of the files, in the order in which documentation and listings show them."""
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "unary": (
+        "relu", "negative", "abs", "sign", "floor", "ceil", "round", "sqrt", "reciprocal", "exp",
+        "log", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+        "tanh", "asinh", "acosh", "atanh",
+    ),
+    "binary": (
+        "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "add_n",
+        "bias_add",
+    ),
+    "activation": (
+        "clip", "hard_sigmoid", "hard_swish", "swish", "leaky_relu", "thresholded_relu", "elu",
+        "celu", "selu", "softplus", "softsign", "mish", "gelu", "prelu",
+    ),
+    "logic": (
+        "equal", "greater", "less", "greater_equal", "less_equal", "logical_and", "logical_or",
+        "logical_xor", "logical_not", "is_nan", "is_inf", "bitwise_and", "bitwise_or",
+        "bitwise_xor", "bitwise_not", "bit_shift", "where",
+    ),
+    "cast": ("cast",),
+    "matmul": ("matmul",),
+    "reduce": (
+        "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin",
+    ),
+    "softmax": ("softmax", "log_softmax"),
+    "conv": ("conv", "conv_transpose"),
+    "pool": ("max_pool", "avg_pool"),
+    "norm": ("normalization", "instance_norm", "group_norm", "layer_norm", "lrn"),
+    "resize": ("resize",),
+    "shape": ("identity", "reshape", "transpose", "expand"),
+    "slice": ("slice", "concat", "pad", "tile"),
+    "gather": (
+        "gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "top_k",
+    ),
+    "fill": ("fill", "arange", "one_hot"),
+    "recurrent": ("rnn", "gru", "lstm"),
+    "quantize": ("quantize", "dequantize", "dynamic_quantize"),
+    "integer": ("matmul_integer", "conv_integer"),
+}  # fmt: skip
+"""Stems of the files and their ops, as documentation and listings show them: what there is can be
+told without importing a family, and a process imports those whose ops it uses."""
+
+_FAMILY_OF = {op: family for family, ops in FAMILIES.items() for op in ops}
 
 
-def merged(package: str, attribute: str, families: Sequence[str] = FAMILIES) -> Mapping[str, Any]:
+class FamilyTable(Mapping[str, Any]):
+    """An entry for every op, by its name; a family is imported when an op of it is first used."""
+
+    def __init__(self, entries: Callable[[Any], Mapping[str, Any]], package: str) -> None:
+        """Take the families that are in ``package``.
+
+        Args:
+            entries: gives those of the module of a family, by op.
+            package: what these modules are in.
+        """
+        self._entries = entries
+        self._package = package
+        self._found: dict[str, Any] = {}
+
+    def __getitem__(self, op: str) -> Any:
+        if op not in self._found:
+            family = import_module(f"{self._package}.{_FAMILY_OF[op]}")
+            self._found.update(self._entries(family))
+        return self._found[op]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FAMILY_OF)
+
+    def __len__(self) -> int:
+        return len(_FAMILY_OF)
+
+    def __contains__(self, op: object) -> bool:
+        return op in _FAMILY_OF
+
+
+def merged(package: str, attribute: str, families: Iterable[str] = FAMILIES) -> Mapping[str, Any]:
     """The tables called ``attribute`` in the family files of ``package``, as one table.
 
     Raises:

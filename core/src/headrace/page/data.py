@@ -16,7 +16,7 @@ from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes
 from headrace.page.timeline import timeline
 from headrace.plan import COPIES, OP_KINDS, JobKind, Plan, TaskDesc, TaskKind
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 from headrace.timeline import TaskSpan
 
 FORMAT = 2

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from headrace.plan import Plan
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 
 
 def lanes(plan: Plan) -> dict[str, Any]:

@@ -15,9 +15,9 @@ works without, and that is what ``headrace doctor`` stands on.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from headrace.lazy_names import lazy_names
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import BackendRecord, Phase, State
 
@@ -36,22 +36,11 @@ __all__ = [
     "default_registry",
 ]
 
-_HOMES = {
-    "Backend": "headrace.registry.tables",
-    "BackendRegistry": "headrace.registry.registry",
-    "KernelTable": "headrace.registry.tables",
-    "default_registry": "headrace.registry.registry",
-}
-
 if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'headrace.registry' has no attribute {name!r}")
-        value = getattr(importlib.import_module(_HOMES[name]), name)
-        globals()[name] = value  # the next use finds it without asking here
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "headrace.registry.registry": "BackendRegistry default_registry",
+            "headrace.registry.tables": "Backend KernelTable",
+        },
+    )

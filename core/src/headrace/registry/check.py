@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
@@ -208,7 +207,9 @@ def _check_kernel(kernel: KernelEntry, own: Set[str]) -> None:
     name: object = kernel.op
     foreign = isinstance(name, str) and tag_of(name) not in ("", kernel.tag)
     if kernel.op not in OPS and kernel.op not in own and not foreign:
-        close = difflib.get_close_matches(str(kernel.op), [*OPS, *sorted(own)], 1)
+        from difflib import get_close_matches
+
+        close = get_close_matches(str(kernel.op), [*OPS, *sorted(own)], 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         if isinstance(name, str) and tag_of(name) == kernel.tag:
             _refuse(f"its headrace_kernels offers op {name!r}, which headrace_ops lacks{hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Sequence
 
@@ -21,7 +20,9 @@ def check_collectives(entries: Sequence[CollectiveEntry]) -> None:
     for entry in entries:
         name: object = entry.name
         if name not in COLLECTIVES:
-            close = difflib.get_close_matches(str(name), COLLECTIVES, 1)
+            from difflib import get_close_matches
+
+            close = get_close_matches(str(name), COLLECTIVES, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COLLECTIVES)}"
             raise invalid(
                 f"its headrace_collectives offers {name!r}, which is no collective; {hint}"

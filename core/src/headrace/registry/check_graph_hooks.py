@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.graph import OpEntry, PassEntry
-from headrace.ops import Attr, Input, Op, Output
 from headrace.registry.hooks import invalid
 
 
@@ -15,6 +14,10 @@ def check_ops(entries: Sequence[OpEntry]) -> None:
     Raises:
         Refusal: one is no op, has a name that is not the plugin's to give, or is there twice.
     """
+    if not entries:
+        return
+    from headrace.ops import Attr, Input, Op, Output
+
     names: set[str] = set()
     for entry in entries:
         op: object = entry.op

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoints
 
-from packaging.utils import canonicalize_name
-
-from headrace.registry.metadata import distribution_of, mentioning
+from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
 
 GROUP = "headrace.backends"
 """Entry-point group of backends; an entry's name is the device tag, its value a module."""
@@ -53,20 +50,17 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
     seen: set[str] = set()
     for each in mentioning(GROUP, path):
         package = _package(each)
-        if canonicalize_name(package.name) in seen:
+        if normal_name(package.name) in seen:
             continue
-        seen.add(canonicalize_name(package.name))
+        seen.add(normal_name(package.name))
         found += _backends(each, package)
     return tuple(sorted(found, key=lambda b: (b.tag, b.distribution, b.version, b.module)))
 
 
-def version_of(name: str) -> str:
-    """The version of an installed package, as its metadata say.
-
-    Raises:
-        PackageNotFoundError: it is not installed.
-    """
-    return _first(_fields(distribution_of(name)).get("version", ()))
+def version_of(name: str) -> str | None:
+    """The version of an installed package, as its metadata say; None when it is not installed."""
+    found = distribution_of(name)
+    return None if found is None else _first(_fields(found).get("version", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ class _Package:
     fault: str = ""
 
 
-def _package(distribution: Distribution) -> _Package:
+def _package(distribution: Metadata) -> _Package:
     name = UNNAMED
     try:
         fields = _fields(distribution)
@@ -90,10 +84,10 @@ def _package(distribution: Distribution) -> _Package:
         return _Package(name, fault=_unreadable(error))
 
 
-def _fields(distribution: Distribution) -> dict[str, list[str]]:
+def _fields(distribution: Metadata) -> dict[str, list[str]]:
     """The values of each field of the metadata, by its name in lower case.
 
-    ``Distribution.metadata`` gives the same; it parses the description, too, as the body of a mail,
+    ``importlib.metadata`` gives the same; it parses the description, too, as the body of a mail,
     and importing what does that takes longer than finding all backends.
     """
     text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
@@ -111,12 +105,11 @@ def _fields(distribution: Distribution) -> dict[str, list[str]]:
     return fields
 
 
-def _backends(distribution: Distribution, package: _Package) -> Iterator[InstalledBackend]:
+def _backends(distribution: Metadata, package: _Package) -> Iterator[InstalledBackend]:
     fault = package.fault
     pairs: list[tuple[str, str]] = []
     try:
-        entries: EntryPoints = distribution.entry_points.select(group=GROUP)
-        pairs = [(entry.name, entry.value) for entry in entries]
+        pairs = list(_entry_points(distribution.read_text("entry_points.txt") or ""))
     except Exception as error:  # noqa: BLE001 - as above
         fault = fault or _unreadable(error)
     if fault:
@@ -131,6 +124,23 @@ def _backends(distribution: Distribution, package: _Package) -> Iterator[Install
         else:
             fault = ""
         yield InstalledBackend(tag, module, package.name, package.version, package.requires, fault)
+
+
+def _entry_points(text: str) -> Iterator[tuple[str, str]]:
+    """(name, value) of each entry point of ``GROUP``.
+
+    Raises:
+        ValueError: one has no value.
+    """
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group == GROUP and line and not line.startswith("#"):
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise ValueError(f"entry point {line!r} has no '='")
+            yield name.strip(), value.strip()
 
 
 def _unreadable(error: Exception) -> str:

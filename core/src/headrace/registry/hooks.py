@@ -8,7 +8,6 @@ loader stands around it.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import itertools
@@ -140,7 +139,9 @@ def _check_implementation(caller: pluggy.HookCaller, implementation: pluggy.Hook
     name = caller.name
     if not caller.has_spec():
         known = [hook for hook in vars(hookspecs) if hook.startswith(f"{hookspecs.PROJECT}_")]
-        close = difflib.get_close_matches(name, known, 1)
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"hooks are {', '.join(known)}"
         raise invalid(f"it implements {name}, and no hook has that name; {hint}")
     if implementation.hookwrapper or implementation.wrapper:

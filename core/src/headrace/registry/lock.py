@@ -7,13 +7,11 @@ of them runs; where strict mode is off nothing is read.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from headrace.errors import InputError
@@ -151,6 +149,8 @@ def _files(backend: InstalledBackend) -> dict[str, Path]:
 
     They are the same but for editable installs, and for a folder that hides the package.
     """
+    from importlib.metadata import PackageNotFoundError, distribution  # in strict mode alone
+
     found: dict[str, Path] = {}
     try:
         listed = distribution(backend.distribution).files or ()
@@ -173,5 +173,7 @@ def _files(backend: InstalledBackend) -> dict[str, Path]:
 
 
 def _sha256(path: Path) -> str:
+    import hashlib  # with it comes OpenSSL
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,23 +3,72 @@
 That makes an object of every distribution, and a table of all of them the first time one is asked
 for by name; a process that starts with a plan out of the cache would spend as long on it as on all
 else that it does before it runs. Here folders are listed, and a file is opened in each folder of
-metadata. What is not in folders (archives, eggs, finders of others) is left to ``importlib``.
+metadata. What is not in folders (archives, eggs, finders of others) is left to ``importlib``, which
+is not even imported where there is nothing of that kind: that, too, takes its time.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, DistributionFinder, distribution, distributions
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _ENTRY_POINTS = "entry_points.txt"
 _ENDINGS = (".dist-info", ".egg-info")
 
 
-def mentioning(text: str, path: Sequence[str] | None = None) -> Iterator[Distribution]:
+class Metadata(Protocol):
+    """The metadata of a distribution; ``importlib.metadata.Distribution`` is one."""
+
+    def read_text(self, filename: str) -> str | None:
+        """What is in one of its files; None when there is none, or it cannot be opened.
+
+        Raises:
+            ValueError: it is no text.
+        """
+
+    @property
+    def requires(self) -> list[str] | None:
+        """Its requirements; None when it states none."""
+
+
+class MetadataFolder:
+    """The metadata in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def read_text(self, filename: str) -> str | None:
+        """As ``Metadata.read_text``."""
+        try:
+            with open(os.path.join(self._folder, filename), encoding="utf-8") as file:
+                return file.read()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
+            return None
+
+    @property
+    def requires(self) -> list[str] | None:
+        """As ``Metadata.requires``: of an egg, in a file of their own."""
+        if not self._folder.endswith(".egg-info"):
+            return None
+        from importlib.metadata import Distribution
+
+        return Distribution.at(self._folder).requires
+
+
+def normal_name(name: str) -> str:
+    """The name of a distribution, in the one way of all to write it that packages agreed on."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def mentioning(text: str, path: Sequence[str] | None = None) -> Iterator[Metadata]:
     """The distributions whose entry points have ``text`` in them, in the order of the path.
 
     Args:
@@ -29,32 +78,39 @@ def mentioning(text: str, path: Sequence[str] | None = None) -> Iterator[Distrib
     for entry in sys.path if path is None else path:
         names = _listed(entry)
         if names is None:
-            yield from (d for d in distributions(path=[entry]) if text in _entry_points(d))
+            yield from (d for d in _in_archive(entry) if text in _entry_points(d))
             continue
         for name in names:
             folder = os.path.join(entry, name)
             if text.encode() in _bytes(os.path.join(folder, _ENTRY_POINTS)):
-                yield Distribution.at(folder)
+                yield MetadataFolder(folder)
     for found in _elsewhere(path):
         if text in _entry_points(found):
             yield found
 
 
-def distribution_of(name: str) -> Distribution:
-    """An installed distribution by its name.
-
-    Raises:
-        PackageNotFoundError: it is not installed.
-    """
-    wanted = _normal(name)
+def distribution_of(name: str) -> Metadata | None:
+    """An installed distribution by its name; None when it is not installed."""
+    wanted = normal_name(name)
     for entry in sys.path:
         names = _listed(entry)
         if names is None:  # it may be there, and comes before what follows
             break
         for folder in names:
-            if _normal(folder.rpartition(".")[0].partition("-")[0]) == wanted:
-                return Distribution.at(os.path.join(entry, folder))
-    return distribution(name)
+            if normal_name(folder.rpartition(".")[0].partition("-")[0]) == wanted:
+                return MetadataFolder(os.path.join(entry, folder))
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _in_archive(entry: str) -> Iterator[Distribution]:
+    from importlib.metadata import distributions
+
+    return iter(distributions(path=[entry]))
 
 
 def _listed(entry: str) -> Sequence[str] | None:
@@ -76,16 +132,19 @@ def _names(folder: str, changed_ns: int) -> Sequence[str]:
 
 def _elsewhere(path: Sequence[str] | None) -> Iterator[Distribution]:
     """What finders other than that of the path know of."""
+    finders = [f for f in sys.meta_path if f is not PathFinder and hasattr(f, "find_distributions")]
+    if not finders:
+        return
+    from importlib.metadata import DistributionFinder
+
     context = DistributionFinder.Context()
     if path is not None:
         context = DistributionFinder.Context(path=list(path))
-    for finder in sys.meta_path:
-        find = getattr(finder, "find_distributions", None)
-        if find is not None and finder is not PathFinder:
-            yield from find(context)
+    for finder in finders:
+        yield from finder.find_distributions(context)
 
 
-def _entry_points(found: Distribution) -> str:
+def _entry_points(found: Metadata) -> str:
     try:
         return found.read_text(_ENTRY_POINTS) or ""
     except UnicodeDecodeError as error:
@@ -105,7 +164,3 @@ def _bytes(path: str) -> bytes:
             return opened.read()
     except OSError:
         return b""
-
-
-def _normal(name: str) -> str:
-    return name.replace("-", "_").replace(".", "_").lower()

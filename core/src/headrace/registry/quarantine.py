@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +86,8 @@ class Quarantine:
             return False
         try:
             (folder / "crashed").mkdir(parents=True, exist_ok=True)
+            import tempfile
+
             with tempfile.TemporaryFile(dir=folder / "crashed"):
                 return True
         except OSError:
@@ -179,7 +179,7 @@ class _Breadcrumb:
     def __init__(self, folder: Path, backend: InstalledBackend) -> None:
         self._backend = backend
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"{_stem(backend)}-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{_stem(backend)}-{os.getpid()}-{os.urandom(4).hex()}"
         hidden = folder / f".{name}"
         self._path = folder / f"{name}.json"
         self._file = hidden.open("wb", buffering=0)
@@ -258,7 +258,7 @@ def _read(path: Path) -> Crash | None:
 
 def _write(path: Path, crash: Crash) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}")
+    scratch = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
     scratch.write_text(json.dumps(asdict(crash)), "utf-8")
     try:
         scratch.replace(path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from headrace.errors import UnknownOpError
@@ -129,7 +127,9 @@ class BackendRegistry:
             return CORE_OPS.op(name)
         ops = self.backend(tag).ops
         if name not in ops:
-            close = difflib.get_close_matches(name, ops, 1)
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, ops, 1)
             known = f"did you mean {close[0]}?" if close else f"it has {', '.join(ops) or 'none'}"
             raise UnknownOpError(f"device {tag!r} brings no op called {name!r}; {known}")
         return ops[name]
@@ -174,7 +174,4 @@ def default_registry() -> BackendRegistry:
 
 def installed_version() -> str | None:
     """The version of headrace that plugins must fit; None when it is not installed."""
-    try:
-        return version_of(CORE)
-    except PackageNotFoundError:
-        return None  # run from a source folder: there is no version that a range could be about
+    return version_of(CORE)  # None in a source folder: no version that a range could be about

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import Counter
@@ -9,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from headrace.registry.discover import UNNAMED, InstalledBackend
 from headrace.registry.lock import check_lock
+from headrace.registry.metadata import normal_name
 from headrace.registry.quarantine import Crash, check_crashes
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
 
@@ -149,21 +150,34 @@ def _check_requirements(backend: InstalledBackend, core_version: str | None) -> 
     """
     for line in backend.requires:
         name = _REQUIREMENT_NAME.match(line)
-        if name is None or canonicalize_name(name[1]) != CORE:
+        if name is None or normal_name(name[1]) != CORE:
             continue
         hint = f"pip install --upgrade {CORE} {backend.distribution}"
         try:
-            requirement = Requirement(line)
-        except InvalidRequirement as error:
+            wanted = _versions(line[name.end() :], line)
+        except ValueError as error:
             reason = str(error).splitlines()[0]
             raise _incompatible(f"its requirement {line!r} is malformed: {reason}", hint) from None
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-            continue
         # A pre-release of core is core: whoever installed it means it.
-        if core_version and not requirement.specifier.contains(core_version, prereleases=True):
-            raise _incompatible(
-                f"it needs {CORE}{requirement.specifier}, and this is {CORE} {core_version}", hint
-            )
+        if core_version and not wanted.contains(core_version, prereleases=True):
+            raise _incompatible(f"it needs {CORE}{wanted}, and this is {CORE} {core_version}", hint)
+
+
+def _versions(behind_name: str, line: str) -> SpecifierSet:
+    """The versions that a requirement asks for here; all of them, where a marker leaves it out.
+
+    Raises:
+        ValueError: it is malformed.
+    """
+    with contextlib.suppress(InvalidSpecifier):
+        return SpecifierSet(behind_name)
+    # With markers and extras; importing what reads these takes longer than all else here.
+    from packaging.requirements import Requirement
+
+    requirement = Requirement(line)
+    marker = requirement.marker
+    left_out = marker is not None and not marker.evaluate({"extra": ""})
+    return SpecifierSet() if left_out else requirement.specifier
 
 
 def _is_left_out(choice: Choice, backend: InstalledBackend) -> bool:
@@ -176,8 +190,8 @@ def _is_left_out(choice: Choice, backend: InstalledBackend) -> bool:
 
 def _is_named(backend: InstalledBackend, names: frozenset[str]) -> bool:
     """True when a list has its tag, or its distribution in any spelling."""
-    distribution = canonicalize_name(backend.distribution)
-    return backend.tag in names or distribution in map(canonicalize_name, names)
+    distribution = normal_name(backend.distribution)
+    return backend.tag in names or distribution in map(normal_name, names)
 
 
 def _names(text: str) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from headrace.errors import DeviceUnavailableError, Reason
@@ -58,7 +57,9 @@ def not_installed(tag: str, records: Sequence[BackendRecord]) -> DeviceUnavailab
     else:
         text = f"no backend {tag!r}; no backend is installed"
     hint = f"pip install {CORE}-{tag}" if TAG.match(tag) else ""
-    close = difflib.get_close_matches(tag, tags, 1)
+    from difflib import get_close_matches
+
+    close = get_close_matches(tag, tags, 1)
     if close:
         text += f". Did you mean {close[0]!r}?"
         text += f" If not: {hint}" if hint else ""

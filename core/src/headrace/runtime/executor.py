@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import RunError, SessionError
 from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bind import LaunchAct, bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from headrace.errors import HeadraceError, LaunchError, RunError
 from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 from headrace.runtime.network import Network
 from headrace.runtime.story import inline_story_of
 

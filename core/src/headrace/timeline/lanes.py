@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from headrace.plan import Plan, TaskDesc, TaskKind
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 from headrace.timeline.span import TaskSpan
 
 CALLER = "caller"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.device import (
     CHANNELS_LAST,
@@ -16,7 +17,7 @@ from headrace.device import (
     MemoryKind,
     dtypes,
 )
-from headrace.graph import OpEntry, PassEntry
+from headrace.graph.entries import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace_cpu.context import CpuContext
@@ -24,7 +25,7 @@ from headrace_cpu.halves import InHalves
 from headrace_cpu.kernels.attention import AttentionKernel
 from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
 from headrace_cpu.kernels.conv import Im2colConv, depthwise
-from headrace_cpu.kernels.conv_transpose import ConvTranspose
+from headrace_cpu.kernels.conv_transpose import ConvTranspose, parted
 from headrace_cpu.kernels.copy import copy_entries
 from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, depthwise_last
 from headrace_cpu.kernels.elementwise import elementwise_entries
@@ -76,18 +77,9 @@ from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, recurrent
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
-from headrace_cpu.passes.fold_output_scales import FoldOutputScales
-from headrace_cpu.passes.fold_pads import FoldPads
-from headrace_cpu.passes.fold_scales import FoldScales
-from headrace_cpu.passes.fuse_attention import FuseAttention
-from headrace_cpu.passes.fuse_elementwise import FuseElementwise
-from headrace_cpu.passes.fuse_products import FuseProducts
-from headrace_cpu.passes.pack_integers import PackIntegers as PackIntegersPass
-from headrace_cpu.passes.pack_products import PackProducts
-from headrace_cpu.passes.pack_recurrent import PackRecurrent
-from headrace_cpu.passes.part_windows import PartWindows, parted
-from headrace_cpu.passes.widen_columns import WidenColumns
-from headrace_cpu.passes.widen_halves import WidenHalves
+
+if TYPE_CHECKING:
+    from headrace.graph import JobGraph
 
 TAG = "cpu"
 
@@ -108,6 +100,22 @@ _OPS = (
     OpEntry(TAG, PackedGru, recurrent),
     OpEntry(TAG, Program, elementwise),
 )
+
+_PASSES = (
+    "pack_integers",
+    "widen_halves",
+    "fuse_attention",
+    "part_windows",
+    "fold_pads",
+    "fold_scales",
+    "pack_products",
+    "pack_recurrent",
+    "fuse_products",
+    "fold_output_scales",
+    "widen_columns",
+    "fuse_elementwise",
+)
+"""In the order in which they run: see ``passes/__init__.py``."""
 
 _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
@@ -205,16 +213,11 @@ def headrace_ops() -> Iterable[OpEntry]:
 def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them, then programs."""
     largest_tile()  # who sets it wrongly hears of it when the backend loads
-    own = {entry.name: entry for entry in _OPS}
-    yield PassEntry(TAG, "pack_integers", PackIntegersPass(TAG, own), quantized=True)
-    yield PassEntry(TAG, "widen_halves", WidenHalves(TAG, own))
-    yield PassEntry(TAG, "fuse_attention", FuseAttention(TAG))
-    yield PassEntry(TAG, "part_windows", PartWindows(TAG))
-    yield PassEntry(TAG, "fold_pads", FoldPads(TAG))
-    yield PassEntry(TAG, "fold_scales", FoldScales(TAG))
-    yield PassEntry(TAG, "pack_products", PackProducts(TAG, own, largest_tile))
-    yield PassEntry(TAG, "pack_recurrent", PackRecurrent(TAG, own))
-    yield PassEntry(TAG, "fuse_products", FuseProducts(TAG))
-    yield PassEntry(TAG, "fold_output_scales", FoldOutputScales(TAG, own))
-    yield PassEntry(TAG, "widen_columns", WidenColumns(TAG, own))
-    yield PassEntry(TAG, "fuse_elementwise", FuseElementwise(TAG))
+    for name in _PASSES:
+        yield PassEntry(TAG, name, partial(_rewrite, name), quantized=name == "pack_integers")
+
+
+def _rewrite(name: str, graph: JobGraph) -> JobGraph:
+    from headrace_cpu.passes.table import passes_of
+
+    return passes_of(TAG, _OPS)[name](graph)

@@ -12,7 +12,7 @@ from headrace.compiler.stage import Emitted
 from headrace.compiler.task_graph import TaskNode
 from headrace.errors import GraphError
 from headrace.plan import Plan, TaskDesc, TaskKind
-from headrace.plan.dump import stream_name
+from headrace.plan.names import stream_name
 
 
 def verify_plan(emitted: Emitted) -> None:

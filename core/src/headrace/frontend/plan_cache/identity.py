@@ -21,7 +21,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import ml_dtypes
@@ -103,10 +102,7 @@ def _needs(requirements: Iterable[str]) -> Iterator[str]:
     lines = [line for line in requirements if "extra" not in line]
     names = {found[0] for line in lines if (found := _NAME.match(line))}
     for name in names - _KNOWN:
-        try:
-            yield f"{name} {version_of(name)}"
-        except PackageNotFoundError:
-            yield f"{name} absent"
+        yield f"{name} {version_of(name)}"
 
 
 def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:

@@ -6,10 +6,25 @@ import math
 
 import numpy as np
 
-from headrace.device import Launch, OpCall
+from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
+
+
+def _do_not_meet(call: OpCall) -> bool:
+    window = conv_window(call)
+    return (
+        window.kernel == window.strides
+        and set(window.dilations) == {1}
+        and not any(window.pads_begin + window.pads_end + call.ints_attr("output_padding"))
+        and call.int_attr("groups") == 1
+    )
+
+
+parted = SomeCalls("windows that do not meet", dtypes("float32"), _do_not_meet)
+"""Transposed convolutions that make each element of the result once."""
 
 
 class ConvTranspose(NativeKernel):

@@ -5,26 +5,10 @@ from __future__ import annotations
 import math
 
 from headrace.data_format import CHANNELS_LAST
-from headrace.device import dtypes
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
-from headrace.ops.conv import conv_window
-from headrace_cpu.kernels.match import SomeCalls
-
-
-def _do_not_meet(call: OpCall) -> bool:
-    window = conv_window(call)
-    return (
-        window.kernel == window.strides
-        and set(window.dilations) == {1}
-        and not any(window.pads_begin + window.pads_end + call.ints_attr("output_padding"))
-        and call.int_attr("groups") == 1
-    )
-
-
-parted = SomeCalls("windows that do not meet", dtypes("float32"), _do_not_meet)
-"""Transposed convolutions that make each element of the result once."""
+from headrace_cpu.kernels.conv_transpose import parted
 
 
 class PartWindows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.graph.dump import call_text
-from headrace.ids import StreamId
 from headrace.plan.model import (
     CriticalSection,
     Plan,
@@ -12,6 +11,7 @@ from headrace.plan.model import (
     TaskKind,
     VariableDesc,
 )
+from headrace.plan.names import stream_name
 
 
 def dump(plan: Plan) -> str:
@@ -38,14 +38,6 @@ def dump(plan: Plan) -> str:
         for register, persists in sorted(inside, key=lambda pair: (pair[0].offset, pair[0].name)):
             lines.append(f"  {_register_line(register)}{' variable' if persists else ''}")
     return "\n".join(lines) + "\n"
-
-
-def stream_name(plan: Plan, stream_id: StreamId) -> str:
-    """A stream by the tag of its device: ``cpu:0/s0``."""
-    device = stream_id.device_id
-    tag = plan.device_types.tag(device.device_type)
-    machine = f"machine {device.rank} " if device.rank else ""
-    return f"{machine}{tag}:{device.device_index}/s{stream_id.stream_index}"
 
 
 def _variable_line(plan: Plan, number: int, desc: VariableDesc) -> str:
