@@ -25,6 +25,7 @@ from headrace.onnx.attributes import graphs
 from headrace.onnx.bodies import body_of
 from headrace.onnx.calls import Functions, domain_of, function_key
 from headrace.onnx.converters import CONVERTERS
+from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.declared import inputs_of, outputs_of
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import read_model
@@ -152,6 +153,8 @@ def _runs(
         if declared is None or not is_supported(domain, node.op_type, declared):
             return False
         if not domain and node.op_type in ("If", *LOOPS, *CONVERTERS):
+            return True
+        if domain == ML_DOMAIN and node.op_type in MACHINE_LEARNING:
             return True
         specs = [given.get(name) for name in node.input]
         body = body_of(declared, node, opsets[domain], specs)

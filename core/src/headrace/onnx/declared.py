@@ -47,8 +47,11 @@ def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
     if kind is None:
         return TensorInfo(value.name, None, None, optional)
     if kind != "tensor_type":
+        of_maps = value.type.sequence_type.elem_type.HasField("map_type")
+        hint = ", in place of the maps of ZipMap: convert the model with zipmap=False"
         raise UnsupportedModelError(
             f"{where}: is a {kind.removesuffix('_type')}; headrace has tensors only"
+            + (hint if of_maps else "")
         )
     tensor = value.type.tensor_type
     dtype = dtype_from_onnx(tensor.elem_type, where) if tensor.elem_type else None

@@ -35,6 +35,7 @@ from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.calls import declared_domains, domain_of, function_key, opsets_of
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
+from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import order, reads
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.node import Converter, Node, ValueNeeded
@@ -212,6 +213,8 @@ class Importer:
             return self._loop(site, opset)
         if not domain and op in CONVERTERS:
             return self._convert(site, opset, CONVERTERS[op])
+        if domain == ML_DOMAIN and op in MACHINE_LEARNING:
+            return self._convert(site, opset, MACHINE_LEARNING[op])
         if (domain, op) in CONTRIB:
             return self._convert(site, opset, CONTRIB[domain, op].convert)
         body = bodies.body_of(declared, site.resolved(), opset, site.inputs)

@@ -20,6 +20,7 @@ from headrace.onnx.calls import (
 from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
+from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import order
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
@@ -67,7 +68,7 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     """True when a node of this op is imported: by a converter, as ``If`` or loop, or by a body."""
     if not domain and (op in CONVERTERS or op in LOOPS or op == "If"):
         return True
-    if (domain, op) in CONTRIB:
+    if (domain, op) in CONTRIB or (domain == ML_DOMAIN and op in MACHINE_LEARNING):
         return True
     schema = declared.schema
     return bool(schema.has_function or schema.has_context_dependent_function)
