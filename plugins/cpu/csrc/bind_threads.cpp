@@ -1,6 +1,7 @@
 // How the kernels run: the threads of the pool, and the instruction set.
 #include "bind_common.h"
 #include "kernels/isa.h"
+#include "kernels/setting.h"
 #include "kernels/thread_pool.h"
 
 namespace headrace::cpu::bind {
@@ -16,9 +17,23 @@ void CallInParts(Size count, Size grain, const py::function& body) {
   });
 }
 
+// As headrace has it, so that the command says it in one line and a user may catch it.
+void RaiseSettingError(const SettingError& error) {
+  const py::object type = py::module_::import("headrace.errors").attr("SettingError");
+  const py::object raised = type(error.variable, error.value, error.allowed);
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
 }  // namespace
 
 void RegisterThreads(py::module_& m) {
+  py::register_local_exception_translator([](std::exception_ptr pending) {
+    try {
+      if (pending) std::rethrow_exception(pending);
+    } catch (const SettingError& error) {
+      RaiseSettingError(error);
+    }
+  });
   m.def("threads", &Threads);
   m.def("set_threads", &SetThreads, py::arg("count"), py::call_guard<WithoutPython>());
   m.def("isa", [] { return IsaName(ActiveIsa()); });

@@ -108,18 +108,19 @@ def test_the_variable_says_how_many():
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("HEADRACE_CPU_THREADS", "many", "must be a number from 1 to 1024"),
-        ("HEADRACE_CPU_THREADS", "0", "must be a number from 1 to 1024"),
-        ("HEADRACE_CPU_ISA", "mmx", "must be baseline, avx2, avx512 or avx512_vnni"),
+        ("HEADRACE_CPU_THREADS", "many", "it must be a number from 1 to 1024"),
+        ("HEADRACE_CPU_THREADS", "0", "it must be a number from 1 to 1024"),
+        ("HEADRACE_CPU_ISA", "mmx", "it must be baseline, avx2, avx512 or avx512_vnni"),
     ],
 )
 def test_a_variable_that_says_nonsense_is_an_error_of_the_device(name, value, said):
     """Opening it says which variable and what it may be; nothing is guessed."""
     code = """
         import headrace_cpu.plugin as plugin
+        from headrace.errors import SettingError
         try:
             next(iter(plugin.headrace_devices())).open(0)
-        except ValueError as error:
+        except SettingError as error:
             print(error)
     """
     text = run_python(code, **{name: value})
@@ -132,6 +133,13 @@ def test_an_older_instruction_set_can_be_asked_for():
     ask = "from headrace_cpu import _native; print(_native.isa())"
     assert run_python(ask, HEADRACE_CPU_ISA="baseline") == "baseline"
     assert run_python(ask) in ("baseline", "avx2", "avx512", "avx512_vnni")
+
+
+@pytest.mark.parametrize("name", ["HEADRACE_CPU_THREADS", "HEADRACE_CPU_ISA"])
+def test_a_variable_that_is_set_to_nothing_is_not_set(name):
+    """As everywhere: a script that passes a variable on need not ask whether there is one."""
+    ask = "from headrace_cpu import _native; print(_native.isa(), _native.threads())"
+    assert run_python(ask, **{name: ""}) == run_python(ask)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system places threads")

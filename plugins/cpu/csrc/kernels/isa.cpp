@@ -1,9 +1,9 @@
 #include "isa.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 #include <string>
+
+#include "setting.h"
 
 namespace headrace::cpu {
 namespace {
@@ -25,15 +25,14 @@ Isa NewestIsa() {
 
 Isa ChooseIsa() {
   const Isa newest = NewestIsa();
-  const char* wanted = std::getenv("HEADRACE_CPU_ISA");
+  const char* wanted = Setting("HEADRACE_CPU_ISA");
   if (wanted == nullptr) return newest;
   for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
     if (isa <= newest && std::strcmp(wanted, IsaName(isa)) == 0) return isa;
   }
-  throw std::invalid_argument(
-      "HEADRACE_CPU_ISA is '" + std::string(wanted) +
-      "' but must be baseline, avx2, avx512 or avx512_vnni, and no more than the " +
-      IsaName(newest) + " of this machine");
+  throw SettingError("HEADRACE_CPU_ISA", wanted,
+                     std::string("baseline, avx2, avx512 or avx512_vnni, and no more than the ") +
+                         IsaName(newest) + " of this machine");
 }
 
 }  // namespace

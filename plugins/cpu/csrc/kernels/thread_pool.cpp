@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "setting.h"
 #include "thread_team.h"
 
 #if defined(__linux__)
@@ -21,13 +21,12 @@ namespace headrace::cpu {
 namespace {
 
 int DefaultThreads() {
-  if (const char* wanted = std::getenv("HEADRACE_CPU_THREADS")) {
+  if (const char* wanted = Setting("HEADRACE_CPU_THREADS")) {
     char* end = nullptr;
     const long count = std::strtol(wanted, &end, 10);
     if (end == wanted || *end != '\0' || count < 1 || count > kMostThreads) {
-      throw std::invalid_argument("HEADRACE_CPU_THREADS is '" + std::string(wanted) +
-                                  "' but must be a number from 1 to " +
-                                  std::to_string(kMostThreads));
+      throw SettingError("HEADRACE_CPU_THREADS", wanted,
+                         "a number from 1 to " + std::to_string(kMostThreads));
     }
     return static_cast<int>(count);
   }

@@ -19,7 +19,7 @@ def threads() -> int:
     The variable ``HEADRACE_CPU_THREADS`` says it, or else the cores that this process may use.
 
     Raises:
-        ValueError: the variable is no number from 1 to 1024.
+        SettingError: the variable is no number from 1 to 1024.
     """
     from headrace_cpu import _native
 

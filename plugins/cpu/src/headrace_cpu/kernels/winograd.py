@@ -39,7 +39,7 @@ def largest_tile() -> int:
     Raises:
         SettingError: it says something else than 0, 2 or 4.
     """
-    wanted = os.environ.get(VARIABLE, str(LARGEST))
+    wanted = os.environ.get(VARIABLE) or str(LARGEST)
     if wanted not in ("0", "2", "4"):
         raise SettingError(VARIABLE, wanted, "0, 2 or 4")
     return int(wanted)
