@@ -124,12 +124,24 @@ def test_a_bug_is_not_hidden(raising: Callable[..., Result]) -> None:
     assert raising(error).exception is error
 
 
-def test_an_unknown_command_is_a_usage_error(headrace: Callable[..., Result]) -> None:
-    """Click's own message and code 2."""
-    result = headrace("runn")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["runn"], "error: no such command 'runn'"),
+        (["--quick"], "error: no such option '--quick' (see "),
+        (["run", "--quick"], "error: no such option '--quick' (see "),
+        (["run"], "error: missing argument 'MODEL' (see "),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(
+    headrace: Callable[..., Result], words: list[str], says: str
+) -> None:
+    """As any other error, with code 2, and where to read what there is."""
+    result = headrace(*words)
 
     assert result.exit_code == 2
-    assert "No such command 'runn'" in result.stderr
+    assert result.stderr.startswith(says)
+    assert result.stderr.count("\n") == 1
 
 
 def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> None:

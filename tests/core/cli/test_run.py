@@ -237,7 +237,7 @@ def test_a_file_that_is_no_model_is_an_error(
 
 
 def test_a_model_that_is_not_there_is_a_usage_error(headrace: Headrace, tmp_path: Path) -> None:
-    """Click's own message, code 2."""
+    """One line that names it, code 2."""
     result = headrace("run", tmp_path / "none.onnx", "--device", "near")
 
     assert result.exit_code == 2

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
@@ -41,12 +42,18 @@ class CommandError(click.ClickException):
 
 
 class ErrorGroup(click.Group):
-    """A command group that reports ``HeadraceError`` and Ctrl-C as a shell user expects."""
+    """A command group that reports errors, wrong options and Ctrl-C as a shell user expects."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options that stand before the subcommand."""
+        with _usage_in_one_line():
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand."""
         try:
-            result = super().invoke(ctx)
+            with _usage_in_one_line():
+                result = super().invoke(ctx)
             sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter
             return result
         except HeadraceError as error:
@@ -62,6 +69,19 @@ class ErrorGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _usage_in_one_line() -> Iterator[None]:
+    """Say what is wrong with a command line, and where its options are listed, as errors are said."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise  # the help itself
+    except click.UsageError as error:
+        message = error.format_message().removesuffix(".")
+        where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        raise CommandError(message[:1].lower() + message[1:] + where, error.exit_code) from error
 
 
 def _is_bad_input(error: HeadraceError) -> bool:
