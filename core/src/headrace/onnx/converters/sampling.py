@@ -26,14 +26,14 @@ def _grid_sample(node: Node) -> Tensor:
     taps = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}.get(mode)
     if taps is None or padding not in ("zeros", "border", "reflection"):
         node.invalid(f"mode {mode!r} or padding_mode {padding!r} is not known")
-    sampler = _Sampler(node, x, padding, bool(node.attr("align_corners", 0)))
+    sampler = Sampler(node, x, padding, bool(node.attr("align_corners", 0)))
     # The grid names the last axis first.
     places = [sampler.place(grid, rank - 1 - axis, axis) for axis in range(rank)]
     weighed = [sampler.taps(place, axis, taps) for axis, place in enumerate(places)]
     return sampler.sum_of(weighed)
 
 
-class _Sampler:
+class Sampler:
     """Reads x [n, c, *spatial] at places [n, *out, 1], one tensor for each spatial axis."""
 
     def __init__(self, node: Node, x: Tensor, padding: str, align_corners: bool) -> None:
