@@ -116,7 +116,7 @@ def net():
 
 
 def test_a_net_of_float16_is_as_onnxruntime_has_it():
-    """Within half of a unit in the last place of each, and on kernels of float32 alone."""
+    """Within a unit in the last place; convolutions take in what follows them, as in float32."""
     x = halves("float16", 2, 3, 12, 12)
     model = net()
     session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -125,3 +125,28 @@ def test_a_net_of_float16_is_as_onnxruntime_has_it():
     made = loaded.run({"x": x})["y"]
     assert made.dtype == np.float16
     np.testing.assert_allclose(made.astype(np.float32), right.astype(np.float32), rtol=2**-10)
+    ops = [op.op.partition("(")[0] for op in loaded.explain({"x": x}).job.ops]
+    assert ops == [
+        "transpose", "cast", "cpu.conv", "cpu.conv", "cpu.depthwise_conv", "max_pool",
+        "reduce_mean", "reshape", "cpu.matmul", "softmax", "cast",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_attention_is_one_op(name):
+    """Also where what is not a number becomes zero: rounding makes no NaN."""
+    q, k = halves(name, 2, 4, 16, 8), halves(name, 2, 4, 16, 8)
+
+    def body(a, b):
+        scores = flow.matmul(a, b, transpose_b=True)
+        weights = flow.softmax(scores)
+        zero = np.zeros((), HALVES[name])
+        nan = flow.apply_op("is_nan", [weights])
+        return flow.matmul(flow.apply_op("where", [nan, zero, weights]), b)
+
+    made, ops = job_of(body, q, k)
+    assert [op.partition("(")[0] for op in ops if "cast" not in op] == ["cpu.attention"]
+    a, b = q.astype(np.float64), k.astype(np.float64)
+    weights = np.exp(a @ b.swapaxes(-1, -2))
+    right = weights / weights.sum(-1, keepdims=True) @ b
+    np.testing.assert_allclose(made.astype(np.float64), right, rtol=2**-7, atol=1e-3)

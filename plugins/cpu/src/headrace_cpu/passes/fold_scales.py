@@ -19,9 +19,9 @@ class FoldScales:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: no ``conv`` of float32 with constant weights, its channels last, is
-    followed by constants that each of its outputs is multiplied with or that are added to it,
-    where nobody else reads what lies between. Computed in float64, and left alone where a number
-    is not finite, as core does with a batch norm.
+    followed by constants that each of its outputs is multiplied with or that are added to it, as
+    by a batch norm, where nobody else reads what lies between. Computed in float64, and left alone
+    where a number is not finite, as core does with a batch norm.
     """
 
     def __init__(self, tag: str) -> None:
@@ -72,10 +72,44 @@ def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ..
         users = editor.users(made)
         if len(users) != 1 or not editor.is_private(ops[-1], users[0]) or made in graph.hints:
             break
-        if _constant(users[0], made, graph) is None:
-            break
+        with np.errstate(all="ignore"):
+            if _scaling(users[0], made, graph) is None:
+                break
         ops.append(users[0])
     return tuple(ops) if len(ops) > 1 else ()
+
+
+def _scaling(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
+    """A factor and a term for each channel, or one for all, that ``op`` makes its result with."""
+    if op.call.op == "normalization":
+        return _normalization(op, made, graph)
+    value = _constant(op, made, graph)
+    if value is None:
+        return None
+    number = value.astype(np.float64)
+    match op.call.op:
+        case "multiply":
+            return number, np.zeros(1)
+        case "divide":
+            return 1 / number, np.zeros(1)
+        case "add":
+            return np.ones(1), number
+        case _:
+            return np.ones(1), -number
+
+
+def _normalization(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
+    """A batch norm of known numbers: core folds them where they are float32 when it looks."""
+    x = op.call.input(0)
+    known = [graph.constants.get(name or "") for name in op.inputs[1:]]
+    if op.inputs[0] != made or op.call.int_attr("axis") % x.rank != x.rank - 1:
+        return None
+    numbers = [value.astype(np.float64) for value in known if value is not None]
+    if len(numbers) < len(known):
+        return None
+    mean, variance, gamma, beta = numbers
+    scale = gamma / np.sqrt(variance + op.call.float_attr("epsilon"))
+    return scale, beta - mean * scale
 
 
 def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
@@ -103,18 +137,10 @@ def _fold(ops: Sequence[JobOp], graph: JobGraph) -> _Fold | None:
     made = conv.outputs[0]
     with np.errstate(all="ignore"):  # what comes of it is looked at below
         for op in rest:
-            value = _constant(op, made, graph)
-            assert value is not None
-            number = value.astype(np.float64)
-            match op.call.op:
-                case "multiply":
-                    scale, shift = scale * number, shift * number
-                case "divide":
-                    scale, shift = scale / number, shift / number
-                case "add":
-                    shift = shift + number
-                case _:
-                    shift = shift - number
+            scaling = _scaling(op, made, graph)
+            assert scaling is not None
+            factor, term = scaling
+            scale, shift = scale * factor, shift * factor + term
             made = op.outputs[0]
         folded = scaled(w, scale.reshape(-1, *(1,) * (w.ndim - 1)))
         shifted = shift.astype(np.float32)

@@ -18,7 +18,7 @@ MOVES = frozenset(
 )  # fmt: skip
 """Ops whose results are elements of their inputs: they need not compute, so halves stay halves."""
 
-STEPS = frozenset({"sign", "floor", "ceil", "round", "mod", "thresholded_relu"})
+FAR_APART = frozenset({"sign", "floor", "ceil", "round", "mod", "thresholded_relu"})
 """Ops that make far numbers of near ones."""
 
 
@@ -31,9 +31,8 @@ class WidenHalves:
 
     From one of these ops to the next a number stays float32. It is rounded to its half, once, where
     that can be told: where it is a result or a new value of a variable, where another device or a
-    ``cast`` reads it, where an op makes anything but halves of it (a comparison, an index), and
-    where near numbers make far ones (``floor``). So no result is further from the exact one than if
-    each op rounded, and none is made of other numbers than the graph says where it could be seen.
+    ``cast`` reads it, where an op makes anything but halves of it (a comparison, an index; but
+    rounding makes no NaN), and where near numbers make far ones (``floor``).
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -90,7 +89,7 @@ class _Rewriting:
 
     def _widen(self, op: JobOp) -> None:
         call = op.call
-        exact = call.op in STEPS or not all(map(is_half, call.outputs))
+        exact = call.op in FAR_APART or not (call.op == "is_nan" or all(map(is_half, call.outputs)))
         read = [None if name is None else self._wide(name, op, exact) for name in op.inputs]
         with self._builder.placed(op.placement):
             made = self._builder.op(
@@ -111,8 +110,7 @@ class _Rewriting:
         """A tensor of the graph, rounded if it was computed in float32."""
         if name not in self._known:
             tensor, dtype, maker = self._computed[name]
-            with self._builder.placed(maker.placement):
-                (self._known[name],) = self._builder.op("cast", [tensor], dtype=dtype)
+            self._known[name] = self._cast(tensor, dtype, maker)
         return self._known[name]
 
     def _wide(self, name: str, reader: JobOp, exact: bool) -> Tensor:
@@ -124,15 +122,20 @@ class _Rewriting:
             return tensor
         key = name, reader.placement
         if key not in self._exact:
-            with self._builder.placed(reader.placement):
-                self._exact[key] = self._cast(tensor)
+            self._exact[key] = self._exactly(tensor, reader)
         return self._exact[key]
 
-    def _cast(self, tensor: Tensor) -> Tensor:
+    def _exactly(self, tensor: Tensor, reader: JobOp) -> Tensor:
         """Halves in float32; of constants of any size at once, not in each call."""
         value = self._builder.value(tensor)
         if value is None:
-            return self._builder.op("cast", [tensor], dtype=float32)[0]
+            return self._cast(tensor, float32, reader)
         call = make_call(get_op("cast"), tensor.name, [tensor.spec], {"dtype": float32})
         (wide,) = evaluate(call, [value])
         return self._builder.constant(wide)
+
+    def _cast(self, tensor: Tensor, dtype: DType, of: JobOp) -> Tensor:
+        """A cast that belongs to an op: it is where that is."""
+        with self._builder.placed(of.placement):
+            made = self._builder.op("cast", [tensor], location=of.call.location, dtype=dtype)
+        return made[0]
