@@ -10,7 +10,27 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = (("hello", False), ("flint", True), ("my-chip_7", False))
+FLINT = ("flint", True)  # the one with native code
+NAMES = (("hello", False), FLINT, ("my-chip_7", False))
+
+# The thread is inside the native call nearly all the time, and so when the program ends.
+PROGRAM_THAT_LEAVES_A_THREAD = """
+import threading
+import numpy as np
+from headrace_flint import _native
+
+x = np.ones(1 << 22, np.float32)
+begun = threading.Event()
+
+def work():
+    while True:
+        _native.add(x, x, x)
+        begun.set()
+
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+print("ended")
+"""
 
 
 class Package:
@@ -35,8 +55,12 @@ class Package:
 
     def run(self, module: str, *words: str, cwd: Path = ROOT) -> str:
         """Run ``python -m MODULE``; what it printed, if it ended with 0."""
+        return self.python("-m", module, *words, cwd=cwd)
+
+    def python(self, *words: str, cwd: Path = ROOT) -> str:
+        """Run Python with ``words``; what it printed, if it ended with 0."""
         done = subprocess.run(
-            [sys.executable, "-m", module, *words],
+            [sys.executable, *words],
             cwd=cwd,
             env=self._environment,
             stdout=subprocess.PIPE,
@@ -44,7 +68,7 @@ class Package:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{module} {' '.join(words)}\n{done.stdout}"
+        assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}"
         return done.stdout
 
 
@@ -89,6 +113,12 @@ def test_nothing_of_it_can_be_missing_in_silence(package: Package) -> None:
 def test_its_own_tests_pass(package: Package) -> None:
     """As they are written."""
     package.run("pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=package.folder)
+
+
+@pytest.mark.parametrize("package", [FLINT], indirect=True, ids=lambda pair: pair[0])
+def test_a_program_ends_while_a_daemon_thread_is_in_its_native_code(package: Package) -> None:
+    """The thread comes back to an interpreter that is no more, and takes nothing down with it."""
+    assert package.python("-c", PROGRAM_THAT_LEAVES_A_THREAD) == "ended\n"
 
 
 def test_it_is_typed_and_tidy(package: Package) -> None:
