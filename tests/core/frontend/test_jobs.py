@@ -113,7 +113,7 @@ def test_a_read_only_array_will_do(job: Callable[..., Any]) -> None:
         ((X[:, :2],), {}, "its shape is \\(2, 2\\)"),
         (("text",), {}, "must be an array"),
         (([[1.0], [1.0, 2.0]],), {}, "must be an array"),
-        ((X, X), {}, "takes 1 arguments"),
+        ((X, X), {}, "takes x; 2 arguments were given"),
         ((), {}, "\\['x'\\] are missing"),
         ((X,), {"x": X}, "given twice"),
         ((), {"y": X}, "no parameter 'y'"),
@@ -219,6 +219,31 @@ def test_results_that_do_not_fit_their_annotation_are_refused(job: Callable[...,
         number(X)
     with pytest.raises(JobError, match="cannot branch"):
         branches(X)
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        (lambda x: x > 0, r"write headrace\.apply_op\('less', \[a, b\]\); others are .*greater"),
+        (lambda x: x >= 0, r"cannot be compared with <, <=, > or >= while the job is traced"),
+        (lambda x: x == 0, r"write headrace\.apply_op\('equal', \[a, b\]\)"),
+        (np.asarray, "so numpy cannot take it; apply headrace's ops, or return it"),
+        (list, "cannot be iterated"),
+    ],
+    ids=["greater", "less", "equal", "numpy", "list"],
+)
+def test_what_needs_a_value_says_what_to_write(
+    job: Callable[..., Any], does: Callable[[Any], object], says: str
+) -> None:
+    """A symbol is no number; Python and numpy would go wrong later, and less clearly."""
+
+    @job
+    def asks(x: Spec) -> tp.Numpy:
+        does(x)
+        return x
+
+    with pytest.raises(JobError, match=says):
+        asks(X)
 
 
 def test_two_functions_of_one_name_are_an_error(job: Callable[..., Any]) -> None:

@@ -73,7 +73,7 @@ class ErrorGroup(click.Group):
 
 @contextlib.contextmanager
 def _usage_in_one_line() -> Iterator[None]:
-    """Say what is wrong with a command line, and where its options are listed, as errors are said."""
+    """Say what is wrong with a command line as errors are said, and where to read on."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:

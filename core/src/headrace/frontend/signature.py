@@ -100,13 +100,16 @@ class JobSignature:
         names = [parameter.name for parameter in self.parameters]
         if len(args) > len(names):
             raise InputError(
-                f"job {self.name!r} takes {len(names)} arguments ({', '.join(names) or 'none'}); "
-                f"{len(args)} were given"
+                f"job {self.name!r} takes {', '.join(names) or 'no arguments'}; {len(args)} "
+                "arguments were given"
             )
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
-                raise InputError(f"job {self.name!r} has no parameter {name!r}; it has {names}")
+                raise InputError(
+                    f"job {self.name!r} has no parameter {name!r}; it has "
+                    f"{', '.join(names) or 'none'}"
+                )
             if name in given:
                 raise InputError(f"job {self.name!r}: argument {name!r} was given twice")
             given[name] = value

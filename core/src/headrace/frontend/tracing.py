@@ -93,11 +93,25 @@ class Symbol:
 
     def __eq__(self, other: object) -> NoReturn:
         raise JobError(
-            f"{self!r} cannot be compared with == or != while the job is traced; for the op apply "
-            "'equal', for the same symbol use 'is'"
+            f"{self!r} cannot be compared with == or != while the job is traced; for the op write "
+            "headrace.apply_op('equal', [a, b]), for the same symbol use 'is'"
         )
 
     __hash__ = object.__hash__
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise JobError(
+            f"{self!r} cannot be compared with <, <=, > or >= while the job is traced; for the op "
+            "write headrace.apply_op('less', [a, b]); others are less_equal, greater, greater_equal"
+        )
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise JobError(
+            f"{self!r} has no value while the job is traced, so numpy cannot take it; apply "
+            "headrace's ops, or return it and use numpy on what the call gives"
+        )
 
     def __iter__(self) -> Iterator[Symbol]:
         raise JobError(f"{self!r} cannot be iterated while the job is traced")

@@ -97,8 +97,8 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
     """
     if _is_masked(value) or not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
-            f"{_where(info, model)}: is a {type(value).__name__}; give a numpy array, for example "
-            f"np.asarray(value, {str(info.dtype)!r})"
+            f"{_where(info, model)}: is of type {type(value).__name__}; give a numpy array, "
+            f"for example np.asarray(value, {str(info.dtype)!r})"
         )
     array = np.asarray(value)
     try:
