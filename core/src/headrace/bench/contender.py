@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from headrace.bench.runtimes import thread_variables
 from headrace.errors import BenchError
+from headrace.frozen import dataclass
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array

@@ -11,13 +11,13 @@ import hashlib
 import os
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
+from headrace.frozen import dataclass
 from headrace.tensor_spec import Array
 
 _WINDOW_BYTES = 1 << 14

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.frozen import dataclass
 from headrace.op_call import OpCall
 from headrace.ops.shapes import normal_axes
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.frozen import dataclass
 from headrace.plan.model import Plan
 from headrace.tensor_spec import TensorSpec
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.frozen import dataclass
 from headrace.ids import ActorId, RegisterId
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from headrace.compiler.decision import Decision, Fallback, How
 from headrace.device import KernelEntry
 from headrace.errors import FallbackWarning, UnsupportedError
+from headrace.frozen import dataclass
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.ids import HOST_TAG

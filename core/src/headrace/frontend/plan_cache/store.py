@@ -17,12 +17,12 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
+from headrace.frozen import dataclass
 from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
 from headrace.tensor_spec import Array
