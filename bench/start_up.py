@@ -11,12 +11,13 @@ median of fresh processes, the two runtimes in turn, with the 10th and 90th perc
               against ``InferenceSession(path)``.
     creation  the same, and before it the device is found and its plugin loaded, which a process
               does once. (onnxruntime has its devices in itself: importing it loads them.)
-    result    from the beginning of the script to the first outputs, all imports in it.
+    start     from the beginning of the script to a job that is ready to run, all imports in it.
+    result    the same, to the first outputs.
     process   the whole process, as its parent sees it.
 
 Times are those of the wall; --cpu counts processor time, so that neighbours on the machine do not.
 Symbolic dimensions are 1 unless a --shape for that input's name fits the model. Both compute with
-one thread.
+one thread. A model that one of the two cannot start is left out, which is said.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-PHASES = ("session", "creation", "result", "process")
+PHASES = ("session", "creation", "start", "result", "process")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 Shapes = dict[str, list[int]]
 
@@ -61,6 +62,7 @@ def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[s
     return {
         "session": ready - there,
         "creation": ready - imported,
+        "start": ready - begin,
         "result": clock() - begin,
     }
 
@@ -86,7 +88,12 @@ def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dic
         },
     )
     created = ready - imported
-    return {"session": created, "creation": created, "result": clock() - begin}
+    return {
+        "session": created,
+        "creation": created,
+        "start": ready - begin,
+        "result": clock() - begin,
+    }
 
 
 STARTS = {"headrace": headrace_start, "onnxruntime": onnxruntime_start}
@@ -101,14 +108,21 @@ def shape_of(name: str, declared: Any, shapes: Shapes) -> list[int]:
     return given if fits else [dim if isinstance(dim, int) else 1 for dim in declared]
 
 
+class CannotStartError(Exception):
+    """One of the two does not run a model; says why."""
+
+
 def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float]:
     """Milliseconds of each phase of one fresh process."""
     command = [sys.executable, __file__, str(path), "--worker", what, "--device", options.device]
     command += [word for shape in options.shape for word in ("--shape", shape)]
     command += ["--cpu"] if options.cpu else []
     before = children() if options.cpu else time.perf_counter()
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     after = children() if options.cpu else time.perf_counter()
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise CannotStartError(f"{path.name}: {what} cannot start it: {last}")
     seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return {phase: 1e3 * (seconds | {"process": after - before})[phase] for phase in PHASES}
 
@@ -176,8 +190,11 @@ def main() -> None:
             options.models.append(Path(folder) / "chain10000.onnx")
             onnx.save(chain(10_000), options.models[0])
         for path in options.models:
-            for figures in measure(path, options):
-                table.add_row(*figures)
+            try:
+                for figures in measure(path, options):
+                    table.add_row(*figures)
+            except CannotStartError as error:
+                Console().print(f"left out: {error}", markup=False)
     Console().print(table)
 
 
