@@ -1,7 +1,8 @@
 """ResNet-50 as the onnx package has it: the topology, here with weights filled in.
 
 The package's "light" model says the shapes of its weights and makes them while it runs. Random
-numbers of the right size stand in for trained ones: memory and time do not depend on them.
+numbers of the right size stand in for trained ones: what comes out of every block is finite, and
+the results are told apart from each other.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ def resnet50(batch: int) -> ModelProto:
     for node in graph.node:
         if node.op_type == "ConstantOfShape":
             shape = tuple(known[node.input[0]].tolist())
-            scale = 1 / np.sqrt(max(np.prod(shape[1:]), 1))
-            # Positive, since some are variances.
-            value = (scale * random.uniform(0.5, 1.5, shape)).astype(np.float32)
+            if len(shape) > 1:
+                value = random.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+            else:  # positive, since some are variances
+                value = random.uniform(0.5, 1.5, shape)
+            value = value.astype(np.float32)
             graph.initializer.append(numpy_helper.from_array(value, node.output[0]))
         else:
             kept.append(node)

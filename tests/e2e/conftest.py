@@ -6,6 +6,7 @@ pytest -p headrace.testing.pytest_plugin tests/e2e --device TAG
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,18 @@ def elsewhere(device: str) -> Callable[[], PlacementScope]:
     if not others:
         pytest.skip(f"needs a second backend; only {tag!r} is installed")
     return lambda: flow.scope.placement(others[0], "0:0")
+
+
+@pytest.fixture(scope="session")
+def resnet50(request: pytest.FixtureRequest) -> onnx.ModelProto:
+    """The one of ``bench/resnet50.py``, for one image."""
+    spec = spec_from_file_location("resnet50", request.config.rootpath / "bench/resnet50.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model: onnx.ModelProto = module.resnet50(1)
+    return model
 
 
 @pytest.fixture(autouse=True)

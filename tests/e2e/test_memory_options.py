@@ -10,11 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 from test_models import MODELS, SHARED, Trained, content, golden
 from twin_jobs import REPORT_VARIABLE
 
@@ -70,17 +70,11 @@ def test_a_model_beside_the_checkout_gives_the_same_bits(device: str, path: Path
     bytes_held(device, data, found[0])
 
 
-def test_resnet50_gives_the_same_bits(device: str, request: pytest.FixtureRequest) -> None:
-    """The one of ``bench/memory_plan.py``; with everything on and everything off."""
-    spec = spec_from_file_location("resnet50", request.config.rootpath / "bench/resnet50.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    model = module.resnet50(1)
-    feeds = {model.graph.input[0].name: noise((1, 3, 224, 224))}
+def test_resnet50_gives_the_same_bits(device: str, resnet50: ModelProto) -> None:
+    """With everything on and everything off."""
+    feeds = {resnet50.graph.input[0].name: noise((1, 3, 224, 224))}
     both = (SWITCHES[0], SWITCHES[-1])
-    held = bytes_held(device, model.SerializeToString(), feeds, both, calls=1)
+    held = bytes_held(device, resnet50.SerializeToString(), feeds, both, calls=1)
     assert held[0] < held[1]
 
 

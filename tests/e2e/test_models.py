@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
+from onnx import ModelProto
 from packages import from_wheel
 
 from headrace.onnx import load
@@ -168,3 +169,15 @@ def test_what_is_explained_is_what_runs(device: str, trained: Trained) -> None:
     job = explained.job
     told = sum(op.h2d_bytes + op.d2h_bytes for op in job.ops) + job.result_bytes
     assert told == moved
+
+
+def test_resnet50_agrees_with_another_runtime(device: str, resnet50: ModelProto) -> None:
+    """All of it on the device, with weights that nobody trained."""
+    data = resnet50.SerializeToString()
+    image = np.random.default_rng(7).standard_normal((1, 3, 224, 224), np.float32)
+    feeds = {resnet50.graph.input[0].name: image}
+    with load(data, device) as model:
+        explained = model.explain(feeds)
+        results = model.run(feeds)
+    assert explained.counts().keys() <= {"kernel", "decomposed", "folded", "unused"}
+    assert_close(results, onnxruntime_says(data, feeds))
