@@ -46,8 +46,9 @@ def plan(
     writes a page instead of the text; docs/plan.md says how to read both.
 
     Stages, in order: building, remove_dead_ops, merge_equal_ops, cancel_moves, fold_normalization,
-    remove_what_is_left, shard_ops, choose_layouts, then TAG.PASS for passes of plugins, fold_late,
-    lower_ops, boxing, op_graph, task_graph, chains, memory_plan, plan.
+    remove_what_is_left, shard_ops, choose_layouts, TAG.PASS for passes of plugins over quantized
+    numbers, fold_late, TAG.PASS for their other passes, fold_last, lower_ops, boxing, op_graph,
+    task_graph, chains, memory_plan, plan.
     """
     from headrace.frontend.plan_file import is_plan_file
 

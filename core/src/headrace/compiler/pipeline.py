@@ -70,6 +70,7 @@ STAGES = (
     "shard_ops",
     "choose_layouts",
     "fold_late",
+    "fold_last",
     "lower_ops",
     "boxing",
     "op_graph",
@@ -78,7 +79,8 @@ STAGES = (
     "memory_plan",
     "plan",
 )
-"""All stages in order; those of plugins, named ``TAG.PASS``, come before ``lower_ops``."""
+"""All stages in order; those of plugins, named ``TAG.PASS``, come before ``fold_late`` or before
+``fold_last``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,14 +143,22 @@ def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepare
         graph = rewriting(graph, registry)
         tell(name, graph)
     sharded = shard_ops(graph, registry, RegisteredDevices(registry))
-    tell("shard_ops", sharded.graph)
-    graph = choose_layouts(sharded.graph, registry)
+    graph, boxing = sharded.graph, sharded.log
+    del sharded  # from here on only one name holds the weights, which fold_late lets go of
+    tell("shard_ops", graph)
+    graph = choose_layouts(graph, registry)
     tell("choose_layouts", graph)
     graph, first = run_plugin_passes(graph, registry, tell, quantized=True)
-    graph = remove_dead_ops(fold_late(graph, registry))
+    held = [graph]
+    del graph
+    graph = remove_dead_ops(fold_late(held.pop, registry))
     tell("fold_late", graph)
     graph, passes = run_plugin_passes(graph, registry, tell)
-    return Prepared(graph, (*first, *passes), sharded.log)
+    held.append(graph)
+    del graph
+    graph = remove_dead_ops(fold_late(held.pop, registry))
+    tell("fold_last", graph)
+    return Prepared(graph, (*first, *passes), boxing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,8 +122,10 @@ class Op:
     outputs: ClassVar[tuple[Output, ...]] = (Output("y"),)
     attrs: ClassVar[tuple[Attr, ...]] = ()
     folds_late: ClassVar[bool] = False
-    """Constants tell a device more than what is made of them: they are folded when its passes that
-    ask for quantized numbers have run."""
+    """Constants are not folded by it as it is added, but when passes of plugins have run: first
+    those that ask for quantized numbers, to whom a constant tells more than what is made of it;
+    then the others. For what packs weights, too: they are then packed one by one, and each is let
+    go of as it is packed."""
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:

@@ -1,23 +1,39 @@
-"""Compute what was left of constants for the devices to see."""
+"""Compute what was left of constants for the devices to see, or to be computed one by one."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
 
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import OpSource
 
 
-def fold_late(graph: JobGraph, known_ops: OpSource) -> JobGraph:
+def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
     """Fold ops that say ``folds_late``, and what depends on these and constants alone.
 
-    Before: ``dequantize`` of a weight is an op. After: only if it is too large to be folded.
+    Before: ``dequantize`` of a weight is an op, and so are those that pack weights. After: only if
+    it is too large to be folded. A constant that nobody else reads is let go of when the last op
+    that reads it was folded: most of them are weights, which would all be there twice.
+
+    Args:
+        take: gives the job, which then nobody holds but this function.
+        known_ops: knows the ops of plugins.
     """
+    graph = take()
     if not any(
         _is_late(op, known_ops) and _reads(op) <= graph.constants.keys() for op in graph.ops
     ):
         return graph
     builder = JobGraphBuilder(graph.name, graph.placement, fold_late=True, ops=known_ops)
     known = builder.begin_like(graph)
+    graph = replace(graph, constants=MappingProxyType({}))
     builder.reserve(op.call.name for op in graph.ops)
+    readers = Counter(tensor.name for _, tensor in graph.results)
+    for op in graph.ops:
+        readers.update(_reads(op))
     folded: set[str] = set()
     for op in graph.ops:
         read = [None if name is None else known[name] for name in op.inputs]
@@ -32,6 +48,10 @@ def fold_late(graph: JobGraph, known_ops: OpSource) -> JobGraph:
         else:
             made = builder.adopt(op, names)
         known.update(zip(op.outputs, made, strict=True))
+        readers.subtract(_reads(op))
+        for name in _reads(op):
+            if not readers[name]:
+                builder.forget(known[name])
     builder.end_like(graph, known)
     return builder.finish()
 

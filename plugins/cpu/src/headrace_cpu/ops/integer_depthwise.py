@@ -42,6 +42,7 @@ class PackIntegerTaps(Op):
     """
 
     name = "cpu.pack_integer_taps"
+    folds_late = True
     inputs = (Input("weight", BYTES),)
     outputs = (Output("panels"), Output("sums"))
 

@@ -26,6 +26,7 @@ class Pack(Op):
     """
 
     name = "cpu.pack"
+    folds_late = True
     inputs = (Input("matrix", FLOAT32),)
     attrs = (Attr("groups", "int", 1), Attr("transposed", "bool", False))
 

@@ -29,6 +29,7 @@ class PackIntegers(Op):
     """
 
     name = "cpu.pack_integers"
+    folds_late = True
     inputs = (Input("matrix", BYTES),)
     outputs = (Output("panels"), Output("sums"))
     attrs = (Attr("groups", "int", 1), Attr("transposed", "bool", False))

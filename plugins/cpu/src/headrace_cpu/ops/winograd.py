@@ -32,6 +32,7 @@ class WinogradPack(Op):
     """
 
     name = "cpu.winograd_pack"
+    folds_late = True
     inputs = (Input("weight", FLOAT32),)
     attrs = (TILE,)
 

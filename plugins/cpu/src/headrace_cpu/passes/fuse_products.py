@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,12 +78,6 @@ class _Finder:
     def __init__(self, graph: JobGraph, tag: str) -> None:
         self.editor = GraphEditor(graph, tag)
         self._graph = graph
-        self._finders: Sequence[Callable[[JobOp, JobOp], _Step | None]] = (
-            self._bias,
-            self._addend,
-            self._activation,
-            self._quantized,
-        )
 
     def take(self, product: JobOp, step: _Step) -> JobOp:
         """Put the step into the product."""
@@ -105,7 +99,10 @@ class _Finder:
             return None
         if product.call.outputs[0].dtype == int32:  # sums: all that follows a scale is of floats
             return self._scale(product, users[0])
-        found = (finder(product, users[0]) for finder in self._finders)
+        # Not kept as bound methods of itself: that would hold the graph, and all of its weights,
+        # until the garbage collector comes, which rests while a job is compiled.
+        finders = (self._bias, self._addend, self._activation, self._quantized)
+        found = (finder(product, users[0]) for finder in finders)
         return next((step for step in found if step is not None), None)
 
     def _scale(self, product: JobOp, user: JobOp) -> _Step | None:

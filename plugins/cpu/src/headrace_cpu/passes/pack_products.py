@@ -43,7 +43,7 @@ class PackProducts:
     is ``cpu.conv``, or ``cpu.winograd_conv`` where that pays and its weight is constant; one of
     each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with a matrix of weights on
     its right is ``cpu.matmul``.
-    Weights that are constant are packed here, others by a ``cpu.pack`` in each call.
+    Weights that are constant are packed when the passes have run, others in each call.
     """
 
     def __init__(

@@ -16,7 +16,8 @@ class PackRecurrent:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: each ``lstm`` and ``gru`` of float32 with the usual activations and
-    constant weights is a ``cpu.lstm`` or ``cpu.gru``, whose weights are packed here.
+    constant weights is a ``cpu.lstm`` or ``cpu.gru``, whose weights are packed when
+    the passes have run.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:

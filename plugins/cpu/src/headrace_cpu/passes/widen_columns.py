@@ -13,7 +13,7 @@ from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
-from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+from headrace_cpu.ops.pack import PANEL, panel_count
 from headrace_cpu.passes.own_ops import KnownOps
 
 LEAST_GAIN = 1.25
@@ -36,7 +36,8 @@ class WidenColumns:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these convolutions."""
-        factors = {op.call.name: self._factor(op, graph) for op in graph.ops}
+        packed = _packed_constants(graph)
+        factors = {op.call.name: self._factor(op, graph, packed) for op in graph.ops}
         if set(factors.values()) <= {1}:
             return graph
         builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
@@ -46,21 +47,32 @@ class WidenColumns:
             read = [None if name is None else known[name] for name in op.inputs]
             if factors[op.call.name] > 1:
                 with builder.placed(op.placement):
-                    made = _widened(op, read, factors[op.call.name], graph, builder)
+                    factor = factors[op.call.name]
+                    made = _widened(op, read, factor, graph, packed, builder)
             else:
                 made = builder.adopt(op, [None if t is None else t.name for t in read])
             known.update(zip(op.outputs, made, strict=True))
         builder.end_like(graph, known)
         return builder.finish()
 
-    def _factor(self, op: JobOp, graph: JobGraph) -> int:
+    def _factor(self, op: JobOp, graph: JobGraph, packed: Mapping[str, str]) -> int:
         """Positions that make one row of the product; 1 for an op that stays as it is."""
         if op.placement.tag != self._tag or op.call.op != "cpu.conv":
             return 1
         bias = op.inputs[BIAS]
-        if op.inputs[1] not in graph.constants or not (bias is None or bias in graph.constants):
+        if op.inputs[1] not in packed or not (bias is None or bias in graph.constants):
             return 1
         return widening(op.call)
+
+
+def _packed_constants(graph: JobGraph) -> dict[str, str]:
+    """The constants that are packed with columns first, by what is made of them."""
+    return {
+        op.outputs[0]: op.inputs[0]
+        for op in graph.ops
+        if op.call.op == "cpu.pack" and op.call.flag_attr("transposed")
+        if op.inputs[0] is not None and op.inputs[0] in graph.constants
+    }
 
 
 def widening(call: OpCall) -> int:
@@ -80,23 +92,28 @@ def widening(call: OpCall) -> int:
 
 
 def _widened(
-    op: JobOp, read: list[Tensor | None], count: int, graph: JobGraph, builder: JobGraphBuilder
+    op: JobOp,
+    read: list[Tensor | None],
+    count: int,
+    graph: JobGraph,
+    packed: Mapping[str, str],
+    builder: JobGraphBuilder,
 ) -> tuple[Tensor, ...]:
     call, (panels, bias) = op.call, op.inputs[1:ADDEND]
     window, columns = packed_window(call), call.int_attr("columns")
     assert panels is not None
-    weight = unpack(graph.constants[panels], columns)[0]
+    weight = graph.constants[packed[panels]].reshape(columns, -1).T
     kernel = (*window.kernel[:-1], window.kernel[-1] + (count - 1) * window.strides[-1])
     matrix = _shifted(weight, window.kernel, window.strides[-1], count)
-    (packed,) = builder.op("cpu.pack", [builder.constant(matrix)])
-    inputs = [read[0], packed, None, None]
+    (wide,) = builder.op("cpu.pack", [builder.constant(matrix)])
+    inputs = [read[0], wide, None, None]
     if bias is not None:
         inputs[BIAS] = builder.constant(np.tile(graph.constants[bias].reshape(-1), count))
     *lead, positions, _ = call.outputs[0].shape
-    wide = (*lead, positions // count, count * columns)
+    shape = (*lead, positions // count, count * columns)
     if read[ADDEND] is not None:
         (inputs[ADDEND],) = builder.op(
-            "reshape", [read[ADDEND]], location=call.location, shape=wide
+            "reshape", [read[ADDEND]], location=call.location, shape=shape
         )
     strides = (*window.strides[:-1], window.strides[-1] * count)
     attrs = {**call.attrs, "kernel": kernel, "strides": strides, "columns": count * columns}
