@@ -36,16 +36,17 @@ void RunBlock(const WinogradConv& conv, const WinogradTiles& tiles, float* v, fl
 }
 
 // One dimension of the transform of the weights, for tiles of kM: from three taps to kM + 2
-// numbers.
+// numbers, of which each is still to be multiplied by its factor.
 template <int kM>
 struct Spread;
 
 template <>
 struct Spread<2> {
-  static void Apply(double a, double b, double c, double (&t)[4]) {
+  static constexpr double kFactors[] = {1, 1.0 / 2, 1.0 / 2, 1};
+  static HEADRACE_INLINE void Apply(double a, double b, double c, double (&t)[4]) {
     t[0] = a;
-    t[1] = (a + b + c) / 2;
-    t[2] = (a - b + c) / 2;
+    t[1] = a + b + c;
+    t[2] = a - b + c;
     t[3] = c;
   }
 };
@@ -53,30 +54,46 @@ struct Spread<2> {
 // At the points 0, 1, -1, 2, -2.
 template <>
 struct Spread<4> {
-  static void Apply(double a, double b, double c, double (&t)[6]) {
-    t[0] = a / 4;
-    t[1] = -(a + b + c) / 6;
-    t[2] = -(a - b + c) / 6;
-    t[3] = (a + 2 * b + 4 * c) / 24;
-    t[4] = (a - 2 * b + 4 * c) / 24;
+  static constexpr double kFactors[] = {1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24, 1};
+  static HEADRACE_INLINE void Apply(double a, double b, double c, double (&t)[6]) {
+    t[0] = a;
+    t[1] = a + b + c;
+    t[2] = a - b + c;
+    t[3] = a + 2 * b + 4 * c;
+    t[4] = a - 2 * b + 4 * c;
     t[5] = c;
   }
 };
 
-// Output `output` of one channel: (kM + 2)^2 numbers, `stride` floats apart.
+// One channel of the `width` outputs of a panel: (kM + 2)^2 lines, `stride` floats apart. All
+// columns of the panel at once, so that lines are written whole and the loops are vectors.
 template <int kM>
-void SpreadKernel(const float* taps, const Size (&strides)[4], float* to, Size stride) {
-  double columns[3][kM + 2];
-  for (int x = 0; x < 3; ++x) {
-    const float* at = taps + x * strides[2];
-    Spread<kM>::Apply(at[0], at[strides[1]], at[2 * strides[1]], columns[x]);
+void SpreadPanel(const float* taps, const Size (&strides)[4], Size width, float* to, Size stride) {
+  constexpr int kA = kM + 2;
+  double kernel[3][3][kPanel] = {};
+  for (Size i = 0; i < width; ++i) {
+    for (int y = 0; y < 3; ++y) {
+      for (int x = 0; x < 3; ++x) {
+        kernel[y][x][i] = taps[i * strides[0] + y * strides[1] + x * strides[2]];
+      }
+    }
   }
-  for (int i = 0; i < kM + 2; ++i) {
-    double places[kM + 2];
-    Spread<kM>::Apply(columns[0][i], columns[1][i], columns[2][i], places);
-    for (const double place : places) {
-      *to = static_cast<float>(place);
-      to += stride;
+  double columns[3][kA][kPanel];
+  for (int x = 0; x < 3; ++x) {
+    for (Size i = 0; i < kPanel; ++i) {
+      double t[kA];
+      Spread<kM>::Apply(kernel[0][x][i], kernel[1][x][i], kernel[2][x][i], t);
+      for (int y = 0; y < kA; ++y) columns[x][y][i] = t[y];
+    }
+  }
+  for (int y = 0; y < kA; ++y) {
+    double factors[kA];
+    for (int x = 0; x < kA; ++x) factors[x] = Spread<kM>::kFactors[y] * Spread<kM>::kFactors[x];
+    float* line = to + y * kA * stride;
+    for (Size i = 0; i < kPanel; ++i) {
+      double t[kA];
+      Spread<kM>::Apply(columns[0][y][i], columns[1][y][i], columns[2][y][i], t);
+      for (int x = 0; x < kA; ++x) line[x * stride + i] = static_cast<float>(t[x] * factors[x]);
     }
   }
 }
@@ -85,23 +102,16 @@ void SpreadKernel(const float* taps, const Size (&strides)[4], float* to, Size s
 
 void Pack(const WinogradWeight& weight, float* panels) {
   const Size count = PanelCount(weight.outputs), stride = count * weight.channels * kPanel;
-  const Size places = (weight.m + 2) * (weight.m + 2);
   ParallelFor(count, 1, [&](Size begin, Size end) {
     for (Size at = begin * weight.channels; at < end * weight.channels; ++at) {
       const Size first = at / weight.channels * kPanel, channel = at % weight.channels;
+      const Size width = std::min<Size>(kPanel, weight.outputs - first);
+      const float* taps = weight.first + first * weight.strides[0] + channel * weight.strides[3];
       float* to = panels + at * kPanel;
-      for (int i = 0; i < kPanel; ++i) {
-        if (first + i >= weight.outputs) {
-          for (Size place = 0; place < places; ++place) to[place * stride + i] = 0;
-          continue;
-        }
-        const float* taps =
-            weight.first + (first + i) * weight.strides[0] + channel * weight.strides[3];
-        if (weight.m == 2) {
-          SpreadKernel<2>(taps, weight.strides, to + i, stride);
-        } else {
-          SpreadKernel<4>(taps, weight.strides, to + i, stride);
-        }
+      if (weight.m == 2) {
+        SpreadPanel<2>(taps, weight.strides, width, to, stride);
+      } else {
+        SpreadPanel<4>(taps, weight.strides, width, to, stride);
       }
     }
   });
