@@ -35,7 +35,7 @@ print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values
 # What a process need not import that takes a plan out of the cache.
 IDLE = (
     "onnx", "importlib.metadata", "packaging.requirements", "packaging.tags", "difflib", "email",
-    "socket", "subprocess", "tempfile", "zipfile",
+    "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
     "headrace.plan.check_plan", "headrace.plan.dump_plan", "headrace_cpu.passes",

@@ -200,7 +200,7 @@ def test_another_layout_is_named_with_both_versions(saved: Path, registry: Backe
     data = bytearray(saved.read_bytes())
     data[8] = 7
     saved.write_bytes(data)
-    with pytest.raises(PlanError, match="a plan file of version 7, and this headrace reads 1"):
+    with pytest.raises(PlanError, match="a plan file of version 7, and this headrace reads 2"):
         flow.load_plan(saved, registry=registry)
 
 

@@ -8,7 +8,7 @@ Layout, numbers little end first::
     16   8  bytes of the header
     24   8  where the weights begin; a multiple of 4096
     32   8  bytes of the weights; the file ends behind them
-    40  32  SHA-256 of bytes 0 to 39 and the header
+    40  32  digest (BLAKE2b) of bytes 0 to 39 and the header
     72  56  zero
     128     the header, message ``headrace.proto.PlanFile``; zeros up to the weights
     ...     the weights, each at a multiple of 64 behind the beginning, zeros between them
@@ -25,10 +25,8 @@ Equal plans and weights give equal files.
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
-import secrets
 import stat
 import struct
 import sys
@@ -39,6 +37,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from headrace.digest import DIGEST_BYTES, digest_of
 from headrace.errors import PlanError
 from headrace.frozen import dataclass
 from headrace.plan.saved import SavedPlan, Weight
@@ -46,12 +45,11 @@ from headrace.plan.saved_codec import decode_saved, encode_saved
 from headrace.tensor_spec import Array, TensorSpec
 
 MAGIC = b"\x8bHRPLN\r\n"
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 PRELUDE_BYTES = 128
 PAGE_BYTES = 4096
 ALIGNMENT_BYTES = 64
 _FIELDS = struct.Struct("<8sIIQQQ")
-_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +128,8 @@ def write_plan_file(
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     prelude = _FIELDS.pack(MAGIC, LAYOUT_VERSION, checksum, len(header), start, nbytes)
-    prelude += hashlib.sha256(prelude + header).digest()
-    scratch = path.with_name(f".{path.name[:80]}.{os.getpid()}-{secrets.token_hex(4)}")
+    prelude += digest_of(prelude + header)
+    scratch = path.with_name(f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(scratch, flags, mode), "wb") as file:
@@ -194,9 +192,9 @@ def _read(file: BinaryIO) -> PlanFile:
             f"is damaged or cut short: it has {size} bytes, and its first ones say {wanted[1]}"
         )
     header = file.read(header_bytes)
-    said = prelude[_FIELDS.size : _FIELDS.size + _DIGEST_BYTES]
-    rest = prelude[_FIELDS.size + _DIGEST_BYTES :]
-    found = hashlib.sha256(prelude[: _FIELDS.size] + header).digest()
+    said = prelude[_FIELDS.size : _FIELDS.size + DIGEST_BYTES]
+    rest = prelude[_FIELDS.size + DIGEST_BYTES :]
+    found = digest_of(prelude[: _FIELDS.size] + header)
     if found != said or any(rest):
         raise _DamagedError("is damaged: the checksum of its header does not fit")
     mapped = memoryview(b"")

@@ -7,7 +7,6 @@ in memory would keep all of it there.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from headrace.aligned import aligned_empty
+from headrace.digest import new_digest
 from headrace.errors import InvalidModelError
 from headrace.frozen import dataclass
 from headrace.tensor_spec import Array
@@ -64,8 +64,8 @@ class Content(ABC):
         return copy
 
     def digest(self) -> bytes:
-        """SHA-256 of all of it; raises as ``fill``."""
-        digest = hashlib.sha256()
+        """The digest of all of it; raises as ``fill``."""
+        digest = new_digest()
         piece = memoryview(bytearray(min(_PIECE_BYTES, len(self))))
         for start in range(0, len(self), _PIECE_BYTES):
             read = piece[: len(self) - start]

@@ -14,7 +14,6 @@ Models that are given as bytes are not kept: who decrypts a model in memory want
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
 from headrace.compiler.memory.options import MemoryOptions
+from headrace.digest import digest_of
 from headrace.dtypes import dtype_of
 from headrace.errors import HeadraceError, InvalidModelError, PlanError
 from headrace.frontend.fallback import fallback_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from headrace.onnx.read import ModelFile
     from headrace.onnx.specialise import SpecialisedJob
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ class KeptPlans:
         self._content = given.content
         self._folder = given.folder
         self._model = Source("", 0, len(given.content), given.content.digest())
-        self._settings = _digest(settings, given.name, self._model.sha256)
+        self._settings = _digest(settings, given.name, self._model.digest)
         self._externals: tuple[Source, ...] = ()
         self._read: tuple[Array, ...] | None = None  # what is in these, while plans may be found
         self.inputs: tuple[TensorInfo, ...] | None = None
@@ -161,7 +161,7 @@ class KeptPlans:
         value = {
             "inputs": [_described(info) for info in inputs],
             "outputs": [_described(info) for info in outputs],
-            "files": [[s.location, s.offset, s.nbytes, s.sha256.hex()] for s in self._externals],
+            "files": [[s.location, s.offset, s.nbytes, s.digest.hex()] for s in self._externals],
         }
         self._store.keep_note(_digest(self._settings, "model"), value)
 
@@ -236,7 +236,7 @@ class KeptPlans:
         while True:
             values = [(name, arrays[name].tobytes()) for name in sorted(fixed)]
             shapes = [(name, str(spec)) for name, spec in specs.items()]
-            sources = [source.sha256 for source in self._externals]
+            sources = [source.digest for source in self._externals]
             keys.append(_digest(self._settings, "plan", shapes, values, sources))
             if learnt and set(fixed) == set(learnt):
                 return keys
@@ -258,13 +258,13 @@ class KeptPlans:
             inputs = tuple(map(_info, note["inputs"]))
             outputs = tuple(map(_info, note["outputs"]))
             files = [
-                (ExternalRange(location, offset, nbytes), bytes.fromhex(sha256))
-                for location, offset, nbytes, sha256 in note["files"]
+                (ExternalRange(location, offset, nbytes), bytes.fromhex(digest))
+                for location, offset, nbytes, digest in note["files"]
             ]
             parts = [self._part(part) for part, _ in files]
         except (HeadraceError, KeyError, TypeError, ValueError):
             return  # the model is parsed, which says what is wrong with its files
-        if any(source.sha256 != said for (source, _), (_, said) in zip(parts, files, strict=True)):
+        if any(source.digest != said for (source, _), (_, said) in zip(parts, files, strict=True)):
             return
         self._externals = tuple(source for source, _ in parts)
         self._read = tuple(array for _, array in parts)
@@ -272,12 +272,12 @@ class KeptPlans:
 
     def _part(self, part: ExternalRange) -> tuple[Source, Array]:
         data = external.read(part, "external data", self._folder)
-        digest = hashlib.sha256(data.data).digest()
+        digest = digest_of(data.data)
         return Source(part.location, part.offset, part.nbytes, digest), data
 
 
 def _digest(*parts: object) -> str:
-    return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()
+    return digest_of("\0".join(map(repr, parts)).encode()).hex()
 
 
 def _described(info: TensorInfo) -> list[object]:

@@ -93,13 +93,13 @@ class Source:
     Attributes:
         location: as the model names the file, relative to its folder; empty for the model itself.
         offset, nbytes: the part.
-        sha256: of the part.
+        digest: of the part.
     """
 
     location: str
     offset: int
     nbytes: int
-    sha256: bytes
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def encode_saved(saved: SavedPlan) -> bytes:
         fixed=[_weight_message(weight) for weight in saved.fixed],
         weights=[_weight_message(weight) for weight in saved.weights],
         sources=[
-            pb.Source(location=s.location, offset=s.offset, nbytes=s.nbytes, sha256=s.sha256)
+            pb.Source(location=s.location, offset=s.offset, nbytes=s.nbytes, digest=s.digest)
             for s in saved.sources
         ],
         passes=[
@@ -75,7 +75,7 @@ def decode_saved(data: bytes) -> SavedPlan:
             tuple(Port(port.name, read_spec(port.spec)) for port in message.outputs),
             tuple(map(_weight, message.fixed)),
             tuple(map(_weight, message.weights)),
-            tuple(Source(s.location, s.offset, s.nbytes, s.sha256) for s in message.sources),
+            tuple(Source(s.location, s.offset, s.nbytes, s.digest) for s in message.sources),
             tuple(
                 PassRun(p.tag, p.name, p.origin, p.changed, p.ops_before, p.ops_after)
                 for p in message.passes

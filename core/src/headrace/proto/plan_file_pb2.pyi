@@ -64,16 +64,16 @@ class Weight(_message.Message):
     def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[_plan_pb2.TensorSpec, _Mapping]] = ..., source: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("location", "offset", "nbytes", "sha256")
+    __slots__ = ("location", "offset", "nbytes", "digest")
     LOCATION_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     NBYTES_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     location: str
     offset: int
     nbytes: int
-    sha256: bytes
-    def __init__(self, location: _Optional[str] = ..., offset: _Optional[int] = ..., nbytes: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    digest: bytes
+    def __init__(self, location: _Optional[str] = ..., offset: _Optional[int] = ..., nbytes: _Optional[int] = ..., digest: _Optional[bytes] = ...) -> None: ...
 
 class Pass(_message.Message):
     __slots__ = ("tag", "name", "origin", "changed", "ops_before", "ops_after")

@@ -12,7 +12,6 @@ inode cannot be set back, so a file that was replaced by one as long is noticed.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import marshal
 import os
@@ -28,6 +27,7 @@ import numpy as np
 
 import headrace
 from headrace.device import API_VERSION, CollectiveEntry, KernelEntry
+from headrace.digest import digest_of
 from headrace.errors import DeviceUnavailableError
 from headrace.registry.discover import version_of
 from headrace.registry.names import name_of_match
@@ -156,7 +156,7 @@ def _code(packages: tuple[str, ...]) -> str | None:
             found.append(_stamp("onnx", os.stat(spec.origin)))
     except (ImportError, OSError, ValueError, _NoFilesError):
         return None
-    return hashlib.sha256(marshal.dumps(found, _PLAIN)).hexdigest()
+    return digest_of(marshal.dumps(found, _PLAIN)).hex()
 
 
 _PLAIN = 2

@@ -9,16 +9,15 @@ folder that cannot be written costs the cache and nothing else.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import logging
 import os
 import re
-import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from headrace.digest import digest_of
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
@@ -27,14 +26,15 @@ from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
 from headrace.tensor_spec import Array
 
+if TYPE_CHECKING:
+    from logging import Logger
+
 DEFAULT_BYTES = 1 << 30
 MODE = 0o600
 """Of the files: what a model computes is for those who may read the model."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.(plan|note)|\.[0-9a-f]{64}\..*")
 _ABANDONED_SECONDS = 3600
-
-_log = logging.getLogger("headrace.plan_cache")
 
 
 def plan_store() -> PlanStore | None:
@@ -113,16 +113,16 @@ class PlanStore:
         """Keep a plan; or do not, where that cannot be done."""
         nbytes = sum(blob.nbytes for blob in blobs)
         if nbytes > self.limit:
-            _log.debug("not kept: %d bytes of weights, over %d", nbytes, self.limit)
+            _log().debug("not kept: %d bytes of weights, over %d", nbytes, self.limit)
             return
         path = self.folder / f"{key}.plan"
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
             write_plan_file(path, saved, blobs, MODE)
         except (OSError, PlanError) as error:
-            _log.debug("not kept: %s", error)
+            _log().debug("not kept: %s", error)
             return
-        _log.debug("kept %s", path)
+        _log().debug("kept %s", path)
         self._trim()
 
     def drop_plan(self, key: str, reason: Exception) -> None:
@@ -148,20 +148,20 @@ class PlanStore:
     def keep_note(self, key: str, value: object) -> None:
         """Keep what JSON can say; or do not, where that cannot be done."""
         text = json.dumps(value).encode()
-        scratch = self.folder / f".{key}.{os.getpid()}-{secrets.token_hex(4)}"
+        scratch = self.folder / f".{key}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "wb") as f:
                 f.write(_digest(text) + b"\n" + text)
             scratch.replace(self.folder / f"{key}.note")
         except OSError as error:
-            _log.debug("not kept: %s", error)
+            _log().debug("not kept: %s", error)
         finally:
             with contextlib.suppress(OSError):
                 scratch.unlink(missing_ok=True)
 
     def _drop(self, path: Path, error: Exception) -> None:
-        _log.warning("%s cannot be used and is made again: %s", path, error)
+        _log().warning("%s cannot be used and is made again: %s", path, error)
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
@@ -203,7 +203,7 @@ class PlanStore:
             if total > self.limit or (unfinished and file.used_ns < abandoned_ns):
                 with contextlib.suppress(OSError):
                     file.path.unlink()
-                    _log.debug("removed %s: over %d bytes, or unfinished", file.path, self.limit)
+                    _log().debug("removed %s: over %d bytes, or unfinished", file.path, self.limit)
                 total -= file.nbytes
 
 
@@ -216,10 +216,16 @@ def _is_ours(path: Path) -> bool:
     return not hasattr(os, "getuid") or owner in (0, os.getuid())
 
 
+def _log() -> Logger:
+    from logging import getLogger  # seldom needed
+
+    return getLogger("headrace.plan_cache")
+
+
 def _touch(path: Path) -> None:
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def _digest(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest().encode()
+    return digest_of(text).hex().encode()
