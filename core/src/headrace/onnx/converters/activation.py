@@ -8,19 +8,9 @@ import ml_dtypes
 import numpy as np
 
 from headrace.dtypes import float64
-from headrace.onnx.formula import at_least_float32, cast, scalar
+from headrace.onnx.formula import at_least_float32, cast, same_op, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
-
-
-def _same(op: str, **defaults: float) -> Converter:
-    """The node that is one headrace op, with attributes of the same names."""
-
-    def convert(node: Node) -> Tensor:
-        attrs = {name: node.attr(name, default) for name, default in defaults.items()}
-        return node.one(op, [node.input(0)], **attrs)
-
-    return convert
 
 
 def _clip(node: Node) -> Tensor:
@@ -66,17 +56,17 @@ def _shrink(node: Node) -> Tensor:
 
 CONVERTERS: Mapping[str, Converter] = {
     "Clip": _clip,
-    "HardSigmoid": _same("hard_sigmoid", alpha=0.2, beta=0.5),
-    "HardSwish": _same("hard_swish"),
-    "Swish": _same("swish", alpha=1.0),
-    "LeakyRelu": _same("leaky_relu", alpha=0.01),
-    "ThresholdedRelu": _same("thresholded_relu", alpha=1.0),
-    "Elu": _same("elu", alpha=1.0),
-    "Celu": _same("celu", alpha=1.0),
-    "Selu": _same("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
-    "Softplus": _same("softplus"),
-    "Softsign": _same("softsign"),
-    "Mish": _same("mish"),
+    "HardSigmoid": same_op("hard_sigmoid", alpha=0.2, beta=0.5),
+    "HardSwish": same_op("hard_swish"),
+    "Swish": same_op("swish", alpha=1.0),
+    "LeakyRelu": same_op("leaky_relu", alpha=0.01),
+    "ThresholdedRelu": same_op("thresholded_relu", alpha=1.0),
+    "Elu": same_op("elu", alpha=1.0),
+    "Celu": same_op("celu", alpha=1.0),
+    "Selu": same_op("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Softplus": same_op("softplus"),
+    "Softsign": same_op("softsign"),
+    "Mish": same_op("mish"),
     "Gelu": _gelu,
     "PRelu": _prelu,
     "Shrink": _shrink,

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.dtypes import float64, int64
-from headrace.onnx.formula import at_least_float32, cast, scalar
+from headrace.onnx.formula import at_least_float32, cast, same_op, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
-
-
-def _same(op: str) -> Converter:
-    """The node of two inputs that is one headrace op, in every version."""
-
-    def convert(node: Node) -> Tensor:
-        return node.one(op, [node.input(0), node.input(1)])
-
-    return convert
 
 
 def _all(node: Node) -> list[Tensor]:
@@ -66,10 +57,10 @@ def _mod(node: Node) -> Tensor:
 
 
 CONVERTERS: Mapping[str, Converter] = {
-    "Add": _same("add"),
-    "Sub": _same("subtract"),
-    "Mul": _same("multiply"),
-    "Div": _same("divide"),
+    "Add": same_op("add", 2),
+    "Sub": same_op("subtract", 2),
+    "Mul": same_op("multiply", 2),
+    "Div": same_op("divide", 2),
     "Max": _chain("maximum"),
     "Min": _chain("minimum"),
     "Sum": _sum,

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.dtypes import float32, storage_only
-from headrace.onnx.formula import cast
+from headrace.onnx.formula import cast, same_op
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
-
-
-def _same(op: str, count: int = 2) -> Converter:
-    """The node of ``count`` inputs that is one headrace op, in every version."""
-
-    def convert(node: Node) -> Tensor:
-        return node.one(op, [node.input(index) for index in range(count)])
-
-    return convert
 
 
 def _float(node: Node) -> Tensor:
@@ -47,21 +38,21 @@ def _bit_shift(node: Node) -> Tensor:
 
 
 CONVERTERS: Mapping[str, Converter] = {
-    "Equal": _same("equal"),
-    "Greater": _same("greater"),
-    "Less": _same("less"),
-    "GreaterOrEqual": _same("greater_equal"),
-    "LessOrEqual": _same("less_equal"),
-    "And": _same("logical_and"),
-    "Or": _same("logical_or"),
-    "Xor": _same("logical_xor"),
-    "Not": _same("logical_not", 1),
+    "Equal": same_op("equal", 2),
+    "Greater": same_op("greater", 2),
+    "Less": same_op("less", 2),
+    "GreaterOrEqual": same_op("greater_equal", 2),
+    "LessOrEqual": same_op("less_equal", 2),
+    "And": same_op("logical_and", 2),
+    "Or": same_op("logical_or", 2),
+    "Xor": same_op("logical_xor", 2),
+    "Not": same_op("logical_not"),
     "IsNaN": _is_nan,
     "IsInf": _is_inf,
-    "BitwiseAnd": _same("bitwise_and"),
-    "BitwiseOr": _same("bitwise_or"),
-    "BitwiseXor": _same("bitwise_xor"),
-    "BitwiseNot": _same("bitwise_not", 1),
+    "BitwiseAnd": same_op("bitwise_and", 2),
+    "BitwiseOr": same_op("bitwise_or", 2),
+    "BitwiseXor": same_op("bitwise_xor", 2),
+    "BitwiseNot": same_op("bitwise_not"),
     "BitShift": _bit_shift,
-    "Where": _same("where", 3),
+    "Where": same_op("where", 3),
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.dtypes import DType, bfloat16, float16, float32, float64
 from headrace.onnx.axes import normal_axes, normal_axis
+from headrace.onnx.formula import at_least_float32, cast, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.onnx.tensors import dtype_from_onnx
 from headrace.ops import Tensor
@@ -39,19 +40,19 @@ def _train(node: Node, epsilon: float) -> tuple[Tensor, ...]:
     x, scale, bias, old_mean, old_variance = (node.input(i) for i in range(5))
     stats = float64 if x.spec.dtype == float64 else float32
     axes = tuple(axis for axis in range(x.spec.rank) if axis != 1)
-    wide = _cast(node, x, stats)
+    wide = cast(node, x, stats)
     mean = node.one("reduce_mean", [wide], axes=axes, keep_dims=True)
     centred = node.one("subtract", [wide, mean])
     squares = node.one("multiply", [centred, centred])
     variance = node.one("reduce_mean", [squares], axes=axes)
     mean = node.one("reshape", [mean], shape=variance.spec.shape)
-    given = [mean, variance, _cast(node, scale, stats), _cast(node, bias, stats)]
+    given = [mean, variance, cast(node, scale, stats), cast(node, bias, stats)]
     outputs = [node.one("normalization", [x, *given], epsilon=epsilon)]
     momentum = node.attr("momentum", 0.9)
     for old, new in ((old_mean, mean), (old_variance, variance)):
-        kept = node.one("multiply", [_cast(node, old, stats), _scalar(node, stats, momentum)])
-        added = node.one("multiply", [new, _scalar(node, stats, 1 - momentum)])
-        outputs.append(_cast(node, node.one("add", [kept, added]), old.spec.dtype))
+        kept = node.one("multiply", [cast(node, old, stats), scalar(node, momentum, mean)])
+        added = node.one("multiply", [new, scalar(node, 1 - momentum, mean)])
+        outputs.append(cast(node, node.one("add", [kept, added]), old.spec.dtype))
     return tuple(outputs[: node.output_count])
 
 
@@ -70,7 +71,7 @@ def _layer_normalization(node: Node) -> tuple[Tensor, ...]:
         epsilon=node.attr("epsilon", 1e-5),
     )
     stash = _stash_dtype(node)
-    return (y, *(_cast(node, statistic, stash) for statistic in statistics))
+    return (y, *(cast(node, statistic, stash) for statistic in statistics))
 
 
 def _group_normalization(node: Node) -> Tensor:
@@ -108,26 +109,26 @@ def rms(node: Node, x: Tensor, scale: Tensor, axis: int, stash: DType, epsilon: 
     """
     if x.spec.dtype == float64:
         stash = float64
-    wide = _cast(node, x, stash)
+    wide = cast(node, x, stash)
     squares = node.one("multiply", [wide, wide])
     mean = node.one("reduce_mean", [squares], axes=tuple(range(axis, x.spec.rank)), keep_dims=True)
-    shifted = node.one("add", [mean, _scalar(node, stash, epsilon)])
+    shifted = node.one("add", [mean, scalar(node, epsilon, mean)])
     normal = node.one("divide", [wide, node.one("sqrt", [shifted])])
-    return node.one("multiply", [_cast(node, normal, x.spec.dtype), scale])
+    return node.one("multiply", [cast(node, normal, x.spec.dtype), scale])
 
 
 def _mean_variance_normalization(node: Node) -> Tensor:
     """``(x - mean) / (deviation + 1e-9)`` over the given axes."""
     x = node.input(0)
     axes = normal_axes(node, node.attr("axes", [0, 2, 3]), x.spec.rank)
-    dtype = float32 if x.spec.dtype in (float16, bfloat16) else x.spec.dtype
-    wide = _cast(node, x, dtype)
+    dtype = at_least_float32(x.spec.dtype)
+    wide = cast(node, x, dtype)
     mean = node.one("reduce_mean", [wide], axes=axes, keep_dims=True)
     centred = node.one("subtract", [wide, mean])
     squares = node.one("multiply", [centred, centred])
     variance = node.one("reduce_mean", [squares], axes=axes, keep_dims=True)
-    deviation = node.one("add", [node.one("sqrt", [variance]), _scalar(node, dtype, 1e-9)])
-    return _cast(node, node.one("divide", [centred, deviation]), x.spec.dtype)
+    deviation = node.one("add", [node.one("sqrt", [variance]), scalar(node, 1e-9, variance)])
+    return cast(node, node.one("divide", [centred, deviation]), x.spec.dtype)
 
 
 def _lrn(node: Node) -> Tensor:
@@ -151,7 +152,7 @@ def _lp_normalization(node: Node) -> Tensor:
     norm = node.one("reduce_sum", [powers], axes=axes, keep_dims=True)
     if p == 2:
         norm = node.one("sqrt", [norm])
-    zero, one = _scalar(node, x.spec.dtype, 0), _scalar(node, x.spec.dtype, 1)
+    zero, one = scalar(node, 0, x), scalar(node, 1, x)
     divisor = node.one("where", [node.one("equal", [norm, zero]), one, norm])
     return node.one("divide", [x, divisor])
 
@@ -167,15 +168,7 @@ def _one_dtype(node: Node, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors in one dtype: theirs, or float32 where they differ."""
     found = {tensor.spec.dtype for tensor in tensors}
     dtype = found.pop() if len(found) == 1 else float64 if float64 in found else float32
-    return [_cast(node, tensor, dtype) for tensor in tensors]
-
-
-def _cast(node: Node, tensor: Tensor, dtype: DType) -> Tensor:
-    return tensor if tensor.spec.dtype == dtype else node.one("cast", [tensor], dtype=dtype)
-
-
-def _scalar(node: Node, dtype: DType, value: float) -> Tensor:
-    return node.constant(np.array(value, dtype.numpy))
+    return [cast(node, tensor, dtype) for tensor in tensors]
 
 
 CONVERTERS: Mapping[str, Converter] = {

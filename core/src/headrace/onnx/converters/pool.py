@@ -14,6 +14,7 @@ from headrace.onnx.converters.window import (
     sliding_window,
     spatial_shape,
 )
+from headrace.onnx.formula import scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -118,18 +119,14 @@ def _magnitude_power(node: Node, x: Tensor, p: int) -> Tensor:
     if p == 2:
         return node.one("multiply", [x, x])
     magnitude = node.one("abs", [x])
-    return magnitude if p == 1 else node.one("power", [magnitude, _scalar(node, x, p)])
+    return magnitude if p == 1 else node.one("power", [magnitude, scalar(node, p, x)])
 
 
 def _root(node: Node, sums: Tensor, p: int) -> Tensor:
     """``sums ** (1 / p)``."""
     if p == 2:
         return node.one("sqrt", [sums])
-    return sums if p == 1 else node.one("power", [sums, _scalar(node, sums, 1 / p)])
-
-
-def _scalar(node: Node, like: Tensor, value: float) -> Tensor:
-    return node.constant(np.array(value, like.spec.dtype.numpy))
+    return sums if p == 1 else node.one("power", [sums, scalar(node, 1 / p, sums)])
 
 
 def _max_unpool(node: Node) -> Tensor:

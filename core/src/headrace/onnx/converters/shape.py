@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from headrace.onnx.axes import normal_axes
+from headrace.onnx.formula import as_matrix
 from headrace.onnx.node import Converter, Node
 from headrace.onnx.values import Value
 from headrace.ops import Tensor
@@ -35,9 +35,7 @@ def _flatten(node: Node) -> Tensor:
     rank = x.spec.rank
     if not -rank <= axis <= rank:
         node.invalid(f"axis {axis} is outside -{rank}..{rank} for {x.spec}")
-    split = axis + rank if axis < 0 else axis
-    rows, columns = math.prod(x.spec.shape[:split]), math.prod(x.spec.shape[split:])
-    return node.one("reshape", [x], shape=(rows, columns))
+    return as_matrix(node, x, axis + rank if axis < 0 else axis)
 
 
 def _axes(node: Node) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from headrace.onnx.axes import normal_axis
-from headrace.onnx.formula import cast
+from headrace.onnx.formula import as_matrix, cast
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -24,9 +24,7 @@ def _along(say: Callable[[Node, Tensor, int], Tensor]) -> Converter:
         axis = normal_axis(node, node.attr("axis", 1), len(shape))
         if math.prod(shape[axis + 1 :]) == 1:
             return say(node, x, axis)
-        flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        lines = node.one("reshape", [x], shape=flat)
-        return node.one("reshape", [say(node, lines, 1)], shape=shape)
+        return node.one("reshape", [say(node, as_matrix(node, x, axis), 1)], shape=shape)
 
     return convert
 

@@ -4,43 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.onnx.node import Converter, Node
-from headrace.ops import Tensor
-
-
-def _same(op: str) -> Converter:
-    """The node that is one headrace op, in every version."""
-
-    def convert(node: Node) -> Tensor:
-        return node.one(op, [node.input(0)])
-
-    return convert
-
+from headrace.onnx.formula import same_op
+from headrace.onnx.node import Converter
 
 CONVERTERS: Mapping[str, Converter] = {
-    "Relu": _same("relu"),
-    "Neg": _same("negative"),
-    "Abs": _same("abs"),
-    "Sign": _same("sign"),
-    "Floor": _same("floor"),
-    "Ceil": _same("ceil"),
-    "Round": _same("round"),
-    "Sqrt": _same("sqrt"),
-    "Reciprocal": _same("reciprocal"),
-    "Exp": _same("exp"),
-    "Log": _same("log"),
-    "Erf": _same("erf"),
-    "Sigmoid": _same("sigmoid"),
-    "Sin": _same("sin"),
-    "Cos": _same("cos"),
-    "Tan": _same("tan"),
-    "Asin": _same("asin"),
-    "Acos": _same("acos"),
-    "Atan": _same("atan"),
-    "Sinh": _same("sinh"),
-    "Cosh": _same("cosh"),
-    "Tanh": _same("tanh"),
-    "Asinh": _same("asinh"),
-    "Acosh": _same("acosh"),
-    "Atanh": _same("atanh"),
+    "Relu": same_op("relu"),
+    "Neg": same_op("negative"),
+    "Abs": same_op("abs"),
+    "Sign": same_op("sign"),
+    "Floor": same_op("floor"),
+    "Ceil": same_op("ceil"),
+    "Round": same_op("round"),
+    "Sqrt": same_op("sqrt"),
+    "Reciprocal": same_op("reciprocal"),
+    "Exp": same_op("exp"),
+    "Log": same_op("log"),
+    "Erf": same_op("erf"),
+    "Sigmoid": same_op("sigmoid"),
+    "Sin": same_op("sin"),
+    "Cos": same_op("cos"),
+    "Tan": same_op("tan"),
+    "Asin": same_op("asin"),
+    "Acos": same_op("acos"),
+    "Atan": same_op("atan"),
+    "Sinh": same_op("sinh"),
+    "Cosh": same_op("cosh"),
+    "Tanh": same_op("tanh"),
+    "Asinh": same_op("asinh"),
+    "Acosh": same_op("acosh"),
+    "Atanh": same_op("atanh"),
 }

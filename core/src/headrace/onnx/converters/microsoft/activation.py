@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.contrib import declare
+from headrace.onnx.formula import as_matrix
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
 
@@ -42,10 +41,8 @@ def _bias_softmax(node: Node) -> Tensor:
 
 def softmax_from(node: Node, x: Tensor, axis: int) -> Tensor:
     """Softmax over all axes from ``axis`` on, as one line."""
-    shape, axis = x.spec.shape, normal_axis(node, axis, x.spec.rank)
-    flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-    lines = node.one("softmax", [node.one("reshape", [x], shape=flat)], axis=1)
-    return node.one("reshape", [lines], shape=shape)
+    lines = as_matrix(node, x, normal_axis(node, axis, x.spec.rank))
+    return node.one("reshape", [node.one("softmax", [lines], axis=1)], shape=x.spec.shape)
 
 
 OPS = (
