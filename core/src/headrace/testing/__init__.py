@@ -9,8 +9,8 @@
 ``tolerances`` how far from it is right. ``Case`` (``case.py``; all of the suite's by ``cases.py``)
 is one application of one op, ``check_case`` runs it on a device and compares it with the oracle,
 ``run_op`` only runs it (``run.py``), and ``OpenedDevice`` (``opened.py``) is one device taken
-through its records, without compiler and runtime. ``fenced``, ``launches`` and ``failing`` are what
-the suite looks with.
+through its records, without compiler and runtime. ``arrays``, ``fenced``, ``launches`` and
+``failing`` are what the suite looks with.
 
 Beside the suite: ``ablation`` takes away one thing of a backend at a time, ``faults`` plants broken
 backends, ``interrupts`` presses Ctrl-C, ``deterministic`` has threads take turns, ``wheels`` looks

@@ -7,14 +7,9 @@ import pytest
 
 from headrace.dtypes import FLOATS, NUMBERS
 from headrace.ops import get_op
-from headrace.tensor_spec import Array
+from headrace.testing.arrays import floats
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
-
-
-def _f(values: object) -> Array:
-    return np.array(values, np.float32)
-
 
 _LINE = np.array([-6.0, -3.5, -3.0, -1.0, -0.5, -0.125, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0, 5.0, 7.0])
 _FAR = np.array([-1e4, -200.0, -90.0, -20.0, 20.0, 90.0, 200.0, 1e4], np.float32)
@@ -53,7 +48,7 @@ _FARS = tuple(
     if id != "negative-"  # a negative alpha of celu grows without bound
 )
 _NANS = tuple(
-    Case(f"{id}nan", op, (_f([np.nan, 1]),), attrs)
+    Case(f"{id}nan", op, (floats([np.nan, 1]),), attrs)
     for id, op, attrs in _SETTINGS
     if op not in ("celu", "thresholded_relu")  # a NaN is below no threshold and above none
 )
@@ -82,23 +77,23 @@ _LIMITS = (
         for dtype in sorted(NUMBERS)
         for limits in [(np.array(2, dtype.numpy), np.array(7, dtype.numpy))]
     ),
-    Case("neither", "clip", (_f([-1, np.inf, np.nan]),)),
-    Case("nan", "clip", (_f([np.nan, 5, np.inf, -np.inf]), _f(-1), _f(2))),
-    Case("limits-of-rank-1", "clip", (_GRID.astype("f"), _f([-2]), _f([2]))),
-    Case("scalar", "clip", (np.array(5, "f"), _f([-2]), _f([2]))),
-    Case("empty", "clip", (np.zeros((0, 2), "f"), _f(-2), _f(2))),
+    Case("neither", "clip", (floats([-1, np.inf, np.nan]),)),
+    Case("nan", "clip", (floats([np.nan, 5, np.inf, -np.inf]), floats(-1), floats(2))),
+    Case("limits-of-rank-1", "clip", (_GRID.astype("f"), floats([-2]), floats([2]))),
+    Case("scalar", "clip", (np.array(5, "f"), floats([-2]), floats([2]))),
+    Case("empty", "clip", (np.zeros((0, 2), "f"), floats(-2), floats(2))),
 )
 _SLOPES = (
     *(
         Case(str(d), "prelu", (_GRID.astype(d.numpy), np.array([2, 3, 5], d.numpy)))
         for d in sorted(get_op("prelu").inputs[0].dtypes)
     ),
-    Case("channel", "prelu", (-np.ones((2, 3, 2, 2), "f"), _f([1, 2, 3]).reshape(3, 1, 1))),
-    Case("one", "prelu", (_GRID.astype("f"), _f([0.25]))),
+    Case("channel", "prelu", (-np.ones((2, 3, 2, 2), "f"), floats([1, 2, 3]).reshape(3, 1, 1))),
+    Case("one", "prelu", (_GRID.astype("f"), floats([0.25]))),
     Case("scalar", "prelu", (np.array(-2, "f"), np.array(0.5, "f"))),
     Case("whole", "prelu", (_GRID.astype("f"), _GRID.astype("f"))),
-    Case("empty", "prelu", (np.zeros((0, 3), "f"), _f([1, 2, 3]))),
-    Case("nan", "prelu", (_f([np.nan, -1]), _f([2]))),
+    Case("empty", "prelu", (np.zeros((0, 3), "f"), floats([1, 2, 3]))),
+    Case("nan", "prelu", (floats([np.nan, -1]), floats([2]))),
 )
 
 CASES: tuple[Case, ...] = (*_DTYPES, *_FARS, *_NANS, *_SHAPES, *_LIMITS, *_SLOPES)

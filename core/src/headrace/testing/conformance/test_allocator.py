@@ -9,15 +9,12 @@ from headrace.device import Buffer
 from headrace.dtypes import ALL, DType
 from headrace.errors import DeviceError, OutOfMemoryError
 from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.arrays import noise
 from headrace.testing.opened import OpenedDevice
 
 pytestmark = pytest.mark.conformance("memory")
 
 SIZES = (1, 2, 3, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 100_003, 1 << 20)
-
-
-def noise(nbytes: int, seed: int) -> Array:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
 
 
 def content(opened: OpenedDevice, buffer: Buffer, nbytes: int) -> Array:

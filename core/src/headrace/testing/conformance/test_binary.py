@@ -7,13 +7,9 @@ import pytest
 
 from headrace.dtypes import FLOATS, INTS, NUMBERS, SIGNED_INTS, DType
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import floats
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
-
-
-def _f(values: object) -> Array:
-    return np.array(values, np.float32)
-
 
 _ARITHMETIC = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 _A = np.array([-7.0, -2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 7.5])
@@ -81,30 +77,30 @@ _POWERS = (
         for bases in [np.array([-3, -2, -1, 0, 1, 2, 3], dtype.numpy)]
     ),
     Case("negative-base", "power", (-_A[3:].astype("f"), np.array([2, 3, -1, 0.5, 0], "f"))),
-    Case("square-of-a-column", "power", (_f([[1], [2]]), _f(2))),
+    Case("square-of-a-column", "power", (floats([[1], [2]]), floats(2))),
 )
 
 _MODS = (
     *(case for dtype in sorted(INTS) for case in _mod(str(dtype), *_ends(dtype))),
     *_mod("special", _SPECIAL[:, None], _SPECIAL),
-    *_mod("signs", _f([5.5, -5.5, 5.5, -5.5]), _f([2, 2, -2, -2])),
+    *_mod("signs", floats([5.5, -5.5, 5.5, -5.5]), floats([2, 2, -2, -2])),
 )
 
 _X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 _SUMS = (
     Case("one", "add_n", (_X,)),
     Case("three", "add_n", (_X, _X * 10, _X + 0.5)),
-    Case("broadcast", "add_n", (_X, _X[:1, :, :1], _f(7), _X[0])),
-    Case("the-last-is-the-widest", "add_n", (_f(1), _X[0, 0], _X)),
+    Case("broadcast", "add_n", (_X, _X[:1, :, :1], floats(7), _X[0])),
+    Case("the-last-is-the-widest", "add_n", (floats(1), _X[0, 0], _X)),
     Case("empty", "add_n", (_X[:0], _X[:0])),
     *(Case(str(d), "add_n", (np.array([1, 100], d.numpy),) * 3) for d in sorted(NUMBERS)),
 )
 _BIASES = (
-    Case("channel", "bias_add", (_X, _f([1, 2, 3]))),
-    Case("first", "bias_add", (_X, _f([10, 20])), {"axis": 0}),
-    Case("last", "bias_add", (_X, _f([1, 2, 3, 4])), {"axis": -1}),
-    Case("vector", "bias_add", (_X[0, 0], _f([1, 2, 3, 4])), {"axis": 0}),
-    Case("empty", "bias_add", (_X[:0], _f([1, 2, 3]))),
+    Case("channel", "bias_add", (_X, floats([1, 2, 3]))),
+    Case("first", "bias_add", (_X, floats([10, 20])), {"axis": 0}),
+    Case("last", "bias_add", (_X, floats([1, 2, 3, 4])), {"axis": -1}),
+    Case("vector", "bias_add", (_X[0, 0], floats([1, 2, 3, 4])), {"axis": 0}),
+    Case("empty", "bias_add", (_X[:0], floats([1, 2, 3]))),
     *(
         Case(str(d), "bias_add", (_X.astype(d.numpy), np.array([1, 2, 100], d.numpy)))
         for d in sorted(NUMBERS)

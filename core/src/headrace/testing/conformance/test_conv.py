@@ -6,27 +6,23 @@ import numpy as np
 import pytest
 
 from headrace.dtypes import FLOATS
-from headrace.tensor_spec import Array
+from headrace.testing.arrays import normal
 from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
-
-
-def _random(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def _conv(
     id: str, x: tuple[int, ...], weight: tuple[int, ...], *, bias: bool = False, **attrs: object
 ) -> Case:
-    offset = _random(weight[0], seed=2) if bias else None
-    return Case(id, "conv", (_random(*x), _random(*weight, seed=1), offset), attrs)
+    offset = normal(weight[0], seed=2) if bias else None
+    return Case(id, "conv", (normal(*x), normal(*weight, seed=1), offset), attrs)
 
 
 def _transposed(
     id: str, x: tuple[int, ...], weight: tuple[int, ...], *, bias: int = 0, **attrs: object
 ) -> Case:
-    offset = _random(bias, seed=2) if bias else None
-    return Case(id, "conv_transpose", (_random(*x), _random(*weight, seed=1), offset), attrs)
+    offset = normal(bias, seed=2) if bias else None
+    return Case(id, "conv_transpose", (normal(*x), normal(*weight, seed=1), offset), attrs)
 
 
 _CONVS = (
@@ -82,7 +78,7 @@ _DTYPES = tuple(
         f"{kind}{dtype}",
         op,
         tuple(
-            _random(*shape, seed=seed).astype(dtype.numpy)
+            normal(*shape, seed=seed).astype(dtype.numpy)
             for seed, shape in enumerate(((1, 4, 5, 5), shape, (channels,)))
         ),
         {"groups": groups, "strides": (2, 1), "pads": (1, 0, 0, 1)},

@@ -7,13 +7,9 @@ import pytest
 
 from headrace.dtypes import ALL, FLOATS, INTS, NUMBERS, DType
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import floats
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
-
-
-def _f(values: object) -> Array:
-    return np.array(values, np.float32)
-
 
 _COMPARISONS = ("equal", "greater", "less", "greater_equal", "less_equal")
 _SPECIAL = np.array([-np.inf, np.inf, np.nan, -0.0, 0.0, 1.5, -2.0])
@@ -92,12 +88,12 @@ _CHOICES = (
     Case(
         "nan-is-not-looked-into",
         "where",
-        (_PICK[0], _f([1, np.nan, 3]), _f([np.nan, 2, np.nan])),
+        (_PICK[0], floats([1, np.nan, 3]), floats([np.nan, 2, np.nan])),
     ),
-    Case("wide-condition", "where", (_PICK, _f(1), _f(2))),
-    Case("scalar-condition", "where", (np.array(False), _f(1), _f([2, 3]))),
+    Case("wide-condition", "where", (_PICK, floats(1), floats(2))),
+    Case("scalar-condition", "where", (np.array(False), floats(1), floats([2, 3]))),
     Case("all-broadcast", "where", (_PICK[:, None, :1], np.ones((4, 1), "f"), np.zeros(3, "f"))),
-    Case("empty", "where", (_PICK[:0], _f(1), _f(2))),
+    Case("empty", "where", (_PICK[:0], floats(1), floats(2))),
 )
 
 CASES: tuple[Case, ...] = (

@@ -15,6 +15,7 @@ from headrace.graph import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.registry import Backend, default_registry
 from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.arrays import noise
 from headrace.testing.case import Case
 from headrace.testing.failing import error_of, failing_launch
 from headrace.testing.fenced import run_fenced
@@ -55,10 +56,6 @@ def pair(two: str) -> Iterator[Pair]:
     """The first two devices, both open."""
     with OpenedDevice(f"{two}:0") as first, OpenedDevice(f"{two}:1") as second:
         yield first, second
-
-
-def noise(nbytes: int, seed: int) -> Array:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
 
 
 def content(opened: OpenedDevice, buffer: Buffer) -> Array:

@@ -7,25 +7,22 @@ import pytest
 
 from headrace.dtypes import FLOATS
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import normal
 from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
 
-def _random(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
 def _statistics(channels: int) -> tuple[Array, ...]:
     """mean, variance, gamma, beta."""
-    mean, variance, gamma, beta = (_random(channels, seed=seed) for seed in range(1, 5))
+    mean, variance, gamma, beta = (normal(channels, seed=seed) for seed in range(1, 5))
     return mean, variance**2, gamma, beta
 
 
 def _affine(channels: int) -> tuple[Array, Array]:
-    return _random(channels, seed=1), _random(channels, seed=2)
+    return normal(channels, seed=1), normal(channels, seed=2)
 
 
-_X = _random(2, 6, 3, 4)
+_X = normal(2, 6, 3, 4)
 # A mean that is large beside the deviation: the mean of squares minus the square of the mean has
 # no correct digit left in float32.
 _FAR = (np.arange(48).reshape(2, 6, 4) % 7 + 30000.5).astype(np.float32)
@@ -38,8 +35,8 @@ _BATCH = (
     Case("last-axis", "normalization", (_X, *_statistics(4)), {"axis": -1}),
     Case("first-axis", "normalization", (_X, *_statistics(2)), {"axis": 0}),
     Case("rank-2", "normalization", (_X[:, :, 0, 0], *_statistics(6))),
-    Case("rank-5", "normalization", (_random(1, 2, 2, 3, 2), *_statistics(2))),
-    Case("empty", "normalization", (_random(0, 6, 3), *_statistics(6))),
+    Case("rank-5", "normalization", (normal(1, 2, 2, 3, 2), *_statistics(2))),
+    Case("empty", "normalization", (normal(0, 6, 3), *_statistics(6))),
     Case("variance-zero", "normalization", (
         np.array([[[1, 2, -3]]], np.float32), *np.array([[1], [0], [1.5], [0.25]], np.float32)
     )),
@@ -51,12 +48,12 @@ _BATCH = (
 _INSTANCE = (
     Case("plain", "instance_norm", (_X, *_affine(6))),
     Case("epsilon", "instance_norm", (_X, *_affine(6)), {"epsilon": 0.5}),
-    Case("rank-3", "instance_norm", (_random(2, 3, 10), *_affine(3))),
-    Case("rank-5", "instance_norm", (_random(1, 2, 2, 3, 2), *_affine(2))),
+    Case("rank-3", "instance_norm", (normal(2, 3, 10), *_affine(3))),
+    Case("rank-5", "instance_norm", (normal(1, 2, 2, 3, 2), *_affine(2))),
     Case("large-mean", "instance_norm", (_FAR, *_affine(6)), atol=_OF_FAR),
     Case("constant", "instance_norm", (_CONSTANT, *_affine(2))),
-    Case("one-element", "instance_norm", (_random(2, 3, 1, 1), *_affine(3))),
-    Case("empty-batch", "instance_norm", (_random(0, 3, 4), *_affine(3))),
+    Case("one-element", "instance_norm", (normal(2, 3, 1, 1), *_affine(3))),
+    Case("empty-batch", "instance_norm", (normal(0, 3, 4), *_affine(3))),
 )
 
 _GROUP = (
@@ -65,7 +62,7 @@ _GROUP = (
     Case("a-group-for-each-channel", "group_norm", (_X, *_affine(6)), {"groups": 6}),
     Case("rank-2", "group_norm", (_X[:, :, 0, 0], *_affine(6)), {"groups": 2, "epsilon": 0.1}),
     Case("large-mean", "group_norm", (_FAR, *_affine(6)), {"groups": 2}, atol=_OF_FAR),
-    Case("empty-batch", "group_norm", (_random(0, 4, 3), *_affine(4)), {"groups": 2}),
+    Case("empty-batch", "group_norm", (normal(0, 4, 3), *_affine(4)), {"groups": 2}),
 )
 
 
@@ -79,32 +76,32 @@ _LAYER = (
     _layer("plain", _X, *_affine(4)),
     _layer("one-output", _X, *_affine(4), outputs=1),
     _layer("two-outputs", _X, *_affine(4), outputs=2),
-    _layer("no-scale", _X, None, _random(4)),
-    _layer("no-bias", _X, _random(4), None),
+    _layer("no-scale", _X, None, normal(4)),
+    _layer("no-bias", _X, normal(4), None),
     _layer("bare", _X, None, None, outputs=1),
-    _layer("middle-axis", _X, _random(3, 4), _random(3, 4, seed=1), axis=2),
-    _layer("axis-0", _X, _random(2, 6, 3, 4, seed=1), None, axis=0),
-    _layer("negative-axis", _X, _random(6, 3, 4), None, axis=-3),
-    _layer("broadcast-scale", _X, _random(3, 1), _random(1), axis=2),
-    _layer("scale-of-every-element", _X, _random(2, 6, 3, 4, seed=1), _random(6, 1, 4)),
-    _layer("rank-1", _random(8), *_affine(8)),
+    _layer("middle-axis", _X, normal(3, 4), normal(3, 4, seed=1), axis=2),
+    _layer("axis-0", _X, normal(2, 6, 3, 4, seed=1), None, axis=0),
+    _layer("negative-axis", _X, normal(6, 3, 4), None, axis=-3),
+    _layer("broadcast-scale", _X, normal(3, 1), normal(1), axis=2),
+    _layer("scale-of-every-element", _X, normal(2, 6, 3, 4, seed=1), normal(6, 1, 4)),
+    _layer("rank-1", normal(8), *_affine(8)),
     Case("large-mean", "layer_norm", (_FAR, *_affine(4)), {}, 3, atol=_OF_FAR),
     # A mean that float32 holds exactly: what remains is the variance.
     Case("large-exact-mean", "layer_norm", (_FAR[:1, :1, :3], None, None), {}, 3),
     _layer("constant", _CONSTANT, *_affine(5)),
-    _layer("empty", _random(0, 4), *_affine(4)),
+    _layer("empty", normal(0, 4), *_affine(4)),
     Case("epsilon", "layer_norm", (_X, None, None), {"epsilon": 0.5}, 3),
 )
 
 _LRN = (
-    Case("plain", "lrn", (_random(2, 7, 3, 2),), {"size": 3, "alpha": 0.5}),
-    Case("even-size", "lrn", (_random(2, 7, 3, 2),), {"size": 4, "alpha": 0.5}),
-    Case("size-1", "lrn", (_random(2, 3, 3),), {"size": 1, "alpha": 0.5}),
-    Case("wider-than-the-channels", "lrn", (_random(2, 3, 3),), {"size": 9, "alpha": 2.0}),
-    Case("everything", "lrn", (_random(1, 5, 2, 2),), {
+    Case("plain", "lrn", (normal(2, 7, 3, 2),), {"size": 3, "alpha": 0.5}),
+    Case("even-size", "lrn", (normal(2, 7, 3, 2),), {"size": 4, "alpha": 0.5}),
+    Case("size-1", "lrn", (normal(2, 3, 3),), {"size": 1, "alpha": 0.5}),
+    Case("wider-than-the-channels", "lrn", (normal(2, 3, 3),), {"size": 9, "alpha": 2.0}),
+    Case("everything", "lrn", (normal(1, 5, 2, 2),), {
         "size": 5, "alpha": 0.3, "beta": 0.5, "bias": 2.0}),
-    Case("rank-2", "lrn", (_random(2, 7),), {"size": 3}),
-    Case("empty", "lrn", (_random(0, 7, 2),), {"size": 3}),
+    Case("rank-2", "lrn", (normal(2, 7),), {"size": 3}),
+    Case("empty", "lrn", (normal(0, 7, 2),), {"size": 3}),
 )  # fmt: skip
 
 _DTYPES = tuple(

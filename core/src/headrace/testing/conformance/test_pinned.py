@@ -13,7 +13,8 @@ from headrace.graph import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.plan import TaskKind
 from headrace.registry import Backend
-from headrace.tensor_spec import Array, TensorSpec
+from headrace.tensor_spec import TensorSpec
+from headrace.testing.arrays import noise
 from headrace.testing.opened import OpenedDevice
 
 pytestmark = pytest.mark.conformance("memory")
@@ -37,10 +38,6 @@ def pinned(allocator: Allocator) -> Iterator[list[HostBuffer]]:
     yield [buffer.view(0, nbytes) for buffer, nbytes in zip(buffers, SIZES, strict=True)]  # type: ignore[misc]
     for buffer in buffers:
         allocator.free(buffer)
-
-
-def noise(nbytes: int, seed: int) -> Array:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
 
 
 def test_pinned_memory_is_the_hosts(pinned: list[HostBuffer], backend: Backend) -> None:

@@ -7,16 +7,12 @@ import pytest
 
 from headrace.dtypes import FLOATS, NUMBERS
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import normal
 from headrace.testing.case import Case, channels_last
 from headrace.testing.run import check_case
 
-
-def _random(*shape: int) -> Array:
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-_PLANE = _random(2, 3, 7, 8)
-_NAN = _random(1, 2, 4, 4)
+_PLANE = normal(2, 3, 7, 8)
+_NAN = normal(1, 2, 4, 4)
 _NAN[0, 0, 1, 2] = np.nan
 _NAN[0, 1, 2, 2] = -np.inf
 
@@ -39,15 +35,15 @@ _GEOMETRIES: tuple[tuple[str, Array, dict[str, object]], ...] = (
         "kernel": (4, 3), "strides": (3, 2), "pads": (1, 0, 2, 1), "ceil_mode": True}),
     ("ceil-dilated", _PLANE, {
         "kernel": (2, 3), "strides": (3, 2), "dilations": (2, 3), "ceil_mode": True}),
-    ("ceil-kernel-larger-than-input", _random(1, 1, 1), {
+    ("ceil-kernel-larger-than-input", normal(1, 1, 1), {
         "kernel": (2,), "strides": (2,), "ceil_mode": True}),
-    ("windows-on-padding-alone", _random(1, 1, 2, 2), {
+    ("windows-on-padding-alone", normal(1, 1, 2, 2), {
         "kernel": (2, 2), "pads": (2, 0, 0, 3), "strides": (1, 2)}),
-    ("rank-1", _random(2, 2, 9), {"kernel": (3,), "strides": (2,), "pads": (1, 0)}),
-    ("rank-3", _random(1, 2, 4, 5, 4), {
+    ("rank-1", normal(2, 2, 9), {"kernel": (3,), "strides": (2,), "pads": (1, 0)}),
+    ("rank-3", normal(1, 2, 4, 5, 4), {
         "kernel": (2, 3, 2), "strides": (1, 2, 2), "pads": (1, 0, 1, 0, 1, 0)}),
-    ("empty-batch", _random(0, 2, 4, 4), {"kernel": (2, 2)}),
-    ("no-channels", _random(1, 0, 4, 4), {"kernel": (2, 2)}),
+    ("empty-batch", normal(0, 2, 4, 4), {"kernel": (2, 2)}),
+    ("no-channels", normal(1, 0, 4, 4), {"kernel": (2, 2)}),
     ("nan-and-inf", _NAN, {"kernel": (2, 2)}),
 )  # fmt: skip
 

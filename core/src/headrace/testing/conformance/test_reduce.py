@@ -8,13 +8,9 @@ import pytest
 from headrace.dtypes import FLOATS, INTS
 from headrace.ops import get_op
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import floats
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
-
-
-def _f(values: object) -> Array:
-    return np.array(values, np.float32)
-
 
 _FOLDS = ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod")
 _X = np.random.default_rng(11).uniform(-1.5, 1.5, (2, 3, 4, 5)).astype(np.float32)
@@ -71,7 +67,7 @@ _WIDE = tuple(
     for dtype in sorted(FLOATS)
 )
 _SPECIALS = tuple(
-    Case(id, op, (_f(line),))
+    Case(id, op, (floats(line),))
     for op in _FOLDS
     for id, line in (
         ("nan", [1, np.nan, 3]),
@@ -95,8 +91,8 @@ _PLACES = tuple(
         ("kept", _TIES, {"axis": 1, "keep_dims": True}),
         ("rank-4", _X, {"axis": 2}),
         ("vector", _TIES[0], {"axis": 0, "keep_dims": True}),
-        ("nan", _f([[1, np.nan, 3, np.nan], [4, 2, 4, 2]]), {"axis": 1}),
-        ("inf", _f([np.inf, -np.inf, np.inf, -np.inf]), {"axis": 0}),
+        ("nan", floats([[1, np.nan, 3, np.nan], [4, 2, 4, 2]]), {"axis": 1}),
+        ("inf", floats([np.inf, -np.inf, np.inf, -np.inf]), {"axis": 0}),
         ("around-nothing", np.zeros((0, 3), "f"), {"axis": 1}),
     )
 ) + tuple(

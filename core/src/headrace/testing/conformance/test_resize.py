@@ -8,15 +8,11 @@ import pytest
 from headrace.dtypes import ALL, NUMBERS
 from headrace.ops.resize import COORDINATES
 from headrace.tensor_spec import Array
+from headrace.testing.arrays import normal
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
 
-
-def _random(*shape: int) -> Array:
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-_X = _random(1, 2, 4, 5)
+_X = normal(1, 2, 4, 5)
 _MODES = ("nearest", "linear", "cubic")
 _ROI = (0.0, 0.0, 0.25, -0.2, 1.0, 1.0, 0.8, 1.3)
 
@@ -67,7 +63,7 @@ _OPTIONS = (
           roi=_ROI),
     *(
         _case(f"antialias-{mode}-{'excluding' if excluding else 'replicating'}",
-              _random(1, 2, 9, 11), (1, 2, 4, 3), mode=mode, antialias=True,
+              normal(1, 2, 9, 11), (1, 2, 4, 3), mode=mode, antialias=True,
               exclude_outside=excluding)
         for mode in ("linear", "cubic")
         for excluding in (False, True)
@@ -81,14 +77,14 @@ _SHAPES = (
     _case("named-crop", _X, (7,), axes=(3,), mode="linear", coordinates="tf_crop_and_resize",
           roi=(0.2, 1.1)),
     _case("as-it-is", _X, (1, 2, 4, 5)),
-    _case("length-1", _random(1, 2, 1, 2), (1, 2, 2, 1), mode="linear",
+    _case("length-1", normal(1, 2, 1, 2), (1, 2, 2, 1), mode="linear",
           coordinates="align_corners"),
-    _case("every-axis", _random(2, 3, 4), (3, 2, 5), mode="linear"),
-    _case("rank-1", _random(4), (7,), mode="cubic"),
-    _case("rank-5", _random(1, 1, 2, 3, 2), (1, 1, 3, 5, 4), mode="linear"),
+    _case("every-axis", normal(2, 3, 4), (3, 2, 5), mode="linear"),
+    _case("rank-1", normal(4), (7,), mode="cubic"),
+    _case("rank-5", normal(1, 1, 2, 3, 2), (1, 1, 3, 5, 4), mode="linear"),
     _case("rank-0", np.array(2, np.float32), ()),
-    _case("empty", _random(0, 2, 4), (0, 2, 6), mode="linear"),
-    _case("to-nothing", _random(1, 2, 4), (1, 2, 0), mode="linear"),
+    _case("empty", normal(0, 2, 4), (0, 2, 6), mode="linear"),
+    _case("to-nothing", normal(1, 2, 4), (1, 2, 0), mode="linear"),
 )  # fmt: skip
 
 _ROWS = np.array([[1, 0, 1, 1], [0, 1, 0, 1]])

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from headrace.dtypes import FLOATS
-from headrace.tensor_spec import Array
+from headrace.testing.arrays import floats
 from headrace.testing.case import Case
 from headrace.testing.run import check_case
-
-
-def _f(values: object) -> Array:
-    return np.array(values, np.float32)
-
 
 _OPS = ("softmax", "log_softmax")
 _X = np.random.default_rng(13).uniform(-4, 4, (2, 3, 4, 5)).astype(np.float32)
@@ -32,10 +27,10 @@ CASES: tuple[Case, ...] = tuple(
         ("one-element", _X[:, :, :, :1], 3),
         ("empty-lines", np.zeros((2, 0), "f"), 1),
         ("no-lines", np.zeros((0, 3), "f"), 1),
-        ("great", _f([[1000, 1001, 1002], [-1000, -1001, -1002]]), 1),
-        ("minus-inf", _f([[-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf]]), 1),
-        ("inf", _f([[np.inf, 0, 1], [1, 2, 3]]), 1),
-        ("nan", _f([[np.nan, 0, 1], [1, 2, 3]]), 1),
+        ("great", floats([[1000, 1001, 1002], [-1000, -1001, -1002]]), 1),
+        ("minus-inf", floats([[-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf]]), 1),
+        ("inf", floats([[np.inf, 0, 1], [1, 2, 3]]), 1),
+        ("nan", floats([[np.nan, 0, 1], [1, 2, 3]]), 1),
         *((str(dtype), _ROW.astype(dtype.numpy), 1) for dtype in sorted(FLOATS)),
     )
 ) + tuple(
