@@ -1,6 +1,7 @@
 // Products of bytes with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
 #include "kernels/dynamic_quantise.h"
+#include "kernels/integer_add.h"
 #include "kernels/integer_conv.h"
 #include "kernels/integer_depthwise.h"
 
@@ -282,6 +283,32 @@ Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Int
           py::make_tuple(matrix, panels, sums)};
 }
 
+Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y, float a_factor,
+                      float b_factor, float offset, float low, float high, std::int32_t zero) {
+  constexpr const char* kOp = "integer_add";
+  const Byte a_item = ByteOf(kOp, "a", a), b_item = ByteOf(kOp, "b", b);
+  RequireShape(kOp, "b", b, Shape(a));
+  RequireShape(kOp, "y", y, Shape(a));
+  const bool is_signed = ByteOf(kOp, "y", y) == Byte::kInt8;
+  const std::int32_t least = is_signed ? -128 : 0, most = is_signed ? 127 : 255;
+  if (!(low <= high) || low + zero < least || high + zero > most) {
+    throw py::value_error("integer_add: low and high, with zero added, are no bytes of y");
+  }
+  if (!y.writeable()) throw py::value_error("integer_add: y is read-only");
+  const ByteSum sum{static_cast<const std::uint8_t*>(Data(kOp, "a", a)),
+                    static_cast<const std::uint8_t*>(Data(kOp, "b", b)),
+                    static_cast<std::uint8_t*>(const_cast<void*>(Data(kOp, "y", y))),
+                    a_item,
+                    b_item,
+                    a_factor,
+                    b_factor,
+                    offset,
+                    low,
+                    high,
+                    zero};
+  return {[sum, count = y.size()] { Add(sum, count); }, py::make_tuple(a, b, y)};
+}
+
 Launch BindDynamicQuantise(const Floats& x, Array<std::uint8_t>& y, Floats& scale,
                            Array<std::uint8_t>& zero_point) {
   constexpr const char* kOp = "dynamic_quantise";
@@ -303,6 +330,9 @@ void RegisterInteger(py::module_& m) {
         py::arg("y").noconvert(), py::arg("scale").noconvert(), py::arg("zero_point").noconvert());
   m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels").noconvert(),
         py::arg("sums").noconvert(), py::arg("groups"), py::arg("transposed"));
+  m.def("integer_add", &BindIntegerAdd, py::arg("a"), py::arg("b"), py::arg("y"),
+        py::arg("a_factor"), py::arg("b_factor"), py::arg("offset"), py::arg("low"),
+        py::arg("high"), py::arg("zero"));
   m.def("integer_matmul", &BindIntegerMatmul, py::arg("x"), py::arg("panels").noconvert(),
         py::arg("sums").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
         py::arg("scale").noconvert(), py::arg("x_zero"), py::arg("weight_zeros").noconvert(),

@@ -31,15 +31,19 @@ def quantized(x, scale, zero, dtype):
 
 
 def packed(weight):
-    """weight: [c, *kernel], as the native function reads it, and the sums of its channels."""
+    """weight: [c, *kernel], as the native function reads it, and the sums of its channels.
+
+    Fewer channels that divide 64 fill a block.
+    """
     channels, taps = weight.shape[0], int(np.prod(weight.shape[1:]))
     flat = weight.reshape(channels, taps).astype(np.int32)
     flat = flat - 128 if weight.dtype == np.uint8 else flat
     panels = np.zeros((-(-channels // 64), -(-taps // 4), 256), np.int8)
-    for c, t in itertools.product(range(channels), range(taps)):
+    filled = 64 if channels < 64 and 64 % channels == 0 else channels
+    for c, t in itertools.product(range(filled), range(taps)):
         inside = c % 64
         quad = inside % 16 // 4 * 16 + inside // 16 * 4 + inside % 4
-        panels[c // 64, t // 4, quad * 4 + t % 4] = flat[c, t]
+        panels[c // 64, t // 4, quad * 4 + t % 4] = flat[c % channels, t]
     return panels, flat.sum(axis=1).astype(np.int32)
 
 

@@ -17,6 +17,7 @@ FILES = [
     "test_halves.py",
     "test_image.py",
     "test_integer.py",
+    "test_integer_add.py",
     "test_integer_depthwise.py",
     "test_native.py",
     "test_native_elementwise.py",

@@ -31,13 +31,14 @@ PreparedDepthwise Prepare(const ByteDepthwise& conv) {
   std::memset(conv.prepared, 0, static_cast<std::size_t>(PreparedCount(conv.channels)) * 4);
   const bool is_signed = conv.item == Byte::kInt8;
   const std::int32_t x_zero = ByteAt(conv.x_zero, is_signed);
-  std::memset(zeros, x_zero, static_cast<std::size_t>(conv.channels));
+  std::memset(zeros, x_zero, static_cast<std::size_t>(wide));
   const std::uint32_t moved = Bits(x_zero + (is_signed ? 128 : 0));
   const auto taps = static_cast<std::uint32_t>(conv.window.KernelCount());
   const ByteEpilogue& e = conv.epilogue;
   Requantised bytes = RequantisedBy(e, factors);
-  for (Size c = 0; c < conv.channels; ++c) {
-    const Size to = Place(c);
+  const Size filled = conv.channels * PixelsOfBlock(conv.channels);
+  for (Size i = 0; i < filled; ++i) {
+    const Size c = i % conv.channels, to = Place(i);
     const std::int32_t zero = conv.weight_zeros == nullptr ? 0 : conv.weight_zeros[c];
     const std::uint32_t shift = e.shift == nullptr ? 0u : Bits(e.shift[c]);
     weight_zeros[to] = zero;

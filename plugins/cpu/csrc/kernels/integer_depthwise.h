@@ -1,7 +1,8 @@
 // Depthwise convolutions of bytes over images whose channels are last, summed in int32 exactly.
 //
 // Weights lie in blocks of 64 channels, four taps together: int8 [channels / 64][taps / 4][256],
-// filled up with zeros. In the 256, quads of channel 16 * l + 4 * k + i stand at 16 * k + 4 * l +
+// filled up with zeros; fewer channels that divide 64 are there again and again, so that a block is
+// several pixels of them. In the 256, quads of channel 16 * l + 4 * k + i stand at 16 * k + 4 * l +
 // i: where registers of 16, 32 or 64 bytes put them that interleave four taps within each 16 bytes.
 #pragma once
 
@@ -13,6 +14,11 @@ namespace headrace::cpu {
 constexpr Size kByteBlock = 64;  // channels
 
 constexpr Size ByteBlocks(Size channels) { return (channels + kByteBlock - 1) / kByteBlock; }
+
+// Pixels that are one block.
+constexpr Size PixelsOfBlock(Size channels) {
+  return channels < kByteBlock && kByteBlock % channels == 0 ? kByteBlock / channels : 1;
+}
 
 // x [n, *in, channels], y [n, *out, channels]. What lies outside the image reads as `x_zero`.
 struct ByteDepthwise {
@@ -30,7 +36,7 @@ struct ByteDepthwise {
 };
 
 // What a launch makes for whole blocks, in the order of the weights: what zero points add, those
-// of the weights, factors to the quantized result; and one pixel of zeros.
+// of the weights, factors to the quantized result; and a block of zeros.
 constexpr Size PreparedCount(Size channels) { return 4 * ByteBlocks(channels) * kByteBlock; }
 
 // With all threads.
@@ -42,7 +48,7 @@ struct PreparedDepthwise {
   const std::int32_t* added;
   const std::int32_t* weight_zeros;  // or none
   Requantised bytes;                 // its factors are in the order of the weights
-  const std::uint8_t* zeros;         // one pixel
+  const std::uint8_t* zeros;         // as many as whole blocks have bytes
 };
 
 struct ByteDepthwiseTable {

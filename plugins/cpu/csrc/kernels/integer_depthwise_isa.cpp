@@ -303,7 +303,11 @@ HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* 
       sum[k] = sum[k] - plain[k] * LoadWhole(p.weight_zeros + place + k * kSpread);
     }
   }
-  if (p.bytes.factors == nullptr) return Finish(d, sum, output, c, count);
+  if (p.bytes.factors == nullptr) {
+    // A copy: sums whose address is known elsewhere would be put down in each step.
+    const Reg all[4] = {sum[0], sum[1], sum[2], sum[3]};
+    return Finish(d, all, output, c, count);
+  }
   const float* factors = p.bytes.factors + place;
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k)
@@ -352,7 +356,17 @@ void Line(const PreparedDepthwise& p, Size line, const std::uint8_t** starts) {
       }
     }
     Size output = (line * w.out[2] + ox) * channels;
-    for (Size i = 0; i < run; ++i, output += channels) {
+    Size i = 0;
+    if (across == channels && p.bytes.factors != nullptr) {
+      const Size pixels = PixelsOfBlock(channels);
+      for (; pixels > 1 && i + pixels <= run; i += pixels, output += kByteBlock) {
+        for (Size b = 0; b < kByteBlock; b += kBytes) {
+          Sum<kZeros>(p, starts, taps, output, b, kBytes);
+        }
+        for (Size t = 0; t < taps; ++t) starts[t] += steps[t] * pixels;
+      }
+    }
+    for (; i < run; ++i, output += channels) {
       Size c = 0;
       for (; c + kBytes <= channels; c += kBytes) Sum<kZeros>(p, starts, taps, output, c, kBytes);
       if (c < channels) Sum<kZeros>(p, starts, taps, output, c, static_cast<int>(channels - c));

@@ -258,6 +258,46 @@ __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums
   });
 }
 
+#if defined(__AVX512VNNI__)
+// `FinishBytes` of whole sums in registers: those of four panels are packed into one.
+template <int kRows, int kPanels>
+HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][kRegs]) {
+  const ByteProduct& product = tile.product;
+  const Requantised& bytes = product.bytes;
+  const float* factors = bytes.factors + tile.column;
+  const std::int32_t* added = product.corrections + tile.column;
+  const __m512 low = _mm512_set1_ps(bytes.low), high = _mm512_set1_ps(bytes.high);
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    const __m512i add = _mm512_loadu_si512(added + p * kPanel);
+    const __m512 factor = _mm512_loadu_ps(factors + p * kPanel);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i whole = _mm512_add_epi32(Bits(sum[r][p][0]), add);
+      const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(whole), factor);
+      sum[r][p][0] =
+          reinterpret_cast<Reg>(_mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(v, low), high)));
+    }
+  }
+  const __m512i zero = _mm512_set1_epi16(static_cast<short>(bytes.zero));
+  const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const __mmask64 there = ~__mmask64{0} >> (64 - tile.columns);
+  const bool is_signed = product.epilogue.made == Made::kInt8;
+  auto* y = static_cast<std::uint8_t*>(product.y) + tile.row * product.y_stride + tile.column;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    const auto of = [&](int p) { return Bits(sum[r][p < kPanels ? p : 0][0]); };
+    const __m512i left = _mm512_add_epi16(_mm512_packs_epi32(of(0), of(1)), zero);
+    const __m512i right =
+        kPanels > 2 ? _mm512_add_epi16(_mm512_packs_epi32(of(2), of(3)), zero) : left;
+    const __m512i packed =
+        is_signed ? _mm512_packs_epi16(left, right) : _mm512_packus_epi16(left, right);
+    _mm512_mask_storeu_epi8(y + r * product.y_stride, there,
+                            _mm512_permutexvar_epi32(order, packed));
+  }
+}
+#endif
+
 template <int kRows, int kPanels>
 void RunTile(const Tile& tile, const Item* items, Size stride) {
   Reg sum[kRows][kPanels][kRegs];
@@ -296,6 +336,11 @@ void RunTile(const Tile& tile, const Item* items, Size stride) {
       }
     }
   }
+#if defined(__AVX512VNNI__)
+  if (tile.product.bytes.factors != nullptr && tile.row_sums == nullptr) {
+    return StoreBytesOf<kRows, kPanels>(tile, sum);
+  }
+#endif
   alignas(64) std::int32_t sums[kRows][kPanels * kPanel];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

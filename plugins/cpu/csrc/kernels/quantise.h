@@ -7,23 +7,65 @@
 
 namespace headrace::cpu::HEADRACE_ISA {
 
-// The sixteen integers as the bytes that they fit in.
+// Sixteen bytes, signed if T is.
+template <class T>
+HEADRACE_INLINE VI LoadBytes(const std::uint8_t* p) {
+  constexpr bool kSigned = T(-1) < T(0);
+  VI r;
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  r.part[0] = reinterpret_cast<IntPart>(kSigned ? _mm512_cvtepi8_epi32(bytes)
+                                                : _mm512_cvtepu8_epi32(bytes));
+#elif defined(__AVX2__)
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8 * i));
+    r.part[i] = reinterpret_cast<IntPart>(kSigned ? _mm256_cvtepi8_epi32(bytes)
+                                                  : _mm256_cvtepu8_epi32(bytes));
+  }
+#else
+  typedef T Bytes __attribute__((vector_size(kLanes)));
+#pragma GCC unroll 4
+  for (int i = 0; i < kParts; ++i) {
+    Bytes bytes;
+    std::memcpy(&bytes, p + i * kLanes, sizeof bytes);
+    r.part[i] = __builtin_convertvector(bytes, IntPart);
+  }
+#endif
+  return r;
+}
+
+// The first `count` of sixteen integers as the bytes that they fit in.
 HEADRACE_INLINE void StoreBytes(std::uint8_t* p, VI x, int count) {
 #if defined(__AVX512F__)
   const __m128i bytes = _mm512_cvtepi32_epi8(reinterpret_cast<__m512i>(x.part[0]));
+#elif defined(__AVX2__)
+  const __m256i low = _mm256_set1_epi32(255);
+  const __m256i left = _mm256_and_si256(reinterpret_cast<__m256i>(x.part[0]), low);
+  const __m256i right = _mm256_and_si256(reinterpret_cast<__m256i>(x.part[1]), low);
+  const __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(left, right), 0xd8);
+  const __m128i bytes =
+      _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+#elif defined(__SSE2__)
+  const auto part = [&](int i) {
+    return _mm_and_si128(reinterpret_cast<__m128i>(x.part[i]), _mm_set1_epi32(255));
+  };
+  const __m128i bytes =
+      _mm_packus_epi16(_mm_packs_epi32(part(0), part(1)), _mm_packs_epi32(part(2), part(3)));
+#endif
+#if defined(__SSE2__)
   if (count >= kWidth) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
     return;
   }
   std::uint8_t all[kWidth];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(all), bytes);
-  for (int i = 0; i < count; ++i) p[i] = all[i];
 #else
   std::int32_t all[kWidth];
   StoreInt(all, x);
+#endif
   const int some = count < kWidth ? count : kWidth;
   for (int i = 0; i < some; ++i) p[i] = static_cast<std::uint8_t>(all[i]);
-#endif
 }
 
 // To the nearest integers, halves to even; of floats that are no larger than integers can be.

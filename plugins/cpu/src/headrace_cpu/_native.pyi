@@ -286,6 +286,19 @@ def integer_depthwise_conv(*operands: Any) -> Launch:
     *spatial, c]; y: [n, *windows, c].
     """
 
+def integer_add(
+    a: _Bytes,
+    b: _Bytes,
+    y: _Bytes,
+    a_factor: float,
+    b_factor: float,
+    offset: float,
+    low: float,
+    high: float,
+    zero: int,
+) -> Launch:
+    """Add quantized numbers, as ``cpu.integer_add`` says. a, b, y: int8 or uint8 of one shape."""
+
 def dynamic_quantise(
     x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
 ) -> Launch:

@@ -31,6 +31,7 @@ from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, de
 from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.integer import (
     DynamicQuantize,
+    IntegerAddKernel,
     IntegerConvKernel,
     IntegerDepthwiseKernel,
     IntegerMatmulKernel,
@@ -65,6 +66,7 @@ from headrace_cpu.ops.attention import Attention, attention
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
+from headrace_cpu.ops.integer_add import IntegerAdd, integer_add
 from headrace_cpu.ops.integer_depthwise import (
     IntegerDepthwise,
     PackIntegerTaps,
@@ -92,6 +94,7 @@ _OPS = (
     OpEntry(TAG, PackedMatmul, matmul),
     OpEntry(TAG, PackIntegers, pack_integers),
     OpEntry(TAG, IntegerConv, integer_conv),
+    OpEntry(TAG, IntegerAdd, integer_add),
     OpEntry(TAG, PackIntegerTaps, pack_integer_taps),
     OpEntry(TAG, IntegerDepthwise, integer_depthwise),
     OpEntry(TAG, IntegerMatmul, integer_matmul),
@@ -111,6 +114,8 @@ _PASSES = (
     "pack_products",
     "pack_recurrent",
     "fuse_products",
+    "add_integers",
+    "pool_integers",
     "fold_output_scales",
     "widen_columns",
     "fuse_elementwise",
@@ -162,6 +167,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "dynamic_quantize", DynamicQuantize, dtypes("float32"))
     yield KernelEntry(TAG, "cpu.integer_conv", IntegerConvKernel)
     yield KernelEntry(TAG, "cpu.integer_depthwise_conv", IntegerDepthwiseKernel)
+    yield KernelEntry(TAG, "cpu.integer_add", IntegerAddKernel)
     yield KernelEntry(TAG, "cpu.integer_matmul", IntegerMatmulKernel)
     yield KernelEntry(TAG, "conv_transpose", ConvTranspose, FLOATS)
     yield KernelEntry(TAG, "max_pool", MaxPool, _POOLED)

@@ -42,6 +42,26 @@ class DynamicQuantize(NativeKernel):
         return _native.dynamic_quantise(views.input(), y, scale, zero_point)
 
 
+class IntegerAddKernel(NativeKernel):
+    """``cpu.integer_add``: as the op says; y may be the memory of a or b. No workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        number = self._call.float_attr
+        return _native.integer_add(
+            views.input(0),
+            views.input(1),
+            views.output(),
+            number("a_factor"),
+            number("b_factor"),
+            number("offset"),
+            number("low"),
+            number("high"),
+            self._call.int_attr("zero"),
+        )
+
+
 class IntegerProductKernel(ProductKernel):
     """What products of bytes share; y may be the addend's memory."""
 

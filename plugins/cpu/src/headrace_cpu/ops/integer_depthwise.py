@@ -38,7 +38,7 @@ class PackIntegerTaps(Op):
 
     weight: int8[c, *kernel, 1] or uint8, of which 128 is taken off. panels: int8[c / 64, taps / 4,
     256], four taps of a channel together and channels in the order (k, l, i) of ``_LANES``, filled
-    up with zeros. sums: int32[c], of what was packed.
+    up with zeros; fewer channels that divide 64 are there again and again. sums: int32[c].
     """
 
     name = "cpu.pack_integer_taps"
@@ -72,7 +72,9 @@ def pack_integer_taps(
     sums[...] = taps.sum(axis=1)
     blocks, quads, _ = panels.shape
     whole = np.zeros((blocks * BLOCK, quads * QUAD), np.int8)
-    whole[: taps.shape[0], : taps.shape[1]] = taps
+    channels = taps.shape[0]
+    for first in range(0, BLOCK if BLOCK % channels == 0 else channels, channels):
+        whole[first : first + channels, : taps.shape[1]] = taps
     parts = whole.reshape(blocks, *_LANES, quads, QUAD)  # block, l, k, i, quad, tap
     panels[...] = parts.transpose(0, 4, 2, 1, 3, 5).reshape(panels.shape)
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from headrace.graph import JobGraph, OpEntry
 from headrace_cpu.kernels.winograd import largest_tile
+from headrace_cpu.passes.add_integers import AddIntegers
 from headrace_cpu.passes.fold_output_scales import FoldOutputScales
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
@@ -20,6 +21,7 @@ from headrace_cpu.passes.pack_integers import PackIntegers
 from headrace_cpu.passes.pack_products import PackProducts
 from headrace_cpu.passes.pack_recurrent import PackRecurrent
 from headrace_cpu.passes.part_windows import PartWindows
+from headrace_cpu.passes.pool_integers import PoolIntegers
 from headrace_cpu.passes.widen_columns import WidenColumns
 from headrace_cpu.passes.widen_halves import WidenHalves
 
@@ -40,6 +42,8 @@ def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
         "pack_products": PackProducts(tag, own, largest_tile),
         "pack_recurrent": PackRecurrent(tag, own),
         "fuse_products": FuseProducts(tag),
+        "add_integers": AddIntegers(tag),
+        "pool_integers": PoolIntegers(tag),
         "fold_output_scales": FoldOutputScales(tag, own),
         "widen_columns": WidenColumns(tag, own),
         "fuse_elementwise": FuseElementwise(tag),

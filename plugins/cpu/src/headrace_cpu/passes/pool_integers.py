@@ -1,0 +1,64 @@
+"""Let maxima of quantized numbers be of the numbers as they are stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from headrace.graph import GraphEditor, JobGraph, JobOp
+from headrace.ops.pool import MaxPool
+from headrace.ops.quantize import per_tensor
+from headrace.tensor_spec import Array
+from headrace_cpu.ops.pack_integers import BYTES
+
+
+class PoolIntegers:
+    """The pass, for the ops of device ``tag``.
+
+    Before: any ops. After: a ``max_pool`` between ``dequantize`` and ``quantize`` of bytes, by the
+    same constants, is one of bytes. A scale that is positive keeps their order.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph with these pools."""
+        editor, constants = GraphEditor(graph, self._tag), graph.constants
+        for pool in editor.ops("max_pool"):
+            before = editor.maker(pool.inputs[0])
+            users = editor.users(pool.outputs[0])
+            if before is None or before.call.op != "dequantize":
+                continue
+            if len(users) != 1 or len(pool.outputs) != 1:
+                continue
+            after = users[0]
+            if after.call.op != "quantize" or not editor.is_private(pool, after):
+                continue
+            if pool.outputs[0] in graph.hints or before.placement != pool.placement:
+                continue
+            if _undoes(before, after, constants):
+                editor.replace([pool, after], MaxPool, [before.inputs[0]], pool.call.attrs)
+        return editor.finish()
+
+
+def _undoes(before: JobOp, after: JobOp, constants: Mapping[str, Array]) -> bool:
+    """Whether ``after`` gives the bytes that ``before`` was given."""
+    dtype = before.call.input(0).dtype
+    if dtype not in BYTES or after.call.outputs[0].dtype != dtype:
+        return False
+    if not (per_tensor(before.call) and per_tensor(after.call)):
+        return False
+    given = [_scale_and_zero(op, constants) for op in (before, after)]
+    return given[0] is not None and given[0] == given[1]
+
+
+def _scale_and_zero(op: JobOp, constants: Mapping[str, Array]) -> tuple[float, int] | None:
+    """Of an op whose scale is a positive number; None for others."""
+    scale, zero = (constants.get(name or "") for name in op.inputs[1:3])
+    if scale is None or (zero is None and op.inputs[2] is not None):
+        return None
+    number = float(scale.reshape(()))
+    if not 0 < number < math.inf:
+        return None
+    return number, 0 if zero is None else int(zero.reshape(()))
