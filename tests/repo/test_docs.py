@@ -20,9 +20,17 @@ import pytest
 from doc_blocks import FENCE, Block, blocks, commands
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "changelog.d/README.md"]
-# What the guide shows is carried out, commands and all, by tests/guide.
-RUN_HERE = [page for page in PAGES if (ROOT / "docs/guide") not in page.parents]
+READMES = ("bench", "changelog.d", "core", "plugins", "tests")
+PAGES = [
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *(page for folder in READMES for page in sorted((ROOT / folder).rglob("README.md"))),
+    ROOT / "README.md",
+]
+# What the guide shows is carried out, commands and all, by tests/guide; a plugin's README by its
+# own tests.
+RUN_HERE = [
+    page for page in PAGES if not {ROOT / "docs/guide", ROOT / "plugins"} & set(page.parents)
+]
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
