@@ -7,8 +7,11 @@ class Device:
     """What ``DeviceEntry.open`` returns: the plugin's handle of one device.
 
     Subclass it to hold driver handles. Never open twice at a time for one index; closed when the
-    last session that uses it closes, and opened again for the next. Contexts and allocators are
-    created for it.
+    last session that uses it closes, and opened again for the next; from any thread, one at a time.
+    Contexts and allocators are created for it.
+
+    Attributes:
+        index: as ``DeviceEntry.open`` was given it; another one is a ``PluginError``.
     """
 
     def __init__(self, index: int = 0) -> None:

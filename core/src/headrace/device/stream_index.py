@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class StreamIndexGenerator:
-    """Numbers the streams of one device, 0 to 4095. Used while a job is compiled.
+    """Numbers the streams of one device, 0 to 4095. Used while a job is compiled, by one thread.
 
     The defaults are one stream for each purpose; override ``compute`` to spread work over several.
     Equal calls in equal order must give equal numbers, so that plans are reproducible. What is no

@@ -96,7 +96,13 @@ def matmul(
     transpose_b: bool = False,
     name: str | None = None,
 ) -> Symbol:
-    """Matrix product over the last two axes; leading axes broadcast."""
+    """Matrix product: a [..., m, k] and b [..., k, n] give [..., m, n]; leading axes broadcast.
+
+    Args:
+        a, b: of one dtype.
+        transpose_a, transpose_b: the last two axes of the operand are the other way round.
+        name: name of the op.
+    """
     return apply_op("matmul", [a, b], transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
@@ -114,6 +120,14 @@ def conv2d(
     """2-d convolution: x [n, c, h, w], weight [o, c / groups, kh, kw], bias [o].
 
     With ``NHWC``: x [n, h, w, c], weight [o, kh, kw, c / groups].
+
+    Args:
+        x, weight, bias: of one dtype.
+        strides, dilation_rate: one number, or (vertical, horizontal).
+        padding: zeros on both sides of each axis: one number, or (vertical, horizontal).
+        groups: channels are in so many groups, each of which is convolved by itself.
+        name: name of the op.
+        data_format: ``NCHW`` or ``NHWC``.
     """
     return apply_op(
         "conv",
@@ -136,7 +150,15 @@ def max_pool2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Symbol:
-    """Largest element of each window of x [n, c, h, w]; padding never wins."""
+    """Largest element of each window of x [n, c, h, w]; padding never wins.
+
+    Args:
+        x: images.
+        ksize, strides, padding: one number, or (vertical, horizontal).
+        ceil_mode: one more window where the last one would reach beyond the padding.
+        name: name of the op.
+        data_format: ``NCHW``, or ``NHWC`` for x [n, h, w, c].
+    """
     return _pool("max_pool", x, ksize, strides, padding, ceil_mode, name, data_format)
 
 
@@ -149,7 +171,7 @@ def avg_pool2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Symbol:
-    """Mean of each window of x [n, c, h, w]; padding is not counted."""
+    """Mean of each window of x [n, c, h, w]; padding is not counted. Arguments: ``max_pool2d``."""
     return _pool("avg_pool", x, ksize, strides, padding, ceil_mode, name, data_format)
 
 
@@ -163,7 +185,15 @@ def normalization(
     epsilon: float = 1e-5,
     name: str | None = None,
 ) -> Symbol:
-    """Batch normalisation with given statistics along ``axis``."""
+    """Batch normalisation: ``(x - mean) / sqrt(variance + epsilon) * gamma + beta``.
+
+    Args:
+        x: any shape.
+        moving_mean, moving_variance, gamma, beta: vectors along ``axis`` of x.
+        axis: that of the channels.
+        epsilon: keeps the divisor from 0.
+        name: name of the op.
+    """
     inputs = [x, moving_mean, moving_variance, gamma, beta]
     return apply_op("normalization", inputs, axis=axis, epsilon=epsilon, name=name)
 
@@ -176,7 +206,15 @@ def instance_norm_2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Symbol:
-    """Normalise each channel of each image of x [n, c, h, w] over its pixels."""
+    """Normalise each channel of each image of x [n, c, h, w] over its pixels.
+
+    Args:
+        x: images.
+        gamma, beta: factor and term of each channel, [c].
+        eps: keeps the divisor from 0.
+        name: name of the op.
+        data_format: ``NCHW``, or ``NHWC`` for x [n, h, w, c].
+    """
     return apply_op(
         "instance_norm",
         [x, gamma, beta],
@@ -239,12 +277,12 @@ def upsample(
 
 
 def reshape(x: SymbolLike, shape: Sequence[int], name: str | None = None) -> Symbol:
-    """The same elements in another shape; one dimension may be -1."""
+    """The same elements in another ``shape``, row by row; one dimension may be -1."""
     return apply_op("reshape", [x], shape=tuple(shape), name=name)
 
 
 def transpose(x: SymbolLike, perm: Sequence[int] = (), name: str | None = None) -> Symbol:
-    """Output axis i is input axis perm[i]; no perm reverses the axes."""
+    """Output axis i is input axis ``perm[i]``; no ``perm`` reverses the axes."""
     return apply_op("transpose", [x], perm=tuple(perm), name=name)
 
 
@@ -254,7 +292,10 @@ def concat(inputs: Sequence[SymbolLike], axis: int, name: str | None = None) -> 
 
 
 def cast(x: SymbolLike, dtype: object, name: str | None = None) -> Symbol:
-    """The same values in another dtype."""
+    """The same values in another ``dtype``.
+
+    To integers, floats are cut towards zero and kept within range; integers keep their low bits.
+    """
     return apply_op("cast", [x], dtype=dtype_of(dtype), name=name)
 
 

@@ -93,6 +93,9 @@ class HeadraceBackend(Backend):
             device: as for ``prepare``.
             outputs_info: not needed; dtypes and shapes are inferred.
             kwargs: ``opset_version`` chooses another operator set than the newest known.
+
+        Raises:
+            InputError: there are more inputs than names, or fewer.
         """
         opset = kwargs.pop("opset_version", min(limits.OPSETS[1], _newest_opset()))
         names = [name for name in node.input if name]

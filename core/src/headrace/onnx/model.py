@@ -378,6 +378,9 @@ def load(
             missing are named at once.
         ResourceLimitError: it is larger than a stated limit.
         DeviceError: the device is not there.
+        PlacementError: ``device`` is no device's text.
+        InputError: ``jobs`` is less than 1.
+        JobError, SettingError: another argument, or a variable, has a value that it cannot have.
 
     Example:
         ``headrace.onnx.load("model.onnx", device="cpu").run({"x": array})["y"]``
