@@ -16,7 +16,7 @@ from headrace.cli.feeds import (
     read_shapes,
     specs_for,
 )
-from headrace.cli.options import OutputFile
+from headrace.cli.options import OutputFile, random_inputs_option
 
 if TYPE_CHECKING:
     from headrace.bench import Comparison, Spread
@@ -86,15 +86,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
     metavar="NAME=N,N,...",
     help="Shape of an input that gets random values.",
 )
-@click.option(
-    "--random-inputs",
-    "seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="SEED",
-    help="Random values, the same for the same SEED, for the inputs that --input does not give.",
-)
+@random_inputs_option(0)
 @click.option(
     "--plan-cache/--no-plan-cache",
     default=False,

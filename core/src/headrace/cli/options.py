@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,3 +44,17 @@ fallback_option = click.option(
     help="What becomes of ops that the device cannot run: an error, or the host runs them. "
     "Default: HEADRACE_FALLBACK, or error.",
 )
+
+
+def random_inputs_option(default: int | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--random-inputs``, as parameter ``seed``; without a default, all inputs must be given."""
+    return click.option(
+        "--random-inputs",
+        "seed",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=default is not None,
+        metavar="SEED",
+        help="Random values, the same for the same SEED, for the inputs that --input does not "
+        "give.",
+    )

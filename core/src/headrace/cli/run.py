@@ -12,10 +12,11 @@ import click
 from click.core import ParameterSource
 
 from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for, unsized_dims
+from headrace.cli.options import random_inputs_option
 from headrace.cli.program import run_program
 
 if TYPE_CHECKING:
-    from headrace.tensor_spec import Array
+    from headrace.tensor_spec import Array, TensorSpec
 
 LONGEST_NAME = 120
 """Characters of a file name made of an output's name; file systems take 255 bytes."""
@@ -23,13 +24,7 @@ LONGEST_NAME = 120
 
 @click.command()
 @model_options
-@click.option(
-    "--random-inputs",
-    "seed",
-    type=click.IntRange(min=0),
-    metavar="SEED",
-    help="Random values, the same for the same SEED, for the inputs that --input does not give.",
-)
+@random_inputs_option(None)
 @click.option(
     "--output",
     "folder",
@@ -100,10 +95,7 @@ def run_model(
     with load(model, device, fallback=fallback, plan_cache=plan_cache) as loaded:
         arrays = read_inputs(inputs, [info.name for info in loaded.inputs])
         specs = specs_for(loaded, arrays, dims)
-        if specs and seed is None:
-            names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
-            raise click.UsageError(f"the model needs {names}, or --random-inputs SEED")
-        feeds = arrays | random_arrays(specs, seed or 0)
+        feeds = arrays | _drawn("model", specs, seed)
         started = time.perf_counter()
         try:
             loaded.plan_for(feeds)  # the run that follows finds the job ready
@@ -142,10 +134,7 @@ def run_plan(
         opened = time.perf_counter()
         arrays = read_inputs(inputs, [*loaded.inputs, *loaded.fixed])
         specs = {name: spec for name, spec in loaded.inputs.items() if name not in arrays}
-        if specs and seed is None:
-            names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
-            raise click.UsageError(f"the plan needs {names}, or --random-inputs SEED")
-        feeds = arrays | random_arrays(specs, seed or 0)
+        feeds = arrays | _drawn("plan", specs, seed)
         begun = time.perf_counter()
         outputs = loaded.run(feeds)
         ended = time.perf_counter()
@@ -156,6 +145,14 @@ def run_plan(
         )
     if folder is not None:
         write_outputs(outputs, folder)
+
+
+def _drawn(what: str, specs: Mapping[str, TensorSpec], seed: int | None) -> dict[str, Array]:
+    """Random values of the inputs that were not given, if there may be such."""
+    if specs and seed is None:
+        names = ", ".join(f"--input {name}=FILE.npy" for name in specs)
+        raise click.UsageError(f"the {what} needs {names}, or --random-inputs SEED")
+    return random_arrays(specs, seed or 0)
 
 
 def _named(devices: str) -> list[str]:

@@ -8,20 +8,12 @@ from pathlib import Path
 import click
 
 from headrace.cli.feeds import model_options, random_arrays, read_inputs, specs_for
-from headrace.cli.options import OutputFile
+from headrace.cli.options import OutputFile, random_inputs_option
 
 
 @click.command()
 @model_options
-@click.option(
-    "--random-inputs",
-    "seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="SEED",
-    help="Random values, the same for the same SEED, for the inputs that --input does not give.",
-)
+@random_inputs_option(0)
 @click.option(
     "--calls", type=click.IntRange(min=1), default=10, show_default=True, help="How many to record."
 )
