@@ -42,6 +42,7 @@ from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
+from headrace.onnx.select import alike, is_harmless
 from headrace.onnx.site import Site
 from headrace.onnx.text import place, quote
 from headrace.onnx.values import Given, Value
@@ -269,18 +270,37 @@ class Importer:
         condition = _tensor(site.inputs[0], site.where)
         if condition is None:
             raise InvalidModelError(f"{site.where}: has no condition")
-        value = self.builder.value(condition)
-        if value is None:
-            raise ValueNeeded(condition, f"{site.where}: its value decides which branch is taken")
-        if value.size != 1:
+        if condition.spec.elements != 1:
             raise InvalidModelError(
                 f"{site.where}: the condition is {condition.spec}, not one value"
             )
-        branch = "then_branch" if value.item() else "else_branch"
-        graph = site.attributes[branch].g
-        if graph.input:
-            raise InvalidModelError(f"{site.where}: {branch} has inputs; a branch takes none")
-        return self._graph(graph, site.scope.inside())
+        branches = [site.attributes[name].g for name in ("then_branch", "else_branch")]
+        for graph in branches:
+            if graph.input:
+                raise InvalidModelError(f"{site.where}: a branch has inputs; it takes none")
+        value = self.builder.value(condition)
+        if value is not None:
+            return self._graph(branches[0 if value.item() else 1], site.scope.inside())
+        made = self._select(site, condition, branches)
+        if made is None:
+            raise ValueNeeded(condition, f"{site.where}: its value decides which branch is taken")
+        return made
+
+    def _select(
+        self, site: Site, condition: Tensor, branches: Sequence[GraphProto]
+    ) -> list[Value] | None:
+        """Both branches, and the one or the other element by element; None where that is not so."""
+        if not all(map(is_harmless, branches)):
+            return None
+        try:
+            made = [self._graph(graph, site.scope.inside()) for graph in branches]
+        except (HeadraceError, ValueNeeded):  # the branch that is not taken may be anything
+            return None
+        pairs = alike(*made)
+        if pairs is None:
+            return None
+        (which,) = self.builder.op("reshape", [condition], location=site.where, shape=())
+        return [self.builder.op("where", [which, *pair], location=site.where)[0] for pair in pairs]
 
     def _loop(self, site: Site, opset: int) -> Given:
         """Put the body of a loop in its place, once for each time that it runs, or run it."""
