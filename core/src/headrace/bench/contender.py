@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from headrace.bench.runtimes import thread_variables
 from headrace.errors import BenchError
+from headrace.frontend.closing import Closing
 from headrace.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Task:
     plan_cache: bool
 
 
-class Contender:
+class Contender(Closing):
     """One runtime at one task; a context manager that ends its process. For one thread."""
 
     def __init__(self, runtime: str, task: Task, folder: Path) -> None:
@@ -53,7 +53,7 @@ class Contender:
         self._who = f"{runtime} with {task.threads} thread(s)"
         self._outputs = folder / f"{runtime}-{task.threads}.npz"
         self._order = {"runtime": runtime, "outputs": str(self._outputs), **asdict(task)}
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
         variables = thread_variables(task.device, task.threads)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "headrace.bench.worker"],
@@ -109,15 +109,8 @@ class Contender:
         text = self._stderr.read().decode("utf-8", "replace").strip()
         return text[-_LAST_WORDS:] or "it wrote nothing"
 
-    def __enter__(self) -> Contender:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.communicate()
         self._stderr.close()

@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Closing:
-    """Base of what holds a device's threads and memory until ``close``."""
+    """Base of what holds devices, threads, memory or processes until ``close``."""
 
     def close(self) -> None:
         """Give everything back. Idempotent."""

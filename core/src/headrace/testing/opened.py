@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 
 import numpy as np
 
 from headrace.device import Buffer, Device, DeviceContext, HostAllocator, HostBuffer, Launch
 from headrace.errors import UnsupportedError
+from headrace.frontend.closing import Closing
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call
 from headrace.placement import Placement
@@ -18,7 +18,7 @@ from headrace.runtime.devices import pool_of
 from headrace.tensor_spec import Array, TensorSpec
 
 
-class OpenedDevice:
+class OpenedDevice(Closing):
     """An open device with its allocator and any number of streams. A context manager.
 
     It does by hand what the runtime does, so that a test can ask for one thing at a time. What it
@@ -158,17 +158,6 @@ class OpenedDevice:
                 last_first.callback(context.close)
             for context in reversed(contexts):
                 last_first.callback(context.synchronize)
-
-    def __enter__(self) -> OpenedDevice:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _context(self, stream_index: int) -> DeviceContext:
         context = self.backend.context.create(self.device, stream_index)
