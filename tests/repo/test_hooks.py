@@ -99,8 +99,8 @@ def test_records_are_frozen(tag: str) -> None:
     for hook, implementation in implementations(module).items():
         for record in implementation():
             assert dataclasses.is_dataclass(record), hook
-            with pytest.raises(dataclasses.FrozenInstanceError):
-                setattr(record, "tag", "another")  # noqa: B010 - no record has one by its type
+            parameters = vars(type(record))["__dataclass_params__"]
+            assert parameters.frozen, hook
 
 
 def test_a_default_is_found() -> None:

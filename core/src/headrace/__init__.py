@@ -16,8 +16,8 @@ The folders are layers, each of which imports only what stands after it here: ``
 The modules beside them are values that every layer may use: ``ids``, ``dtypes``, ``tensor_spec``,
 ``placement``, ``sbp``, ``memory_case``, ``op_call``, ``data_format``, ``initializer``, ``errors``,
 ``typing``; and what belongs to no layer: ``settings`` (variables of the environment), ``aligned``
-(host memory), ``collector`` (the garbage collector), ``lazy_names`` (of packages), ``frozen``
-(data classes), ``digest`` (of what is kept on disk).
+(host memory), ``collector`` (the garbage collector), ``lazy_names`` (of packages), ``digest`` (of
+what is kept on disk).
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ no tensor types here: whoever meets one raises ``DTypeError`` or ``UnsupportedMo
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from headrace.errors import DTypeError
-from headrace.frozen import dataclass
 
 __all__ = [
     "ALL", "BOOL", "FLOATS", "INTS", "NUMBERS", "SIGNED", "SIGNED_INTS", "UNSIGNED_INTS", "DType",

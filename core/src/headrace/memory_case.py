@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from headrace.errors import PlanError
-from headrace.frozen import dataclass
 from headrace.ids import HOST_TAG, DeviceTypes, MemCaseId, MemZoneId
 
 

@@ -7,10 +7,9 @@ kernels are created for it), so that neither needs to know the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from headrace.dtypes import DType
-from headrace.frozen import dataclass
 from headrace.tensor_spec import TensorSpec
 
 AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from headrace.errors import PlacementError
-from headrace.frozen import dataclass
 from headrace.ids import DEVICE_INDEX_BITS
 
 _DEVICES = re.compile(r"(\d+):(\d+)(?:-(\d+))?\Z")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import ShapeError
-from headrace.frozen import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

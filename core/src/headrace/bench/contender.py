@@ -8,14 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.bench.runtimes import thread_variables
 from headrace.errors import BenchError
 from headrace.frontend.closing import Closing
-from headrace.frozen import dataclass
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array

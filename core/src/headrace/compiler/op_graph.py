@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.frozen import dataclass
+from dataclasses import dataclass
+
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.sbp import NdSbp
 

@@ -10,6 +10,7 @@ the same plan, byte for byte.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace import plan as plans
 from headrace.aligned import aligned
@@ -36,7 +37,6 @@ from headrace.compiler.sharding.log import BoxedTensor, BoxingLog
 from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
 from headrace.compiler.verify import Verifier
-from headrace.frozen import dataclass
 from headrace.graph import JobGraph, Variable
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from headrace.frozen import dataclass
 from headrace.graph import Variable
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall

@@ -9,10 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headrace.frozen import dataclass
 from headrace.registry import BackendRecord, InstalledBackend
 
 LONGEST_DETAIL = 4000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How, PassRun
@@ -15,7 +16,6 @@ from headrace.compiler.sharding.log import BoxedTensor
 from headrace.device import CollectiveEntry, KernelEntry
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
-from headrace.frozen import dataclass
 from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind

@@ -32,6 +32,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,6 @@ import numpy as np
 
 from headrace.digest import DIGEST_BYTES, digest_of
 from headrace.errors import PlanError
-from headrace.frozen import dataclass
 from headrace.plan.saved import SavedPlan, Weight
 from headrace.plan.saved_codec import decode_saved, encode_saved
 from headrace.tensor_spec import Array, TensorSpec

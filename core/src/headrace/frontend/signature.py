@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from headrace import typing as tp
 from headrace.errors import InputError, JobError
 from headrace.frontend.mirrored import MirroredSymbol
-from headrace.frozen import dataclass
 from headrace.tensor_spec import TensorSpec
 
 Tree = Any

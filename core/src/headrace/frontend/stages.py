@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from headrace.collector import collector_rests
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
@@ -13,7 +14,6 @@ from headrace.compiler.stage import Structure
 from headrace.errors import InputError
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
-from headrace.frozen import dataclass
 from headrace.graph import JobGraph
 from headrace.registry.registry import BackendRegistry
 from headrace.tensor_spec import Array

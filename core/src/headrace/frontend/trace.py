@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.plan_page import PassNotes, op_notes
-from headrace.frozen import dataclass
 from headrace.graph import JobGraph
 from headrace.page import OpNote, StageNote, render_page
 from headrace.plan import Plan

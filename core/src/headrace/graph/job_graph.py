@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from headrace import numpy_ops
 from headrace.errors import GraphError, SbpError, VariableError
-from headrace.frozen import dataclass
 from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.graph.variable import Variable, VariablePart

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.frozen import dataclass
 from headrace.initializer import Initializer
 from headrace.placement import Placement
 from headrace.sbp import NdSbp

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import weakref
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from headrace.aligned import aligned_empty
 from headrace.digest import new_digest
 from headrace.errors import InvalidModelError
-from headrace.frozen import dataclass
 from headrace.tensor_spec import Array
 
 _WINDOW_BYTES = 1 << 14

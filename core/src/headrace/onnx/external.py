@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
-from headrace.frozen import dataclass
 from headrace.onnx.text import quote
 from headrace.tensor_spec import Array
 

@@ -15,7 +15,7 @@ Models that are given as bytes are not kept: who decrypts a model in memory want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.concurrency import Concurrency
@@ -27,7 +27,6 @@ from headrace.errors import HeadraceError, InvalidModelError, PlanError
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
-from headrace.frozen import dataclass
 from headrace.ids import HOST_TAG
 from headrace.onnx import external
 from headrace.onnx.content import HeldContent

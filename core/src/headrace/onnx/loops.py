@@ -10,12 +10,12 @@ takes more, the host runs the body: see ``headrace.onnx.run_loop``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from headrace.errors import ResourceLimitError
-from headrace.frozen import dataclass
 from headrace.onnx import limits
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Node, ValueNeeded

@@ -10,9 +10,9 @@ stage are found again by their shapes, as those of any model are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace.errors import HeadraceError
-from headrace.frozen import dataclass
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 

@@ -8,6 +8,7 @@ the file, the place in it and the reason.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.frozen import dataclass
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx.defs
@@ -17,7 +18,6 @@ from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.frozen import dataclass
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters.microsoft import CONTRIB

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnx import NodeProto
 
-from headrace.frozen import dataclass
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.scope import Scope
 from headrace.onnx.values import Value

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.errors import InvalidModelError, ResourceLimitError
-from headrace.frozen import dataclass
 from headrace.onnx import limits
 from headrace.onnx.content import Content, FileContent, HeldContent
 

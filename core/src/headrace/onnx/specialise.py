@@ -9,9 +9,9 @@ it takes more to know the shape, the job is that of the first stage; see ``headr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
-from headrace.frozen import dataclass
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits

@@ -8,9 +8,8 @@ is parsed by protobuf, which tells what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from headrace.frozen import dataclass
 from headrace.onnx import wire
 from headrace.onnx.content import Content, Extent
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.frozen import dataclass
+from dataclasses import dataclass
+
 from headrace.op_call import OpCall
 from headrace.ops.shapes import normal_axes
 

@@ -6,11 +6,11 @@ elements. ``Taps`` holds them for one axis; they depend on shapes and attributes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from headrace.frozen import dataclass
 from headrace.op_call import OpCall
 from headrace.ops.resize_axes import ResampledAxis, resampled_axes
 from headrace.tensor_spec import Array

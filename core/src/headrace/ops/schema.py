@@ -8,12 +8,12 @@ in ``OPS``. An op class is never instantiated; its methods are static or class m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
 from headrace.errors import DTypeError, OpError, ShapeError
-from headrace.frozen import dataclass
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.sbp import Sbp
 from headrace.tensor_spec import Array, TensorSpec

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from headrace.frozen import dataclass
 from headrace.op_call import OpCall
 from headrace.ops.data_format import DATA_FORMAT, first_shape, is_last
 from headrace.ops.formula import Formula

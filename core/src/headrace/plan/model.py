@@ -11,9 +11,9 @@ inside an actor are only memory. Ids are positions: register 3 is ``plan.registe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
-from headrace.frozen import dataclass
 from headrace.graph.variable import Variable
 from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
 from headrace.memory_case import MemoryCase

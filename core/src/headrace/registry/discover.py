@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from headrace.frozen import dataclass
 from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
 
 GROUP = "headrace.backends"

@@ -11,11 +11,10 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headrace.errors import InputError
-from headrace.frozen import dataclass
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
 

@@ -15,10 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headrace.frozen import dataclass
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
 

@@ -7,12 +7,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from headrace.frozen import dataclass
 from headrace.registry.discover import UNNAMED, InstalledBackend
 from headrace.registry.lock import check_lock
 from headrace.registry.metadata import normal_name

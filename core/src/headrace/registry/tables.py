@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from headrace.device import (
     StreamIndexEntry,
 )
 from headrace.errors import PluginError
-from headrace.frozen import dataclass
 from headrace.graph import OpEntry, PassEntry
 from headrace.registry.names import name_of_function
 from headrace.registry.record import RAISED, deed

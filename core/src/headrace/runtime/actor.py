@@ -21,11 +21,10 @@ actor may have thousands of registers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from headrace.errors import ProtocolError
-from headrace.frozen import dataclass
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.commands import Act, Command, Publish, Return
 from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.frozen import dataclass
+from dataclasses import dataclass
+
 from headrace.ids import RegisterId
 
 

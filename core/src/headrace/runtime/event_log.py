@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from headrace.errors import ProtocolError
-from headrace.frozen import dataclass
 from headrace.ids import ActorId
 from headrace.plan import Plan
 from headrace.runtime.actor import Actor

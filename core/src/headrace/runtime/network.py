@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from headrace.frozen import dataclass
 from headrace.ids import ActorId, RegisterId, StreamId
 from headrace.plan import CriticalSection, Plan, TaskKind
 from headrace.runtime.actor import Wiring

@@ -12,12 +12,11 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
 from headrace.errors import ProtocolError
-from headrace.frozen import dataclass
 from headrace.ids import ActorId, StreamId
 from headrace.plan import CORE_KINDS, Plan, TaskDesc, TaskKind
 from headrace.runtime.actor import Actor

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -32,7 +32,6 @@ from headrace.device import (
 )
 from headrace.errors import DeviceUnavailableError, PluginError, UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.frozen import dataclass
 from headrace.graph import JobGraphBuilder, SbpHint
 from headrace.hookspecs import hookimpl
 from headrace.ops import Tensor

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from headrace.data_format import CHANNELS_LAST
-from headrace.frozen import dataclass
 from headrace.tensor_spec import Array
 
 

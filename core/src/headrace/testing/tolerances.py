@@ -7,11 +7,11 @@ exact, and so are the dtypes that are only stored: their ops move elements and c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

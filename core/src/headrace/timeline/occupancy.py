@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from headrace.frozen import dataclass
 from headrace.ids import RegisterId
 from headrace.plan import Plan, TaskDesc
 from headrace.plan.covered import CoveredBytes

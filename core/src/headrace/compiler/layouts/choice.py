@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from headrace.compiler.layouts.orders import between, laid, plain, steps
@@ -15,7 +16,6 @@ from headrace.data_format import (
     other_format,
 )
 from headrace.device import KernelEntry
-from headrace.frozen import dataclass
 from headrace.graph import OpSource
 from headrace.op_call import OpCall
 from headrace.ops import get_op, make_call

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
 from headrace.errors import PluginError
-from headrace.frozen import dataclass
 from headrace.graph import OpSource
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops import make_call

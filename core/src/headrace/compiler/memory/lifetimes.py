@@ -12,13 +12,13 @@ still read what the arena made: so such a storage is needed between two pieces a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from headrace.compiler.memory.arena import Arena, Arenas
 from headrace.compiler.memory.place import Interval
 from headrace.compiler.memory.storage import Storage
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import TaskGraph
-from headrace.frozen import dataclass
 from headrace.plan import OP_KINDS
 
 

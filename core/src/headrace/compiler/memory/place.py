@@ -15,13 +15,13 @@ reaches what is alive at once, which none can go below, the rest is spared:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
 
 import numpy as np
 
 from headrace.compiler.memory.free_list import FreeList
-from headrace.frozen import dataclass
 
 ALIGNMENT_BYTES = 512
 """Offsets are multiples of this: as the documented system aligns, and enough for any device."""

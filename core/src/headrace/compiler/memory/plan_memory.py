@@ -11,6 +11,7 @@ of one stream of a job whose calls overlap: its acts are done in turn, whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace.compiler.memory.arena import Arenas
 from headrace.compiler.memory.lifetimes import Lifetime, lifetimes
@@ -21,7 +22,6 @@ from headrace.compiler.memory.storage import Sharing, Storage, share
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.dtypes import uint8
-from headrace.frozen import dataclass
 from headrace.memory_case import MemoryCase
 from headrace.plan import ChunkDesc
 from headrace.tensor_spec import TensorSpec

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.dtypes import float32, float64
-from headrace.frozen import dataclass
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.numpy_ops import scaled
 from headrace.ops import Tensor

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from headrace.compiler.decision import Decision, Fallback, How
 from headrace.device import KernelEntry
 from headrace.errors import FallbackWarning, UnsupportedError
-from headrace.frozen import dataclass
 from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.ids import HOST_TAG

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from headrace.compiler.sharding.boxing import Boxed, box
@@ -19,7 +19,6 @@ from headrace.compiler.sharding.signature import (
 from headrace.compiler.sharding.topology import CALLER, COST, Topology
 from headrace.device import COLLECTIVES
 from headrace.errors import SbpError
-from headrace.frozen import dataclass
 from headrace.graph import Auto, JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
 from headrace.op_call import OpCall
 from headrace.ops import Tensor

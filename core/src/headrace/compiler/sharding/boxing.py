@@ -10,7 +10,7 @@ done, it is that instead. Rules are tried in order; the first that applies is ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from headrace.compiler.sharding.assemble import assemble
@@ -20,7 +20,6 @@ from headrace.compiler.sharding.layout import lay_out
 from headrace.compiler.sharding.offered import OfferedCollective
 from headrace.compiler.sharding.sharded import Parts, ShardedTensor, Site, reductions
 from headrace.compiler.sharding.topology import Link, Topology
-from headrace.frozen import dataclass
 from headrace.graph import JobGraphBuilder
 from headrace.ops import Tensor
 from headrace.placement import Placement

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from headrace.compiler.sharding.layout import Box, Piece, lay_out
 from headrace.compiler.sharding.topology import CALLER, Link, Source, Topology
-from headrace.frozen import dataclass
 from headrace.graph import JobGraphBuilder
 from headrace.ops import Tensor
 from headrace.placement import Placement

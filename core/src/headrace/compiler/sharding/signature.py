@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from headrace.compiler.sharding.layout import balanced
 from headrace.errors import OpError, SbpError
-from headrace.frozen import dataclass
 from headrace.graph import Auto, OpSource, SbpHint
 from headrace.op_call import OpCall
 from headrace.ops import SbpSignature, make_call

@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from headrace.digest import digest_of
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
-from headrace.frozen import dataclass
 from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
 from headrace.tensor_spec import Array

@@ -7,10 +7,8 @@ differs from one that works in a single thing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from headrace.frozen import dataclass
 
 TAG = "broken"
 DISTRIBUTION = "headrace-broken"

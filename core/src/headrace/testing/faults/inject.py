@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.frozen import dataclass
 from headrace.testing.faults.catalogue import DISTRIBUTION, TAG, VERSION, Fault
 
 HANG_SECONDS = 4.0

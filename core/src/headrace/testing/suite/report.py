@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from headrace.dtypes import ALL
-from headrace.frozen import dataclass
 
 FORMAT = 1
 """Version of the JSON report; rises when a field changes its meaning or goes."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from headrace.device import ConformanceProfile
-from headrace.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ anew at each step. So its products cannot be those of one ``lstm``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from headrace.frozen import dataclass
 from headrace.onnx.contrib import declare
 from headrace.onnx.converters.microsoft.integers import Quantized, dynamic_quantize, product
 from headrace.onnx.formula import scalar
