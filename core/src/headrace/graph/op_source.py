@@ -24,9 +24,15 @@ class OpSource(Protocol):
 class CoreOps:
     """The ops of core."""
 
+    def __init__(self) -> None:
+        self._found: dict[str, OpEntry] = {}
+
     def op(self, name: str) -> OpEntry:
         """As ``OpSource.op``; plugins' ops are unknown here."""
-        return OpEntry("", get_op(name), FUNCTIONS.get(name))
+        entry = self._found.get(name)  # asked several times for every op of a graph
+        if entry is None:
+            entry = self._found[name] = OpEntry("", get_op(name), FUNCTIONS.get(name))
+        return entry
 
 
 CORE_OPS = CoreOps()
