@@ -196,8 +196,14 @@ def read_array(name: str, file: str) -> Array:
         array = np.load(file, allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"input {name!r}: there is no file {file!r}") from None
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise InputError(f"input {name!r}: {file!r} is not a .npy file: {error}") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"input {name!r}: {file!r} cannot be read: {reason}") from None
+    except (ValueError, EOFError, MemoryError):  # numpy's words tell of unpickling, which is unsafe
+        raise InputError(
+            f"input {name!r}: {file!r} is not a .npy file of numbers, or is damaged; write one "
+            "with numpy.save"
+        ) from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise InputError(f"input {name!r}: {file!r} holds several arrays; save one with numpy.save")
