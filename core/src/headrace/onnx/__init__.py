@@ -19,7 +19,7 @@ The rest, by the step that it serves:
 - is it sound: ``graphs``, ``schemas``, ``calls``, ``declared``, ``attributes``, ``text``;
 - can it run: ``contrib`` and ``plugin_ops`` (domains besides ONNX's), ``bodies``;
 - importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``formula``, ``einsum``,
-  ``loops``, ``draws`` (random numbers);
+  ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);
 - running: ``signature``, ``measure`` and ``run_loop`` (what is computed between two jobs),
   ``make_job``, ``explain``.
 """
