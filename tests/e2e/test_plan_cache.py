@@ -27,7 +27,7 @@ print("ready", flush=True)
 exec(sys.stdin.readline())
 with flow.onnx.load(sys.argv[1], sys.argv[2]) as model:
     results = model.run({"x": np.load(sys.argv[3])})
-idle = [f"headrace.{name}" for name in ("cli", "doctor", "page", "scaffold", "testing")]
+idle = [f"headrace.{name}" for name in ("bench", "cli", "doctor", "page", "scaffold", "testing")]
 assert not [name for name in idle if name in sys.modules], "they make no plans, says the cache"
 print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values()))
 """
@@ -38,7 +38,7 @@ IDLE = (
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
-    "headrace.plan.check_plan", "headrace.plan.dump_plan", "headrace_cpu.passes",
+    "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan", "headrace.plan.dump_plan", "headrace_cpu.passes",
 )  # fmt: skip
 
 # No file may have more bytes than the note of the model, and fewer than its plan. What is written

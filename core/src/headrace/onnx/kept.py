@@ -28,9 +28,7 @@ from headrace.frontend.fallback import fallback_of
 from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
 from headrace.ids import HOST_TAG
-from headrace.onnx import external
 from headrace.onnx.content import HeldContent
-from headrace.onnx.external import ExternalRange
 from headrace.onnx.signature import TensorInfo
 from headrace.onnx.source import GivenModel
 from headrace.placement import Placement
@@ -152,7 +150,7 @@ class KeptPlans:
         if file.externals is None:
             return
         try:
-            parts = {part: self._part(part) for part in file.externals}
+            parts = {p: self._part(p.location, p.offset, p.nbytes) for p in file.externals}
         except HeadraceError:  # a file was changed since it was read
             return
         self._externals = tuple(source for source, _ in parts.values())
@@ -187,9 +185,7 @@ class KeptPlans:
         if self.inputs is None or self._warned(compiled):
             return
         try:
-            read = [
-                self._part(ExternalRange(s.location, s.offset, s.nbytes)) for s in self._externals
-            ]
+            read = [self._part(s.location, s.offset, s.nbytes) for s in self._externals]
             if tuple(source for source, _ in read) != self._externals:
                 return  # a file was changed since it was read
             files = [self._content, *(HeldContent(array.data) for _, array in read)]
@@ -256,11 +252,8 @@ class KeptPlans:
         try:
             inputs = tuple(map(_info, note["inputs"]))
             outputs = tuple(map(_info, note["outputs"]))
-            files = [
-                (ExternalRange(location, offset, nbytes), bytes.fromhex(digest))
-                for location, offset, nbytes, digest in note["files"]
-            ]
-            parts = [self._part(part) for part, _ in files]
+            files = [(part, bytes.fromhex(digest)) for *part, digest in note["files"]]
+            parts = [self._part(*part) for part, _ in files]
         except (HeadraceError, KeyError, TypeError, ValueError):
             return  # the model is parsed, which says what is wrong with its files
         if any(source.digest != said for (source, _), (_, said) in zip(parts, files, strict=True)):
@@ -269,10 +262,11 @@ class KeptPlans:
         self._read = tuple(array for _, array in parts)
         self.inputs, self.outputs = inputs, outputs
 
-    def _part(self, part: ExternalRange) -> tuple[Source, Array]:
-        data = external.read(part, "external data", self._folder)
-        digest = digest_of(data.data)
-        return Source(part.location, part.offset, part.nbytes, digest), data
+    def _part(self, location: str, offset: int, nbytes: int) -> tuple[Source, Array]:
+        from headrace.onnx.external import ExternalRange, read  # few models have any
+
+        data = read(ExternalRange(location, offset, nbytes), "external data", self._folder)
+        return Source(location, offset, nbytes, digest_of(data.data)), data
 
 
 def _digest(*parts: object) -> str:

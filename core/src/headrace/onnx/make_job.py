@@ -14,7 +14,6 @@ from headrace.frontend.ready_job import ReadyJob
 from headrace.onnx import limits
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile, ParsedFile
-from headrace.onnx.measure import Measure
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
@@ -22,6 +21,7 @@ from headrace.tensor_spec import Array, TensorSpec
 if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled
     from headrace.onnx.jobs import JobCache
+    from headrace.onnx.measure import Measure
     from headrace.onnx.read import ModelFile
 
 

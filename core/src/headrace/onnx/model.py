@@ -26,7 +26,6 @@ from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
-from headrace.onnx.measure import Measure
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
 from headrace.onnx.source import open_model
 from headrace.onnx.text import quote
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.frontend.trace import Trace
     from headrace.graph import JobGraph
     from headrace.onnx.explain import ExplainedModel
+    from headrace.onnx.measure import Measure
     from headrace.onnx.specialise import SpecialisedJob
 
 

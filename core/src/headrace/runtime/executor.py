@@ -28,18 +28,18 @@ from headrace.runtime.bind import LaunchAct, bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
-from headrace.runtime.failure import Failure, inline_error, thread_error
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.launcher import Launcher
 from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
-from headrace.runtime.threaded import ThreadedEngine
 from headrace.tensor_spec import Array
 
-if TYPE_CHECKING:  # plans are seldom recorded
+if TYPE_CHECKING:
+    from headrace.runtime.failure import Failure
     from headrace.runtime.recorder import Recorder
+    from headrace.runtime.threaded import ThreadedEngine
 
 _NOTHING = Exchange({})
 
@@ -129,7 +129,7 @@ class Executor:
                 acting_orders(self._network, at_once),
                 self._network.sinks,
                 Launcher(self._network, contexts, launches),
-                partial(inline_error, self._plan, self._network),
+                self._inline_error,
             )
         self._stop()
         self._launches: list[LaunchAct] = launches
@@ -351,7 +351,14 @@ class Executor:
                     call.fail(self._for_others(error))
             raise
 
+    def _inline_error(self, error: BaseException, actor_id: ActorId) -> BaseException:
+        from headrace.runtime.failure import inline_error  # most jobs have none
+
+        return inline_error(self._plan, self._network, error, actor_id)
+
     def _new_engine(self) -> ThreadedEngine:
+        from headrace.runtime.threaded import ThreadedEngine  # most models run without threads
+
         if self._log is not None:
             self._log.restart()
         calls, failed = self._calls, self._fail
@@ -372,6 +379,8 @@ class Executor:
             self._engine = None
 
     def _fail(self, failure: Failure) -> None:
+        from headrace.runtime.failure import thread_error
+
         acts = failure.acts
         described = thread_error(self._plan, self._network, failure)
         suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import marshal
+import operator
 import os
 import platform
 import re
@@ -41,7 +42,7 @@ _KNOWN = frozenset({"headrace", "numpy"})
 # says, which is the same whoever runs it.
 _IDLE = frozenset(
     f"headrace/{name}"
-    for name in ("cli", "doctor", "page", "runtime", "scaffold", "testing", "timeline")
+    for name in ("bench", "cli", "doctor", "page", "runtime", "scaffold", "testing", "timeline")
 )
 _USABLE = (State.FOUND, State.READY, State.NO_HARDWARE)
 
@@ -146,11 +147,11 @@ def _code(packages: tuple[str, ...]) -> str | None:
     found: list[object] = []
     try:
         for package in packages:
-            files = _files(package)
+            files = sorted(_files(package))
             # What is imported may be older than what is there.
-            if any(max(file[2:]) >= headrace.IMPORTED_NS for file in files):
+            if max(max(map(_MODIFIED, files)), max(map(_CHANGED, files))) >= headrace.IMPORTED_NS:
                 return None
-            found.append((package, sorted(files)))
+            found.append((package, files))
         spec = importlib.util.find_spec("onnx")
         if spec is not None and spec.origin is not None:
             found.append(_stamp("onnx", os.stat(spec.origin)))
@@ -169,6 +170,8 @@ class _NoFilesError(Exception):
 
 _Stamp = tuple[str, int, int, int]
 """Name, size, and the times in nanoseconds at which a file and its inode were changed."""
+
+_MODIFIED, _CHANGED = operator.itemgetter(2), operator.itemgetter(3)
 
 
 def _files(package: str) -> list[_Stamp]:
@@ -193,7 +196,10 @@ def _files(package: str) -> list[_Stamp]:
                     if name != "__pycache__" and f"{package}/{inside}{name}" not in _IDLE:
                         pending.append((entry.path, f"{inside}{name}/"))
                 elif not name.endswith(".pyc"):
-                    stamps.append(_stamp(inside + name, entry.stat()))
+                    status = entry.stat()
+                    stamps.append(
+                        (inside + name, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                    )
     return stamps
 
 
