@@ -38,7 +38,8 @@ IDLE = (
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
-    "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan", "headrace.plan.dump_plan", "headrace_cpu.passes",
+    "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan",
+    "headrace.plan.dump_plan", "headrace_cpu.passes",
 )  # fmt: skip
 
 # No file may have more bytes than the note of the model, and fewer than its plan. What is written
