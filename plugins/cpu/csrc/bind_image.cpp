@@ -76,6 +76,28 @@ Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const Dims&
   return {[pool] { Fold(pool); }, py::make_tuple(x, y)};
 }
 
+Launch BindBytePool(const py::array& x, py::array& y, const Dims& kernel, const Dims& strides,
+                    const Dims& dilations, const Dims& pads_begin) {
+  constexpr const char* kOp = "max_pool_bytes";
+  const bool is_signed = py::isinstance<Array<std::int8_t>>(x);
+  const bool agree =
+      is_signed ? py::isinstance<Array<std::int8_t>>(y)
+                : py::isinstance<Array<std::uint8_t>>(x) && py::isinstance<Array<std::uint8_t>>(y);
+  if (!agree) {
+    throw py::type_error("max_pool_bytes: x and y must be contiguous, both int8 or both uint8");
+  }
+  BytePool pool;
+  pool.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  pool.n = x.shape(0);
+  pool.channels = x.shape(x.ndim() - 1);
+  pool.is_signed = is_signed;
+  if (!y.writeable()) throw py::value_error("max_pool_bytes: y is read-only");
+  if (y.size() == 0) return {};
+  pool.x = static_cast<const std::uint8_t*>(x.data());
+  pool.y = static_cast<std::uint8_t*>(y.mutable_data());
+  return {[pool] { Fold(pool); }, py::make_tuple(x, y)};
+}
+
 Launch BindFoldRows(const std::string& kind, const Floats& x, Floats& y) {
   constexpr const char* kOp = "fold_rows";
   if (x.ndim() != 3) {
@@ -186,6 +208,8 @@ void RegisterImage(py::module_& m) {
         py::arg("y").noconvert(), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
         py::arg("pads_begin"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
         py::arg("addend_last"));
+  m.def("max_pool_bytes", &BindBytePool, py::arg("x"), py::arg("y"), py::arg("kernel"),
+        py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"));
   m.def("pool_last", &BindPool, py::arg("kind"), py::arg("x").noconvert(), py::arg("y").noconvert(),
         py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
         py::arg("pads_end"), py::arg("count_include_pad"));

@@ -52,42 +52,94 @@ HEADRACE_INLINE void GatherLine(const ByteWindows& windows, const std::uint8_t* 
   }
 }
 
+// `count` lines of one length, each `across` bytes further on.
+HEADRACE_INLINE void CopyLines(std::uint8_t* to, Size stride, const std::uint8_t* from, Size across,
+                               Size line, Size count) {
+  const auto each = [&](auto copy) {
+    for (Size i = 0; i < count; ++i, to += stride, from += across) copy();
+  };
+  if (line > 32 || line < 8) {
+    each([&] { Copy(to, from, line); });
+  } else if (line >= 16) {
+    each([&] {
+      Move<16>(to, from);
+      Move<16>(to + line - 16, from + line - 16);
+    });
+  } else {
+    each([&] {
+      Move<8>(to, from);
+      Move<8>(to + line - 8, from + line - 8);
+    });
+  }
+}
+
+// Where a window stands, all axes.
+struct Position {
+  Size n, z, y, x;
+};
+
+// `count` windows from `first` on, of one line of the result.
+void GatherSegment(const ByteWindows& windows, const Position& first, Size count, std::uint8_t* to,
+                   Size stride) {
+  const Window& w = windows.window;
+  const std::uint8_t zero = windows.zero == nullptr ? 0 : *windows.zero;
+  const Size channels = windows.channels, line = w.kernel[2] * windows.group;
+  const Size end = first.x + count, reach = (w.kernel[2] - 1) * w.dilation[2];
+  const Range whole = StepsWithin(-w.pad[2], w.stride[2], 0, w.in[2] - reach, w.out[2]);
+  const bool is_line = w.dilation[2] == 1 && windows.group == channels;
+  // Those in between read no column outside the image.
+  const Size begin_whole = std::clamp(is_line ? whole.begin : end, first.x, end);
+  const Size end_whole = std::clamp(is_line ? whole.end : end, begin_whole, end);
+  for (Size kz = 0; kz < w.kernel[0]; ++kz) {
+    const Size z = InputPosition(w, 0, first.z, kz);
+    for (Size ky = 0; ky < w.kernel[1]; ++ky, to += line) {
+      const Size y = InputPosition(w, 1, first.y, ky);
+      if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1]) {
+        for (Size i = 0; i < count; ++i) {
+          std::memset(to + i * stride, zero, static_cast<std::size_t>(line));
+        }
+        continue;
+      }
+      const std::uint8_t* row =
+          windows.x + ((first.n * w.in[0] + z) * w.in[1] + y) * w.in[2] * channels;
+      const auto by_taps = [&](Size begin, Size stop) {
+        for (Size x = begin; x < stop; ++x) {
+          GatherLine(windows, row, InputPosition(w, 2, x, 0), TapsInside(w, 2, x), zero,
+                     to + (x - first.x) * stride);
+        }
+      };
+      by_taps(first.x, begin_whole);
+      CopyLines(to + (begin_whole - first.x) * stride, stride,
+                row + InputPosition(w, 2, begin_whole, 0) * channels, w.stride[2] * channels, line,
+                end_whole - begin_whole);
+      by_taps(end_whole, end);
+    }
+  }
+}
+
 void GatherWindows(const void* source, Size first, Size count, std::uint8_t* to, Size stride) {
   // A copy, since what is written might be the window, for a compiler.
   const ByteWindows windows = *static_cast<const ByteWindows*>(source);
   const Window& w = windows.window;
-  const std::uint8_t zero = windows.zero == nullptr ? 0 : *windows.zero;
-  const Size line = w.kernel[2] * windows.group, reach = (w.kernel[2] - 1) * w.dilation[2];
   Size rest = first;
-  Size ox = rest % w.out[2];
+  Position at{};
+  at.x = rest % w.out[2];
   rest /= w.out[2];
-  Size oy = rest % w.out[1];
+  at.y = rest % w.out[1];
   rest /= w.out[1];
-  Size oz = rest % w.out[0], n = rest / w.out[0];
-  for (Size i = 0; i < count; ++i, to += stride) {
-    const Size left = InputPosition(w, 2, ox, 0);
-    const Range inside =
-        left >= 0 && left + reach < w.in[2] ? Range{0, w.kernel[2]} : TapsInside(w, 2, ox);
-    std::uint8_t* at = to;
-    for (Size kz = 0; kz < w.kernel[0]; ++kz) {
-      const Size z = InputPosition(w, 0, oz, kz);
-      for (Size ky = 0; ky < w.kernel[1]; ++ky, at += line) {
-        const Size y = InputPosition(w, 1, oy, ky);
-        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1]) {
-          std::memset(at, zero, static_cast<std::size_t>(line));
-          continue;
-        }
-        const Size row = ((n * w.in[0] + z) * w.in[1] + y) * w.in[2] * windows.channels;
-        GatherLine(windows, windows.x + row, left, inside, zero, at);
-      }
-    }
-    if (++ox < w.out[2]) continue;
-    ox = 0;
-    if (++oy < w.out[1]) continue;
-    oy = 0;
-    if (++oz < w.out[0]) continue;
-    oz = 0;
-    ++n;
+  at.z = rest % w.out[0];
+  at.n = rest / w.out[0];
+  while (count > 0) {
+    const Size some = std::min(count, w.out[2] - at.x);
+    GatherSegment(windows, at, some, to, stride);
+    count -= some;
+    to += some * stride;
+    at.x = 0;
+    if (++at.y < w.out[1]) continue;
+    at.y = 0;
+    if (++at.z < w.out[0]) continue;
+    at.z = 0;
+    ++at.n;
   }
 }
 

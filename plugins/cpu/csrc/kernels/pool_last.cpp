@@ -11,6 +11,9 @@ namespace {
 // Numbers to read that are worth a part of their own.
 constexpr Size kPartFloats = 1 << 15;
 
+// Bytes that are.
+constexpr Size kPartBytes = 1 << 18;
+
 // Channels of a part where there are few outputs and many channels.
 constexpr Size kPartChannels = 256;
 
@@ -30,8 +33,8 @@ struct Output {
 };
 
 // Pointers to what the window reads of channel 0, to `taps`; how many.
-Size FindTaps(const PoolLast& pool, const float* image, const Output& at, const float** taps) {
-  const Window& w = pool.window;
+template <class T>
+Size FindTaps(const Window& w, Size channels, const T* image, const Output& at, const T** taps) {
   const Range depth = TapsInside(w, 0, at.z), height = TapsInside(w, 1, at.y);
   const Range width = TapsInside(w, 2, at.x);
   Size count = 0;
@@ -40,21 +43,24 @@ Size FindTaps(const PoolLast& pool, const float* image, const Output& at, const 
     for (Size j = height.begin; j < height.end; ++j) {
       const Size y = z * w.in[1] + InputPosition(w, 1, at.y, j);
       for (Size k = width.begin; k < width.end; ++k) {
-        taps[count++] = image + (y * w.in[2] + InputPosition(w, 2, at.x, k)) * pool.channels;
+        taps[count++] = image + (y * w.in[2] + InputPosition(w, 2, at.x, k)) * channels;
       }
     }
   }
   return count;
 }
 
+Output OutputAt(const Window& w, Size output) {
+  return {output / w.out[2] / w.out[1] % w.out[0], output / w.out[2] % w.out[1], output % w.out[2]};
+}
+
 void FoldPart(const PoolLast& pool, Size output, Size c, Size channels, const float** taps) {
   const Window& w = pool.window;
-  const Output at{output / w.out[2] / w.out[1] % w.out[0], output / w.out[2] % w.out[1],
-                  output % w.out[2]};
+  const Output at = OutputAt(w, output);
   const Size n = output / w.OutCount();
   const float* image = pool.x + n * w.InCount() * pool.channels + c;
   float* y = pool.y + output * pool.channels + c;
-  const Size count = FindTaps(pool, image, at, taps);
+  const Size count = FindTaps(w, pool.channels, image, at, taps);
   if (pool.kind == PoolKind::kLargest) return Pools().largest(taps, count, y, channels);
   Size divisor = count;
   if (pool.count_pad) {
@@ -78,6 +84,22 @@ void Fold(const PoolLast& pool) {
     for (Size part = begin; part < end; ++part) {
       const Size c = part % pieces * width;
       FoldPart(pool, part / pieces, c, std::min(width, pool.channels - c), reads);
+    }
+  });
+}
+
+void Fold(const BytePool& pool) {
+  const Window& w = pool.window;
+  const Size outputs = pool.n * w.OutCount(), taps = w.KernelCount();
+  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, taps * pool.channels));
+  ParallelFor(outputs, grain, [&](Size begin, Size end) {
+    const auto bytes = static_cast<std::size_t>(taps) * sizeof(const std::uint8_t*);
+    auto** reads = static_cast<const std::uint8_t**>(ThreadScratch(bytes));
+    for (Size output = begin; output < end; ++output) {
+      const std::uint8_t* image = pool.x + output / w.OutCount() * w.InCount() * pool.channels;
+      const Size count = FindTaps(w, pool.channels, image, OutputAt(w, output), reads);
+      Pools().largest_bytes(reads, count, pool.y + output * pool.channels, pool.channels,
+                            pool.is_signed);
     }
   });
 }

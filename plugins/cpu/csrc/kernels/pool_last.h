@@ -1,4 +1,5 @@
-// Pools over images whose channels are last, and sums down the rows of a matrix; float32.
+// Pools over images whose channels are last, and sums down the rows of a matrix; float32, or
+// bytes where that is said.
 #pragma once
 
 #include "isa.h"
@@ -22,6 +23,18 @@ struct PoolLast {
 
 // With all threads.
 void Fold(const PoolLast& pool);
+
+// The largest bytes of windows that are as those above; none in the padding is one.
+struct BytePool {
+  Size n, channels;
+  Window window;
+  bool is_signed;
+  const std::uint8_t* x;
+  std::uint8_t* y;
+};
+
+// With all threads.
+void Fold(const BytePool& pool);
 
 // What the rows of a matrix become: their sum, mean or largest number in each column.
 enum class RowsKind { kSum, kMean, kLargest };

@@ -84,8 +84,32 @@ void RowMean(const float* x, Size stride, Size count, float divisor, float* y, S
   FoldAll<Total>(Steps{x, stride}, count, [by](V sum) { return sum / by; }, y, columns);
 }
 
+template <class T>
+void LargestOf(const std::uint8_t* const* taps, Size count, std::uint8_t* y, Size channels) {
+  typedef T Chunk __attribute__((vector_size(64)));
+  constexpr Size kChunk = sizeof(Chunk);
+  const T least = T(-1) < T(0) ? -128 : 0;
+  const auto fold = [&](Size c, Size bytes) {
+    Chunk best = Chunk{} + least, next{};
+    for (Size i = 0; i < count; ++i) {
+      std::memcpy(&next, taps[i] + c, static_cast<std::size_t>(bytes));
+      best = best < next ? next : best;
+    }
+    std::memcpy(y + c, &best, static_cast<std::size_t>(bytes));
+  };
+  Size c = 0;
+  for (; c + kChunk <= channels; c += kChunk) fold(c, kChunk);
+  if (c < channels) fold(c, channels - c);
+}
+
+void LargestBytes(const std::uint8_t* const* taps, Size count, std::uint8_t* y, Size channels,
+                  bool is_signed) {
+  if (is_signed) return LargestOf<std::int8_t>(taps, count, y, channels);
+  LargestOf<std::uint8_t>(taps, count, y, channels);
+}
+
 }  // namespace
 
-extern const PoolTable kPools = {LargestTap, MeanTap, LargestRow, RowMean};
+extern const PoolTable kPools = {LargestTap, MeanTap, LargestRow, RowMean, LargestBytes};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -13,6 +13,9 @@ struct PoolTable {
   // The same of rows that are `stride` floats apart.
   void (*largest_row)(const float* x, Size stride, Size count, float* y, Size columns);
   void (*row_mean)(const float* x, Size stride, Size count, float divisor, float* y, Size columns);
+  // y[c] = the largest of tap[i][c], bytes that are signed or not. No tap: the least there is.
+  void (*largest_bytes)(const std::uint8_t* const* taps, Size count, std::uint8_t* y, Size channels,
+                        bool is_signed);
 };
 HEADRACE_TABLE(PoolTable, Pools)
 

@@ -348,6 +348,16 @@ def depthwise_conv_last(
     numbers, addend, y and the activation as those of ``conv``.
     """
 
+def max_pool_bytes(
+    x: _Bytes,
+    y: _Bytes,
+    kernel: _Dims,
+    strides: _Dims,
+    dilations: _Dims,
+    pads_begin: _Dims,
+) -> Launch:
+    """The largest bytes of windows. x: T[n, *spatial, c]; y: T[n, *windows, c]; int8 or uint8."""
+
 def pool_last(
     kind: str,
     x: _Floats,

@@ -48,7 +48,14 @@ from headrace_cpu.kernels.norm import (
     one_dtype,
     with_channels,
 )
-from headrace_cpu.kernels.pool import AvgPool, MaxPool, PoolLast, pooled_last
+from headrace_cpu.kernels.pool import (
+    AvgPool,
+    BytePoolLast,
+    MaxPool,
+    PoolLast,
+    bytes_pooled_last,
+    pooled_last,
+)
 from headrace_cpu.kernels.product import (
     ConvKernel,
     MatmulKernel,
@@ -193,6 +200,7 @@ def _image_entries() -> Iterator[KernelEntry]:
         ("conv_integer", NumpyKernel, byte_products),  # nor of these, unless weights are computed
         ("conv_integer", NumpyKernel, depthwise_bytes),  # nor of these
         ("max_pool", PoolLast, pooled_last),
+        ("max_pool", BytePoolLast, bytes_pooled_last),
         ("avg_pool", PoolLast, pooled_last),
         ("instance_norm", GroupNormLast, with_channels),
         ("group_norm", GroupNormLast, with_channels),

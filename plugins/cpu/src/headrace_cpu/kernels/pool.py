@@ -68,8 +68,27 @@ class PoolLast(NativeKernel):
         return _native.pool_last("mean" if is_mean else "max", x, y, *geometry, count_pad)
 
 
+class BytePoolLast(NativeKernel):
+    """``max_pool`` of bytes, channels last, without indices.
+
+    x: T[n, *spatial, c], y: T[n, *windows, c], both int8 or uint8. Needs no workspace.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+        self._window = pool_window(call)
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        w = self._window
+        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
+        return _native.max_pool_bytes(views.input(), views.output(), *geometry)
+
+
 def _has_no_indices(call: OpCall) -> bool:
     return call.output_count == 1
 
 
 pooled_last = SomeCalls("no indices", dtypes("float32"), _has_no_indices)
+bytes_pooled_last = SomeCalls("no indices", dtypes("int8", "uint8"), _has_no_indices)
