@@ -38,6 +38,7 @@ IDLE = (
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
+    "headrace.ops.resize_taps",
     "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan",
     "headrace.plan.dump_plan", "headrace_cpu.passes",
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,21 +16,29 @@ from headrace.device import (
     any_call,
     dtypes,
 )
-from headrace.ops.resize_taps import resize_taps
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
+if TYPE_CHECKING:
+    from headrace.ops.resize_taps import Taps
+
+
+def _taps(call: OpCall) -> dict[int, Taps]:
+    from headrace.ops.resize_taps import resize_taps  # listing kernels imports no family of ops
+
+    return resize_taps(call)
+
 
 def _sources(call: OpCall) -> Sequence[list[int] | None]:
-    taps = resize_taps(call)
+    taps = _taps(call)
     axes = range(call.input(0).rank)
     return [taps[axis].sources[:, 0].tolist() if axis in taps else None for axis in axes]
 
 
 def _is_copied(call: OpCall) -> bool:
-    return _stays_inside(call) and (call.str_attr("mode") == "nearest" or not resize_taps(call))
+    return _stays_inside(call) and (call.str_attr("mode") == "nearest" or not _taps(call))
 
 
 def _is_summed(call: OpCall) -> bool:
@@ -52,7 +61,7 @@ class Interpolate(NativeKernel):
 
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
-        self._taps = resize_taps(call)
+        self._taps = _taps(call)
         shape = list(call.input(0).shape)
         self._between: list[tuple[int, ...]] = []
         for axis, taps in self._taps.items():
