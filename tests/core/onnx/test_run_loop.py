@@ -51,7 +51,7 @@ def halving(slices: bool = False) -> Any:
 def jobs_of_bodies(loaded: Any) -> list[int]:
     """How many jobs each body has."""
     stages = [job.then for job in loaded._jobs._jobs.values() if job.then is not None]
-    return [len(stage.compute._jobs) for stage in stages]
+    return [len(stage.compute._guessed) + len(stage.compute._jobs) for stage in stages]
 
 
 def test_a_loop_goes_on_as_long_as_what_it_computes_says(load_near: Any) -> None:
@@ -195,6 +195,55 @@ def test_a_long_loop_is_not_written_out(load_near: Any, monkeypatch: pytest.Monk
     run = load_near(source)
     np.testing.assert_array_equal(run.run({"x": X})["y"], X * 1024)
     assert (len(run._jobs), jobs_of_bodies(run)) == (2, [1])
+
+
+def reading(size: int) -> Any:
+    """Adds up ``size`` rows of the picture from the one that a counter says, until that is at n."""
+    body = body_of(
+        [
+            node("Add", "at size", "end"),
+            node("Slice", "x at end zero", "rows"),
+            node("ReduceSum", "rows zero", "sum", keepdims=0),
+            node("Add", "total sum", "total_out"),
+            node("Add", "at one", "at_out"),
+            node("ReduceMax", "x", "most", keepdims=0),
+            node("Cast", "most", "count", to=INT64),
+            node("Less", "at_out count", "below"),
+            node("Squeeze", "below", "go_out"),
+        ],
+        [info("at", [1], INT64), info("total", [SIDE])],
+        [info("go_out", [], BOOL), info("at_out", [1], INT64), info("total_out", [SIDE])],
+    )
+    return model(
+        [
+            node("ReduceMax", "x", "largest", keepdims=0),
+            node("Greater", "largest nothing", "begin"),
+            node("ReduceSum", "x zero", "sums", keepdims=0),
+            node("Mul", "sums nothing", "zeros"),
+            node("Loop", "- begin zero zeros", "at y", body=body),
+        ],
+        [info("x", [SIDE, SIDE])],
+        [info("y", [SIDE])],
+        {"zero": np.array([0]), "one": np.array([1]), "size": np.array([size]),
+         "nothing": np.array(0, np.float32)},
+        opset=18,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_place_that_moves_takes_no_job_of_its_own(load_near: Any, size: int) -> None:
+    """Only where the part is shorter, at the end, does another length take another job."""
+    x = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE) % 7
+    for turns in (SIDE - size, SIDE + 2):
+        x[0, 0] = turns
+        with load_near(reading(size)) as loaded:
+            got = loaded.run({"x": x})["y"]
+            want = sum(x[at : at + size].sum(0) for at in range(turns))
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+            # A turn in which nothing, or less, is left has a job for its counter.
+            short = max(turns - (SIDE - size) - 1, 0)
+            (jobs,) = jobs_of_bodies(loaded)
+            assert jobs <= 1 + short
 
 
 def test_a_loop_without_end_is_stopped(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:

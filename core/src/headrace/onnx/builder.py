@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headrace import numpy_ops
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraphBuilder
 from headrace.onnx import limits
 from headrace.onnx.draws import draw_name, drawn_by
+from headrace.onnx.guesses import GUESSED_ELEMENTS, Assumption
 from headrace.onnx.measure import (
     VALUE_OF,
     Compute,
@@ -54,6 +56,8 @@ class BoundedBuilder(JobGraphBuilder):
         self._given: dict[str, Tensor] = {}
         self._measures = 0
         self._draws = 0
+        self._guesses: dict[str, Array] = {}
+        self.assumptions: list[Assumption] = []
 
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""
@@ -65,6 +69,27 @@ class BoundedBuilder(JobGraphBuilder):
         if known is None and VALUE_OF + tensor.name in self._given:
             known = super().value(self._given[VALUE_OF + tensor.name])
         return known
+
+    def guess(self, tensor: Tensor, value: Array) -> None:
+        """Say what the value of an input is likely to be like."""
+        self._guesses[tensor.name] = value
+
+    def likely(self, tensor: Tensor) -> Array | None:
+        """The value of ``tensor``, or what it was when the guesses were made; None if unknown."""
+        known = self.value(tensor)
+        return self._guesses.get(tensor.name) if known is None else known
+
+    def _follow(self, inputs: Sequence[Tensor | None], made: Sequence[Tensor]) -> None:
+        """Guess what the op that was added last makes, if all that it reads is guessed or known."""
+        given = [None if tensor is None else self.likely(tensor) for tensor in inputs]
+        if any((t is None) != (value is None) for t, value in zip(inputs, given, strict=True)):
+            return
+        if any(tensor.spec.elements > GUESSED_ELEMENTS for tensor in made):
+            return
+        call = self._ops[-1].call
+        given += [None] * (len(call.inputs) - len(given))
+        found = numpy_ops.evaluate(call, given, self._ops_known.op(call.op).compute)
+        self._guesses.update(zip((tensor.name for tensor in made), found, strict=True))
 
     def measured(
         self, tensors: Sequence[Tensor], compute: Compute, outputs: int, why: str
@@ -134,6 +159,8 @@ class BoundedBuilder(JobGraphBuilder):
             location=location,
             attrs={**attrs, **more_attrs},
         )
+        if any(tensor is not None and tensor.name in self._guesses for tensor in inputs):
+            self._follow(inputs, made)
         for tensor in made:
             if tensor.spec.nbytes > limits.TENSOR_BYTES:
                 raise ResourceLimitError(

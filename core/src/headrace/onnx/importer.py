@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
@@ -37,6 +38,7 @@ from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import order, reads
+from headrace.onnx.guesses import checks_of
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
@@ -72,12 +74,18 @@ class Importer:
         self._file = file
         self._nodes = 0
 
-    def run(self, specs: Mapping[str, TensorSpec], known: Mapping[str, Array]) -> JobGraph:
+    def run(
+        self,
+        specs: Mapping[str, TensorSpec],
+        known: Mapping[str, Array],
+        guessed: Mapping[str, Array] = MappingProxyType({}),
+    ) -> JobGraph:
         """Import the model.
 
         Args:
             specs: of every input that is fed, and of what earlier stages found.
             known: values of those whose value becomes a part of the job. Kept: do not write.
+            guessed: values of others, of which sizes are taken that should be the same for all.
 
         Raises:
             ValueNeeded: shapes depend on a value that is not known.
@@ -91,7 +99,10 @@ class Importer:
                 self.builder.give(name, spec, known.get(name))
                 continue
             given = self.builder.constant(known[name]) if name in known else None
-            scope.bind(name, given or self.builder.input(name, spec))
+            fed = given or self.builder.input(name, spec)
+            scope.bind(name, fed)
+            if name in guessed and given is None:
+                self.builder.guess(fed, guessed[name])
         for name, value in self._file.weights.items():
             if name not in specs:
                 scope.bind_later(name, partial(self.builder.constant, value))
@@ -99,6 +110,10 @@ class Importer:
         for output, tensor in zip(self._file.graph.output, results, strict=True):
             checked = self._output(output.name, output.type.tensor_type.elem_type, tensor)
             self.builder.output(output.name, checked)
+        assumptions = self.builder.assumptions
+        for check, assumption in zip(checks_of(assumptions), assumptions, strict=True):
+            for name, tensor in zip(check.outputs, assumption.tensors, strict=True):
+                self.builder.output(name, tensor)
         return self.builder.finish()
 
     def _output(self, name: str, declared: int, tensor: Value) -> Tensor:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.errors import SessionError
+from headrace.errors import RunError, SessionError
 from headrace.onnx.draws import draw, draws_of
+from headrace.onnx.guesses import all_hold
 from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.plan import TaskKind
 from headrace.runtime.bus import new_lock
@@ -35,6 +36,7 @@ class LeasedJob:
         then: what is done with its results before the next stage of the model; None for the last.
         forms: name, dtype and shape of all that is fed.
         draws: inputs of the job that are random numbers.
+        checks: what it assumes of what it is fed.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class LeasedJob:
         specs: Mapping[str, TensorSpec],
         cache: JobCache,
     ) -> None:
-        self.job, self.fixed, self.then = made
+        self.job, self.fixed, self.then, self.checks = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.draws = draws_of(self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0))
         self.users = 0
@@ -120,6 +122,18 @@ class JobCache:
         leased, fed = self.last_stage(arrays)
         with leased:
             return leased.job.run(fed)
+
+    def run_if_assumed(self, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
+        """As ``run``; None where the job was built for an assumption that does not hold."""
+        leased, fed = self.last_stage(arrays)
+        with leased:
+            try:
+                made = leased.job.run(fed)
+            except RunError:
+                if not leased.checks:
+                    raise
+                return None  # it may have stopped for what it assumed
+        return made if all_hold(leased.checks, made) else None
 
     def lease_last(self, feeds: object) -> LeasedJob | None:
         """The job that was leased last, if it serves ``feeds`` as they are; else None.

@@ -12,6 +12,7 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
 from headrace.onnx import limits
+from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile, ParsedFile
 from headrace.placement import Placement
@@ -31,6 +32,7 @@ class MadeJob(NamedTuple):
     job: ReadyJob
     fixed: tuple[str, ...]
     then: Measure | None = None
+    checks: tuple[Check, ...] = ()
 
 
 class JobMaker:
@@ -46,6 +48,7 @@ class JobMaker:
         concurrency: Concurrency,
         kept: KeptPlans | None = None,
         most_fixed: int = limits.SPECIALISED_BYTES,
+        guesses: bool = False,
     ) -> None:
         self.name = file.name
         self._file = file
@@ -56,6 +59,7 @@ class JobMaker:
         self._concurrency = concurrency
         self._kept = kept
         self._most_fixed = most_fixed
+        self._guesses = guesses
 
     @collector_rests()
     def make(
@@ -110,6 +114,7 @@ class JobMaker:
             registry,
             self._jobs_of_body,
             self._most_fixed,
+            guesses=self._guesses,
         )
         make_room()
         # Weights are most of the memory. From here on nobody holds those of the file and of the
@@ -134,9 +139,9 @@ class JobMaker:
             concurrency=self._concurrency,
             lasting=True,  # what is in a model file is nobody's to write
         )
-        return MadeJob(job, made.fixed, made.then)
+        return MadeJob(job, made.fixed, made.then, made.checks)
 
-    def _jobs_of_body(self, body: ModelFile) -> JobCache:
+    def _jobs_of_body(self, body: ModelFile, guesses: bool) -> JobCache:
         """Where the jobs of a loop's body are kept. Of what it is fed, only counters are fixed."""
         from headrace.onnx.jobs import JobCache
 
@@ -148,5 +153,6 @@ class JobMaker:
             self._memory,
             self._concurrency,
             most_fixed=limits.UNROLLED_BYTES,
+            guesses=guesses,
         )
         return JobCache(maker, limits.BODY_JOBS)

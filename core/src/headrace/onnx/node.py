@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.builder import BoundedBuilder
+from headrace.onnx.guesses import Assumption
 from headrace.onnx.measure import Compute, MeasureNeeded
 from headrace.onnx.values import Given, TensorSequence, Value
 from headrace.ops import Tensor
@@ -171,6 +172,15 @@ class Node:
         found = self._builder.measured(tensors, compute, outputs, str(self))
         self.computed.update(zip(tensors, found.reads, strict=True))
         return found.made
+
+    def likely(self, index: int) -> Array | None:
+        """The value of the required input ``index`` where it is known, or guessed."""
+        return self._builder.likely(self.input(index))
+
+    def assume(self, indices: Sequence[int], holds: Callable[..., bool]) -> None:
+        """Build the job for what holds of the values of required inputs, as they are guessed."""
+        tensors = tuple(self.input(index) for index in indices)
+        self._builder.assumptions.append(Assumption(tensors, holds))
 
     def drawn(self, kind: str, spec: TensorSpec, seed: float | None) -> Tensor:
         """Random numbers, of a distribution that ``headrace.onnx.draws`` names.

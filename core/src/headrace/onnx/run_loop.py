@@ -31,8 +31,8 @@ from headrace.onnx.values import Value
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
-JobsOf = Callable[[ModelFile], JobCache]
-"""Where the jobs of a body are kept, and made."""
+JobsOf = Callable[[ModelFile, bool], JobCache]
+"""Where the jobs of a body are kept, and made; with or without guesses."""
 
 
 def written_or_run(
@@ -66,7 +66,8 @@ def written_or_run(
         return loop.outputs(found.made)
 
     def run_instead() -> MeasureNeeded:
-        runner = _Runner(loop, jobs_of(loop.model(file, site)), str(node))
+        body = loop.model(file, site)
+        runner = _Runner(loop, jobs_of(body, True), jobs_of(body, False), str(node))
         measure = Measure(names.reads, runner, names.makes, str(node), runner.close)
         return MeasureNeeded(tuple(loop.fed.values()), measure)
 
@@ -184,8 +185,8 @@ def _nodes_of(graph: GraphProto) -> int:
 class _Runner:
     """Runs a loop on the host. Called by one thread at a time for each run of the model."""
 
-    def __init__(self, loop: _Loop, jobs: JobCache, where: str) -> None:
-        self._loop, self._jobs, self._where = loop, jobs, where
+    def __init__(self, loop: _Loop, guessed: JobCache, jobs: JobCache, where: str) -> None:
+        self._loop, self._guessed, self._jobs, self._where = loop, guessed, jobs, where
         self._number_shape = scalar_like(loop.body.input[0])
         self._condition_shape = scalar_like(loop.body.input[1])
 
@@ -214,7 +215,10 @@ class _Runner:
                 loop.number: np.array(turn, np.int64).reshape(self._number_shape),
                 loop.condition: condition.reshape(self._condition_shape),
             }
-            made = {**loop.known, **fed, **self._jobs.run(fed)}
+            found = self._guessed.run_if_assumed(fed)
+            if found is None:
+                found = self._jobs.run(fed)
+            made = {**loop.known, **fed, **found}
             condition = made[loop.body.output[0].name]
             state = {before: made[after] for before, after in loop.changing}
             last = list(state.values())
@@ -235,4 +239,5 @@ class _Runner:
 
     def close(self) -> None:
         """Close the jobs of the body."""
+        self._guessed.close()
         self._jobs.close()

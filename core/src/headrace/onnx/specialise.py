@@ -17,6 +17,7 @@ from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.draws import is_draw
+from headrace.onnx.guesses import Check, checks_of
 from headrace.onnx.importer import Importer
 from headrace.onnx.measure import VALUE_OF, Measure, MeasureNeeded, is_found, nothing_more
 from headrace.onnx.node import ValueNeeded
@@ -37,12 +38,14 @@ class SpecialisedJob:
         fixed: inputs whose values are part of it; these are not fed.
         continues: it is fed what an earlier stage found.
         then: what is done with what it computes, before the next stage; None for the last one.
+        checks: what it assumes, of the last stage.
     """
 
     graph: JobGraph
     fixed: tuple[str, ...]
     continues: bool = False
     then: Measure | None = None
+    checks: tuple[Check, ...] = ()
 
 
 def specialise(
@@ -54,6 +57,8 @@ def specialise(
     ops: OpSource = CORE_OPS,
     jobs_of: JobsOf | None = None,
     most_fixed: int = limits.SPECIALISED_BYTES,
+    *,
+    guesses: bool = False,
 ) -> SpecialisedJob:
     """Import the model for what is fed.
 
@@ -67,6 +72,7 @@ def specialise(
         ops: knows the ops of plugins.
         jobs_of: makes the jobs of the body of a loop that the host runs; None when none is run.
         most_fixed: bytes of the inputs that may become part of the job.
+        guesses: of those, take sizes alone where that will do, and say what was assumed.
 
     Raises:
         UnsupportedModelError: a shape depends on a value that cannot be had while compiling.
@@ -75,10 +81,13 @@ def specialise(
     known = {name: arrays[name].copy() for name in fixed if name in arrays}
     known |= {name: arrays[name] for name in specs if name.startswith(VALUE_OF)}
     continues = any(map(is_found, specs))
+    guessed: dict[str, Array] = {}
     while True:
         importer = Importer(file, placement, ops, jobs_of)
         try:
-            return SpecialisedJob(importer.run(specs, known), tuple(known), continues)
+            graph = importer.run(specs, known, guessed)
+            checks = checks_of(importer.builder.assumptions)
+            return SpecialisedJob(graph, tuple(known), continues, checks=checks)
         except MeasureNeeded as need:
             _check_stage(specs, need.measure)
             return _first_stage(importer.builder, need.tensors, tuple(known), need.measure)
@@ -100,6 +109,10 @@ def specialise(
                 _check_stage(specs, measure)
                 return _first_stage(importer.builder, [need.tensor], tuple(known), measure)
             _check_values(new, need, arrays)
+            untried = {name: arrays[name].copy() for name in new if name not in guessed}
+            if guesses and untried:
+                guessed |= untried
+                continue
             known |= {name: arrays[name].copy() for name in new}
 
 

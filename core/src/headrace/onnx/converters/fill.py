@@ -7,7 +7,7 @@ they are folded only when the result is small.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,14 +44,30 @@ def _constant_of_shape(node: Node) -> Tensor:
 
 
 def _range(node: Node) -> Tensor:
-    start, limit, delta = (_scalar(node, index) for index in range(3))
+    inputs = (0, 1, 2)
+    if any(node.known(node.input(index)) is None for index in inputs):
+        likely = [node.likely(index) for index in inputs]
+        if all(value is not None and value.size == 1 for value in likely):
+            # As long in every turn of a loop, wherever it begins.
+            size = _range_size(node, *(value.item() for value in likely if value is not None))
+            node.assume(inputs, lambda *values: _range_size(node, *_numbers(values)) == size)
+            return node.one("arange", [node.input(0), node.input(2)], size=size)
+    size = _range_size(node, *(_scalar(node, index) for index in inputs))
+    return node.one("arange", [node.input(0), node.input(2)], size=size)
+
+
+def _numbers(values: Sequence[Array]) -> list[int | float]:
+    return [value.item() for value in values]
+
+
+def _range_size(node: Node, start: int | float, limit: int | float, delta: int | float) -> int:
     if isinstance(delta, int) and delta != 0:
         size = -((start - limit) // delta)
     elif delta != 0 and math.isfinite((limit - start) / delta):
         size = math.ceil((limit - start) / delta)
     else:
         node.invalid(f"start {start}, limit {limit} and delta {delta} give no range")
-    return node.one("arange", [node.input(0), node.input(2)], size=max(int(size), 0))
+    return max(int(size), 0)
 
 
 def _scalar(node: Node, index: int) -> int | float:

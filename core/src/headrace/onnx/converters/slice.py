@@ -7,9 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from headrace.dtypes import int64
 from headrace.onnx.axes import normal_axes, normal_axis
+from headrace.onnx.formula import cast, with_number
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
+from headrace.tensor_spec import Array
 
 
 def _slice(node: Node) -> Tensor:
@@ -17,6 +20,10 @@ def _slice(node: Node) -> Tensor:
     if node.opset < 10:
         starts, ends, axes = node.attr("starts"), node.attr("ends"), node.attr("axes", [])
         return node.one("slice", [x], starts=starts, ends=ends, axes=axes)
+    if node.known(node.input(1)) is None or node.known(node.input(2)) is None:
+        moving = _moving_slice(node, x)
+        if moving is not None:
+            return moving
     first, last = node.ints(1), node.ints(2)
     if first is None or last is None:
         node.invalid("starts and ends are required and one is absent")
@@ -30,6 +37,31 @@ def _slice(node: Node) -> Tensor:
     ]
     starts, ends = [start for start, _ in bounds], [end for _, end in bounds]
     return node.one("slice", [x], starts=starts, ends=ends, axes=axes, steps=steps)
+
+
+def _moving_slice(node: Node, x: Tensor) -> Tensor | None:
+    """A part that is as long in every turn, wherever it begins; None where that is not guessed."""
+    first, last = node.likely(1), node.likely(2)
+    if first is None or last is None or first.size != 1 or last.size != 1:
+        return None
+    (axis,) = normal_axes(node, node.ints(3) or (0,), x.spec.rank)
+    dim, (step,) = x.spec.shape[axis], node.ints(4) or (1,)
+    if step < 1:
+        return None
+
+    def length(start: Array, end: Array) -> int:
+        return len(range(*slice(int(start.item()), int(end.item()), step).indices(dim)))
+
+    size = length(first, last)
+    node.assume((1, 2), lambda start, end: length(start, end) == size)
+    start = node.one("reshape", [cast(node, node.input(1), int64)], shape=(1,))
+    negative = with_number(node, "less", start, 0)
+    start = node.one("where", [negative, with_number(node, "add", start, dim), start])
+    start = with_number(node, "maximum", start, 0)
+    places = node.one("add", [start, node.constant(np.arange(size) * step)])
+    # Where the part is shorter than guessed, what is read does not count; it must be there.
+    places = with_number(node, "minimum", places, max(dim - 1, 0))
+    return node.one("gather", [x, places], axis=axis)
 
 
 def _backwards(dim: int, start: int, end: int) -> tuple[int, int]:
