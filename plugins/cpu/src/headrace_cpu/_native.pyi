@@ -279,33 +279,18 @@ def integer_conv(*operands: Any) -> Launch:
     """
 
 def integer_depthwise_conv(*operands: Any) -> Launch:
-    """Convolve each channel of bytes by itself, as ``cpu.integer_depthwise_conv`` says.
+    """Convolve each channel by itself, as ``cpu.integer_depthwise_conv`` says; no groups follow.
 
-    The operands are those of ``integer_matmul``, of which ``prepared``, int32[4 * blocks * 64], is
-    in the place of the corrections; then kernel, strides, dilations and pads_begin. x: T[n,
-    *spatial, c]; y: [n, *windows, c].
+    ``prepared``, int32[4 * blocks * 64], is in the place of the corrections.
     """
 
-def integer_add(
-    a: _Bytes,
-    b: _Bytes,
-    y: _Bytes,
-    a_factor: float,
-    b_factor: float,
-    offset: float,
-    low: float,
-    high: float,
-    zero: int,
-) -> Launch:
-    """Add quantized numbers, as ``cpu.integer_add`` says. a, b, y: int8 or uint8 of one shape."""
+def integer_add(a: _Bytes, b: _Bytes, y: _Bytes, *numbers: float) -> Launch:
+    """Add as ``cpu.integer_add`` says, in one shape. The numbers are its attributes but dtype."""
 
 def dynamic_quantise(
     x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
 ) -> Launch:
-    """Quantize by the range of x, as the op ``dynamic_quantize`` says.
-
-    x: float32[...]; y: uint8 of its shape; scale, zero_point: scalars, which are written.
-    """
+    """As the op ``dynamic_quantize`` says: y has the shape of x; the scalars are written."""
 
 def winograd_conv(
     x: _Floats,
@@ -348,15 +333,8 @@ def depthwise_conv_last(
     numbers, addend, y and the activation as those of ``conv``.
     """
 
-def max_pool_bytes(
-    x: _Bytes,
-    y: _Bytes,
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-) -> Launch:
-    """The largest bytes of windows. x: T[n, *spatial, c]; y: T[n, *windows, c]; int8 or uint8."""
+def max_pool_bytes(x: _Bytes, y: _Bytes, *geometry: _Dims) -> Launch:
+    """The largest of each window: kernel, strides, dilations, pads_begin; channels last."""
 
 def pool_last(
     kind: str,

@@ -69,6 +69,8 @@ class _Finder:
         shapes = {spec.shape for spec in (*add.call.inputs, *add.call.outputs) if spec is not None}
         if len(add.inputs) != 2 or len(shapes) > 1 or add.call.outputs[0].dtype != float32:
             return
+        if add.placement.parallel_num > 1:
+            return
         terms = [self._term(name) for name in add.inputs]
         a, b = terms
         end = self._end(add)
