@@ -115,6 +115,29 @@ def convolutions() -> ModelProto:
     return w.model({"x": (1, 3, 8, 8)}, y)
 
 
+def mobile() -> ModelProto:
+    """As nets for small machines are: channels by themselves, then mixed, and added to before."""
+    w = Writer()
+    low, high = w.constant(0), w.constant(6)
+    same = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+    def mixed(x: str, channels: int, made: int, size: int = 1, **window: Any) -> str:
+        return str(w.op("Conv", x, w.random(made, channels, size, size), w.random(made), **window))
+
+    def alone(x: str, channels: int, **window: Any) -> str:
+        weights = w.random(channels, 1, 3, 3), w.random(channels)
+        y = w.op("Conv", x, *weights, group=channels, **same, **window)
+        return str(w.op("Clip", y, low, high))
+
+    x = w.op("Relu", mixed("x", 3, 16, 3, strides=[2, 2], **same))
+    x = w.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    y = alone(str(w.op("Clip", mixed(x, 16, 70), low, high)), 70)
+    x = w.op("Add", mixed(y, 70, 16), x)
+    y = alone(str(w.op("Relu", mixed(x, 16, 96))), 96, strides=[2, 2])
+    y = w.op("Flatten", w.op("GlobalAveragePool", mixed(y, 96, 20)))
+    return w.model({"x": (1, 3, 32, 32)}, w.op("Gemm", y, w.random(20, 5), w.random(5)))
+
+
 def recurrent() -> ModelProto:
     """An LSTM in both directions, and a product of what it gives."""
     w = Writer()
@@ -155,7 +178,9 @@ def quantized(model: ModelProto, folder: Path, **options: Any) -> ModelProto:
     return onnx.load(path)
 
 
-def calibrated(model: ModelProto, folder: Path) -> ModelProto:
+def calibrated(
+    model: ModelProto, folder: Path, form: str = "QOperator", **options: Any
+) -> ModelProto:
     """A model of quantized tensors throughout, as ``quantize_static`` makes it."""
     tools = pytest.importorskip("onnxruntime.quantization")
     plain, path = str(folder / "plain.onnx"), str(folder / "calibrated.onnx")
@@ -170,8 +195,8 @@ def calibrated(model: ModelProto, folder: Path) -> ModelProto:
         def get_next(self) -> dict[str, Array] | None:
             return self._left.pop() if self._left else None
 
-    form = tools.QuantFormat.QOperator
-    tools.quantize_static(plain, path, Samples(), quant_format=form)
+    how = tools.QuantFormat[form]
+    tools.quantize_static(plain, path, Samples(), quant_format=how, **options)
     return onnx.load(path)
 
 
@@ -212,6 +237,20 @@ def test_a_model_of_quantized_tensors(device: str, tmp_path: Path) -> None:
     """A number that is one off, where a tie falls, is what later ones may differ by."""
     model = convolutions()
     compare(device, calibrated(model, tmp_path), feed_of(model), 0.02)
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
+def test_a_net_for_small_machines(
+    device: str, tmp_path: Path, form: str, per_channel: bool, activations: str
+) -> None:
+    """Its convolutions are quantized as a whole or by channels, its tensors with a sign or not."""
+    tools = pytest.importorskip("onnxruntime.quantization")
+    options = {"activation_type": tools.QuantType[activations], "per_channel": per_channel}
+    model = mobile()
+    made = calibrated(model, tmp_path, form, weight_type=tools.QuantType.QInt8, **options)
+    compare(device, made, feed_of(model), 0.06)  # two steps of the output
 
 
 def test_the_tools_write_their_own_ops(tmp_path: Path) -> None:
