@@ -20,8 +20,8 @@ The rest, by the step that it serves:
 - can it run: ``contrib`` and ``plugin_ops`` (domains besides ONNX's), ``bodies``;
 - importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``formula``, ``einsum``,
   ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);
-- running: ``signature``, ``measure`` and ``run_loop`` (what is computed between two jobs),
-  ``make_job``, ``explain``.
+- running: ``signature``, ``measure``, ``guesses`` and ``run_loop`` (what is computed between two
+  jobs, and what is taken to be as before), ``make_job``, ``explain``.
 """
 
 from headrace.onnx.model import Model, load
