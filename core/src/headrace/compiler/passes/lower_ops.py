@@ -237,9 +237,11 @@ class _Decomposition:
 
 
 def _form(call: OpCall) -> str:
-    if not call.inputs:
-        return f"{call.op} giving {', '.join(map(str, call.outputs))}"
-    return f"{call.op} of {_given(call)}"
+    """What was asked for; results where the inputs do not tell their dtypes, as in a cast."""
+    read = {spec.dtype for spec in call.inputs if spec is not None}
+    told = all(spec.dtype in read for spec in call.outputs)
+    given = f" of {_given(call)}" if call.inputs else ""
+    return call.op + given + ("" if told else f" giving {', '.join(map(str, call.outputs))}")
 
 
 def _given(call: OpCall) -> str:

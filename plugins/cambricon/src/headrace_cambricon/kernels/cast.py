@@ -223,7 +223,7 @@ def _is_to_bool(call: OpCall) -> bool:
 def cast_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for casts whose every step is known."""
     functions = ("cnnlCastDataType", *vendor.SLICE, *vendor.COPY)
-    match = Takes((), functions, where=_is_cast, text="known casts")
+    match = Takes((), functions, where=_is_cast, text="what the library is known to cast, in steps")
     yield KernelEntry(tag, "cast", Cast, match)
     names = ("float32", "float16", "bfloat16", *_WHOLE)
     needs = (*vendor.LOGIC, *vendor.REDUCE)

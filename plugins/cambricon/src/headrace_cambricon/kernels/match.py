@@ -81,8 +81,9 @@ class Takes:
         return ""
 
     def __str__(self) -> str:
-        said = " | ".join(filter(available, self.dtypes)) or "any"
-        if self.text:
-            said += f", {self.text}"
+        dtypes = " | ".join(filter(available, self.dtypes))
         missing = self.missing()
-        return f"{said}; but {missing}" if missing else said
+        more = [self.text] if self.text and dtypes else []
+        more += [f"but {missing}"] if missing else []
+        said = dtypes or self.text or "any"
+        return f"{said} ({'; '.join(more)})" if more else said

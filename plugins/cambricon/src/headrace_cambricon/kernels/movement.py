@@ -228,10 +228,10 @@ def movement_entries(tag: str) -> Iterator[KernelEntry]:
         ("transpose", Transpose, vendor.TRANSPOSE, None, ""),
         ("concat", Concat, vendor.CONCAT, None, ""),
         ("expand", Expand, ("cnnlExpand",), None, ""),
-        ("tile", Tile, ("cnnlExpand",), _tiles_few_axes, "along few axes"),
+        ("tile", Tile, ("cnnlExpand",), _tiles_few_axes, "repeats along few axes"),
         ("slice", Slice, vendor.SLICE, None, ""),
-        ("pad", Pad, ("cnnlExpand", *vendor.COPY), _is_constant, "a constant"),
-        ("pad", PadByIndex, ("cnnlExpand", *vendor.GATHER), _is_continued, "not a constant"),
+        ("pad", Pad, ("cnnlExpand", *vendor.COPY), _is_constant, "padding with a constant"),
+        ("pad", PadByIndex, ("cnnlExpand", *vendor.GATHER), _is_continued, "padding with elements"),
     ):
         yield KernelEntry(tag, op, kind, Takes((), functions, where=where, text=text))
     yield KernelEntry(tag, "where", Where, Takes(("bool",), vendor.SELECT))
