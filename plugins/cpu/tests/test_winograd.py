@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace_cpu
+from headrace.graph import CORE_OPS
+from headrace.ops import make_call
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu import _native
-from headrace_cpu.kernels.winograd import BEGINS
+from headrace_cpu.kernels.winograd import BEGINS, tile_for
 from headrace_cpu.ops.winograd_numpy import TRANSFORMS
 
 GROWTH = {2: 3.5, 4: 81.0}
@@ -225,6 +228,30 @@ def test_a_setting_that_is_none_is_an_error(monkeypatch):
     monkeypatch.setenv("HEADRACE_CPU_WINOGRAD", "3")
     with pytest.raises(Exception, match="HEADRACE_CPU_WINOGRAD is '3'; it must be 0, 2 or 4"):
         ops_of()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "channels", "tile"),
+    [
+        ((12, 12), 128, 4),
+        ((14, 14), 128, 2),  # 16 tiles of 4x4 cover 16x16: no faster than 49 of 2x2
+        ((10, 10), 64, 2),
+        ((8, 20), 128, 4),  # nothing is wasted
+        ((8, 8), 256, 2),
+        ((7, 7), 256, None),  # 16 tiles of 2x2 cover 8x8
+        ((24, 24), 256, 2),  # 4x4 gains less than a fifth, for more than twice the memory
+        ((56, 56), 64, 4),
+    ],
+)
+def test_the_least_memory_is_taken_of_ways_that_are_about_as_fast(outputs, channels, tile):
+    """A larger tile, whose weights are larger, must gain a fifth of the time."""
+    spec = TensorSpec((1, *outputs, channels), "float32")
+    weight = TensorSpec((channels, 3, 3, channels), "float32")
+    attrs = {"pads": (1, 1, 1, 1), "data_format": "channels_last"}
+    conv = CORE_OPS.op("conv").op
+    call = make_call(conv, "conv", [spec, weight], attrs)
+    assert call.outputs[0] == spec
+    assert tile_for(call, 4) == tile
 
 
 def test_the_table_is_in_order():
