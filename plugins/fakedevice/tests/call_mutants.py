@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime_mutants import Patches
 
-from headrace.runtime import executor, launcher, threaded
+from headrace.runtime import failure, launcher, threaded
 from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.devices import DevicePool
 from headrace.runtime.executor import Executor
@@ -97,14 +97,14 @@ def error_is_dropped() -> Patches:
 
 def cause_is_lost() -> Patches:
     """The error of a run does not say why."""
-    original = executor.thread_error
+    original = failure.thread_error
 
     def described(*facts: Any) -> BaseException:
         made = original(*facts)
         made.__cause__ = None
         return made
 
-    return [(executor, "thread_error", described)]
+    return [(failure, "thread_error", described)]
 
 
 def sections_are_open() -> Patches:
