@@ -39,6 +39,7 @@ constexpr int kParts = kWidth / kLanes;
 
 typedef float Part __attribute__((vector_size(kLanes * 4)));
 typedef std::int32_t IntPart __attribute__((vector_size(kLanes * 4)));
+typedef std::uint32_t UnsignedPart __attribute__((vector_size(kLanes * 4)));
 typedef float LoosePart __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef std::int32_t LooseIntPart __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
@@ -170,18 +171,21 @@ HEADRACE_INLINE VI operator&(VI a, VI b) {
 HEADRACE_INLINE VI operator|(VI a, VI b) {
   return Each<VI>([](IntPart x, IntPart y) { return x | y; }, a, b);
 }
+// Integers wrap around, as the sums of bytes of ONNX do; of signed ones that would be undefined.
+HEADRACE_INLINE UnsignedPart Unsigned(IntPart x) { return reinterpret_cast<UnsignedPart>(x); }
+HEADRACE_INLINE IntPart Signed(UnsignedPart x) { return reinterpret_cast<IntPart>(x); }
 HEADRACE_INLINE VI operator+(VI a, VI b) {
-  return Each<VI>([](IntPart x, IntPart y) { return x + y; }, a, b);
+  return Each<VI>([](IntPart x, IntPart y) { return Signed(Unsigned(x) + Unsigned(y)); }, a, b);
 }
 HEADRACE_INLINE VI operator-(VI a, VI b) {
-  return Each<VI>([](IntPart x, IntPart y) { return x - y; }, a, b);
+  return Each<VI>([](IntPart x, IntPart y) { return Signed(Unsigned(x) - Unsigned(y)); }, a, b);
 }
 HEADRACE_INLINE VI operator*(VI a, VI b) {
-  return Each<VI>([](IntPart x, IntPart y) { return x * y; }, a, b);
+  return Each<VI>([](IntPart x, IntPart y) { return Signed(Unsigned(x) * Unsigned(y)); }, a, b);
 }
 template <int kBits>
 HEADRACE_INLINE VI ShiftLeft(VI a) {
-  return Each<VI>([](IntPart x) { return x << kBits; }, a);
+  return Each<VI>([](IntPart x) { return Signed(Unsigned(x) << kBits); }, a);
 }
 
 // Where the mask is set the one, elsewhere the other.
