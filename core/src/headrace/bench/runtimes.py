@@ -29,6 +29,7 @@ COMPILER = (
     "headrace.onnx.support",
     "headrace.onnx.specialise",
     "headrace.frontend.compiled_job",
+    "headrace.plan.check_plan",
 )
 """Imported by a process only when it has no plan of the model."""
 
@@ -36,7 +37,9 @@ COMPILER = (
 def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     """headrace, with the device's plugin; how many threads it has, the environment says."""
     from headrace.graph import JobGraphBuilder
+    from headrace.numpy_ops.table import FUNCTIONS
     from headrace.onnx import load
+    from headrace.ops import OPS
     from headrace.placement import Placement
     from headrace.registry import default_registry
 
@@ -45,6 +48,8 @@ def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     if not plan_cache:
         for module in COMPILER:
             importlib.import_module(module)
+        for table in (OPS, FUNCTIONS):  # whose families are imported when they are asked for
+            list(table.values())
         for entry in backend.passes:  # which may import what they need when they first run
             entry.rewrite(JobGraphBuilder("empty", Placement.of_devices(device)).finish())
 
