@@ -19,5 +19,6 @@ def test_plugins_give_the_gil_up_as_the_scaffold_does(root: Path, plugin: str) -
     assert opened == closed
     assert text == (root / TEMPLATE).read_text("utf-8").replace("@NAMESPACE@", opened)
     # pybind11's own guard is nowhere beside it.
-    for source in (root / "plugins" / plugin / "csrc").rglob("*.[ch]*"):
+    folder = root / "plugins" / plugin / "csrc"
+    for source in (*folder.rglob("*.cpp"), *folder.rglob("*.h")):
         assert "gil_scoped_release" not in source.read_text("utf-8"), source
