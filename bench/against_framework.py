@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     given = parser.parse_args()
+    if shutil.which(given.python) is None:
+        parser.error(f"there is no interpreter at {given.python}")
     peer = given.framework
     table = Table("threads", "headrace, ms", f"{peer}, ms", f"{peer} / headrace", "10 % .. 90 %")
     for threads in map(int, given.threads.split(",")):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from exact import BYTES, quantized, slow_conv, some_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,17 +13,6 @@ import headrace as flow
 import headrace.typing as tp
 import headrace_cpu
 from headrace_cpu import _native
-
-BYTES = [np.int8, np.uint8]
-
-
-def some_bytes(rng, dtype, shape):
-    """Numbers of which many are the least or the greatest."""
-    limits = np.iinfo(dtype)
-    draw = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    ends = rng.integers(0, 4, shape)
-    draw[ends == 0], draw[ends == 1] = limits.min, limits.max
-    return draw
 
 
 def packed(weight, groups=1, transposed=False):
@@ -36,12 +26,6 @@ def packed(weight, groups=1, transposed=False):
 
 def wrapped(sums):
     return sums.astype(np.int64).astype(np.int32)
-
-
-def quantized(x, scale, zero, dtype):
-    limits = np.iinfo(dtype)
-    rounded = np.rint(x / np.float32(scale)) + np.float32(zero)
-    return np.clip(rounded, limits.min, limits.max).astype(np.int64).astype(dtype)
 
 
 class Product:
@@ -120,26 +104,6 @@ def test_a_product_of_any_size(rows, x_dtype, weight_dtype, kind):
             made.append(y)
         compare(made[0], product.want(exact, kind))
         np.testing.assert_array_equal(*made)
-
-
-def slow_conv(x, weight, strides, dilations, pads, groups):
-    """x [n, *spatial, c] less its zero, weight [m, *kernel, c / groups]; sums in float64."""
-    rank = x.ndim - 2
-    x = np.pad(x, ((0, 0), *zip(pads[:rank], pads[rank:], strict=True), (0, 0)))
-    kernel, per_group = weight.shape[1:-1], weight.shape[-1]
-    out = [
-        (n - (k - 1) * d - 1) // s + 1
-        for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True)
-    ]
-    x = x.reshape(*x.shape[:-1], groups, per_group)
-    weight = weight.reshape(groups, -1, *kernel, per_group)
-    y = np.zeros((x.shape[0], *out, groups, weight.shape[1]))
-    for tap in itertools.product(*map(range, kernel)):
-        axes = zip(tap, dilations, out, strides, strict=True)
-        places = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes)
-        weights = weight[(slice(None), slice(None), *tap)]
-        y += np.einsum("...gc,gmc->...gm", x[(slice(None), *places)], weights)
-    return y.reshape(*y.shape[:-2], -1)
 
 
 @st.composite

@@ -18,7 +18,7 @@ def drawn(rng, dtype, shape):
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     dtypes=st.tuples(*[st.sampled_from(BYTES)] * 3),
     count=st.sampled_from([1, 15, 16, 17, 100, 70_001]),

@@ -1,10 +1,10 @@
 """Products with packed weights: numbers against plain sums, and never another for other threads."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
+from exact import slow_conv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,27 +46,6 @@ def test_a_matrix_is_packed_wherever_it_lies():
     np.testing.assert_array_equal(panels, packed(copied, 2, transposed=True))
     matrix = np.arange(7 * 40, dtype=np.float32).reshape(7, 40)
     np.testing.assert_array_equal(packed(matrix[:, ::2]), packed(matrix[:, ::2].copy()))
-
-
-def slow_conv(x, weight, strides, dilations, pads, groups):
-    """x [n, *spatial, c], weight [m, *kernel, c / groups]; sums in float64."""
-    rank = x.ndim - 2
-    padding = zip(pads[:rank], pads[rank:], strict=True)
-    x = np.pad(x.astype(np.float64), ((0, 0), *padding, (0, 0)))
-    kernel, per_group = weight.shape[1:-1], weight.shape[-1]
-    out = [
-        (n - (k - 1) * d - 1) // s + 1
-        for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True)
-    ]
-    x = x.reshape(*x.shape[:-1], groups, per_group)
-    weight = weight.astype(np.float64).reshape(groups, -1, *kernel, per_group)
-    y = np.zeros((x.shape[0], *out, groups, weight.shape[1]))
-    for tap in itertools.product(*map(range, kernel)):
-        axes = zip(tap, dilations, out, strides, strict=True)
-        places = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in axes)
-        weights = weight[(slice(None), slice(None), *tap)]
-        y += np.einsum("...gc,gmc->...gm", x[(slice(None), *places)], weights)
-    return y.reshape(*y.shape[:-2], -1)
 
 
 ACTIVATIONS = {

@@ -10,10 +10,11 @@ import numpy as np
 
 from headrace.dtypes import float32
 from headrace.graph import GraphEditor, JobGraph, JobOp
-from headrace.ops.quantize import limits, per_tensor
+from headrace.ops.quantize import limits
 from headrace.tensor_spec import Array
 from headrace_cpu.ops.integer_add import IntegerAdd
 from headrace_cpu.ops.pack_integers import BYTES
+from headrace_cpu.passes.scales import scale_and_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class _Term:
 
     x: str
     scale: float
-    zero: float
+    zero: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,10 @@ class _Finder:
         op = self.editor.maker(tensor)
         if op is None or op.call.op != "dequantize" or op.call.input(0).dtype not in BYTES:
             return None
-        scale, zero = self._scale(op)
-        if scale is None or zero is None or op.inputs[0] is None:
+        known = self._scale(op)
+        if known is None or op.inputs[0] is None:
             return None
-        return _Term(op.inputs[0], scale, zero)
+        return _Term(op.inputs[0], *known)
 
     def _end(self, add: JobOp) -> _End | None:
         chain: list[JobOp] = []
@@ -114,12 +115,13 @@ class _Finder:
             op = self._next(op)
         if op is not None and op.call.op == "divide" and low == -math.inf and high == math.inf:
             return self._zero_first(op)
-        if op is None or op.call.op != "quantize":
+        if op is None or op.call.op != "quantize" or op.call.outputs[0].dtype not in BYTES:
             return None
-        scale, zero = self._scale(op)
-        if scale is None or zero is None or op.call.outputs[0].dtype not in BYTES:
+        known = self._scale(op)
+        if known is None:
             return None
-        return _End((*chain, op), scale, zero=int(zero), low=low, high=high)
+        scale, zero = known
+        return _End((*chain, op), scale, zero=zero, low=low, high=high)
 
     def _zero_first(self, divide: JobOp) -> _End | None:
         """``round(sum / scale + zero)``: the zero point is no part of the rounding."""
@@ -156,13 +158,8 @@ class _Finder:
         high = math.inf if op.inputs[2] is None else self._number(op.inputs[2])
         return None if low is None or high is None or not low <= high else (low, high)
 
-    def _scale(self, op: JobOp) -> tuple[float | None, float | None]:
-        """The constant scale, and zero point, of a ``quantize`` or ``dequantize``."""
-        if not per_tensor(op.call) or op.call.input(1).dtype != float32:
-            return None, None
-        scale = self._number(op.inputs[1])
-        zero = 0.0 if op.inputs[2] is None else self._number(op.inputs[2])
-        return (scale, zero) if scale is not None and 0 < scale < math.inf else (None, None)
+    def _scale(self, op: JobOp) -> tuple[float, int] | None:
+        return scale_and_zero(op, self._constants) if op.call.input(1).dtype == float32 else None
 
     def _number(self, tensor: str | None) -> float | None:
         value: Array | None = self._constants.get(tensor or "")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops.pool import MaxPool
-from headrace.ops.quantize import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.ops.pack_integers import BYTES
+from headrace_cpu.passes.scales import scale_and_zero
 
 
 class PoolIntegers:
@@ -47,18 +46,5 @@ def _undoes(before: JobOp, after: JobOp, constants: Mapping[str, Array]) -> bool
     dtype = before.call.input(0).dtype
     if dtype not in BYTES or after.call.outputs[0].dtype != dtype:
         return False
-    if not (per_tensor(before.call) and per_tensor(after.call)):
-        return False
-    given = [_scale_and_zero(op, constants) for op in (before, after)]
+    given = [scale_and_zero(op, constants) for op in (before, after)]
     return given[0] is not None and given[0] == given[1]
-
-
-def _scale_and_zero(op: JobOp, constants: Mapping[str, Array]) -> tuple[float, int] | None:
-    """Of an op whose scale is a positive number; None for others."""
-    scale, zero = (constants.get(name or "") for name in op.inputs[1:3])
-    if scale is None or (zero is None and op.inputs[2] is not None):
-        return None
-    number = float(scale.reshape(()))
-    if not 0 < number < math.inf:
-        return None
-    return number, 0 if zero is None else int(zero.reshape(()))
