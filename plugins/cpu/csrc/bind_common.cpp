@@ -2,6 +2,10 @@
 
 namespace headrace::cpu::bind {
 
+std::string DtypeName(const py::array& array) { return py::str(array.dtype().attr("name")); }
+
+bool IsHalf(const std::string& name) { return name == "float16" || name == "bfloat16"; }
+
 std::string Text(const Dims& dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) {

@@ -38,6 +38,11 @@ std::string Text(const Dims& dims);  // "[3, 3]"
 Dims Shape(const py::array& array);
 Dims Tail(const Dims& dims, std::size_t skip);
 
+// As numpy has it, also for dtypes that are not numpy's own.
+std::string DtypeName(const py::array& array);
+// Whether a dtype of this name is a float of 16 bits.
+bool IsHalf(const std::string& name);
+
 // Throws ValueError unless the array has this shape; `op` and `name` start the message.
 void RequireShape(const char* op, const char* name, const py::array& array, const Dims& expected);
 

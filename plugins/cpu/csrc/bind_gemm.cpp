@@ -7,8 +7,23 @@
 namespace headrace::cpu::bind {
 namespace {
 
+// Packed weights: of float32 or of 16 bits.
+Panels PanelsOf(const char* op, const py::array& panels) {
+  if (py::isinstance<Floats>(panels)) {
+    return {ReadPointer(op, "panels", Floats(panels)), PanelItem::kFloat};
+  }
+  const std::string name = DtypeName(panels);
+  if ((panels.flags() & py::array::c_style) != 0 && IsHalf(name)) {
+    const auto* first = static_cast<const std::uint16_t*>(panels.data());
+    RequireAligned(op, "panels", first);
+    return {first, name == "float16" ? PanelItem::kFloat16 : PanelItem::kBfloat16};
+  }
+  throw py::type_error(std::string(op) +
+                       ": panels must be contiguous, of float32, float16 or bfloat16");
+}
+
 // A `Conv` is made once and shared by the copies of the launch.
-Launch BindConv(const Floats& x, const Floats& panels, const MaybeFloats& bias,
+Launch BindConv(const Floats& x, const py::array& panels, const MaybeFloats& bias,
                 const MaybeFloats& addend, Floats& y, const Dims& kernel, const Dims& strides,
                 const Dims& dilations, const Dims& pads_begin, Size groups,
                 const std::string& activation, float alpha, float beta, bool addend_last) {
@@ -36,9 +51,8 @@ Launch BindConv(const Floats& x, const Floats& panels, const MaybeFloats& bias,
   const Epilogue epilogue =
       MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, shape.outputs);
   if (y.size() == 0) return {};
-  const std::shared_ptr<Conv> conv =
-      MakeConv(shape, ReadPointer(kOp, "x", x), ReadPointer(kOp, "panels", panels),
-               WritePointer(kOp, "y", y), epilogue);
+  const std::shared_ptr<Conv> conv = MakeConv(
+      shape, ReadPointer(kOp, "x", x), PanelsOf(kOp, panels), WritePointer(kOp, "y", y), epilogue);
   return {[conv] { conv->Run(); }, py::make_tuple(x, panels, bias, addend, y)};
 }
 
@@ -79,7 +93,7 @@ Launch BindWinograd(const Floats& x, const Floats& panels, const MaybeFloats& bi
   return {[conv] { Convolve(conv); }, py::make_tuple(x, panels, bias, addend, y)};
 }
 
-Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias,
+Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& bias,
                   const MaybeFloats& addend, Floats& y, const std::string& activation, float alpha,
                   float beta, bool addend_last) {
   constexpr const char* kOp = "matmul";
@@ -95,12 +109,17 @@ Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias
       MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, columns);
   if (y.size() == 0) return {};
   const DenseRows source{ReadPointer(kOp, "x", x), depth};
-  const float* weights = ReadPointer(kOp, "panels", panels);
+  const Panels weights = PanelsOf(kOp, panels);
   float* to = WritePointer(kOp, "y", y);
   const Size rows = y.size() / columns;
   return {[=] {
-            const cpu::Product product{
-                MakeRows(&source, rows, depth), weights, columns, to, columns, epilogue};
+            const cpu::Product product{MakeRows(&source, rows, depth),
+                                       weights.first,
+                                       columns,
+                                       to,
+                                       columns,
+                                       epilogue,
+                                       weights.item};
             Multiply(&product, 1);
           },
           py::make_tuple(x, panels, bias, addend, y)};
@@ -109,16 +128,15 @@ Launch BindMatmul(const Floats& x, const Floats& panels, const MaybeFloats& bias
 // Floats that lie in any way: a view of weights with their axes in another order is not copied.
 using AnyFloats = py::array_t<float, 0>;
 
-// Floats from one index of each axis to the next.
-Dims Strides(const char* op, const char* name, const AnyFloats& array) {
+// Elements from one index of each axis to the next.
+Dims Strides(const char* op, const char* name, const py::array& array) {
   Dims strides;
   for (py::ssize_t axis = 0; axis < array.ndim(); ++axis) {
-    if (array.strides(axis) % static_cast<py::ssize_t>(sizeof(float)) != 0) {
+    if (array.strides(axis) % array.itemsize() != 0) {
       throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
     }
-    strides.push_back(array.strides(axis) / static_cast<py::ssize_t>(sizeof(float)));
+    strides.push_back(array.strides(axis) / array.itemsize());
   }
-  RequireAligned(op, name, array.data());
   return strides;
 }
 
@@ -136,7 +154,9 @@ std::vector<Size> Places(const Dims& shape, const Dims& strides, std::size_t axi
   return places;
 }
 
-Launch BindPack(const AnyFloats& matrix, Floats& panels, Size groups, bool transposed) {
+// T: float, or the words of what has 16 bits.
+template <class T>
+Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
   constexpr const char* kOp = "pack";
   const Dims shape = Shape(matrix);
   if (shape.size() < 2 || (shape.size() > 2 && !transposed) || groups < 1 ||
@@ -151,15 +171,30 @@ Launch BindPack(const AnyFloats& matrix, Floats& panels, Size groups, bool trans
   const Size depth = static_cast<Size>(rows->size()), step = strides[transposed ? 0 : 1];
   RequireShape(kOp, "panels", panels, {groups * PanelCount(columns), depth, kPanel});
   if (panels.size() == 0) return {};
-  const float* from = matrix.data();
-  float* to = WritePointer(kOp, "panels", panels);
+  const auto* from = static_cast<const T*>(matrix.data());
+  RequireAligned(kOp, "matrix", from);
+  if (!panels.writeable()) throw py::value_error("pack: panels are read-only");
+  auto* to = static_cast<T*>(panels.mutable_data());
+  RequireAligned(kOp, "panels", to);
   return {[=] {
             for (Size g = 0; g < groups; ++g) {
-              Pack({from + g * columns * step, rows->data(), step}, depth, columns,
-                   to + g * PanelCount(columns) * kPanel * depth);
+              const ScatteredMatrix<T> part{from + g * columns * step, rows->data(), step};
+              Pack(part, depth, columns, to + g * PanelCount(columns) * kPanel * depth);
             }
           },
           py::make_tuple(matrix, panels)};
+}
+
+Launch BindPack(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
+  const std::string name = DtypeName(matrix);
+  if (DtypeName(panels) != name || (panels.flags() & py::array::c_style) == 0 ||
+      !(name == "float32" || IsHalf(name))) {
+    throw py::type_error(
+        "pack: matrix and panels must be of one dtype, float32, float16 or bfloat16, and panels "
+        "contiguous");
+  }
+  return name == "float32" ? PackOf<float>(matrix, panels, groups, transposed)
+                           : PackOf<std::uint16_t>(matrix, panels, groups, transposed);
 }
 
 Launch BindWinogradPack(const AnyFloats& weight, Floats& panels, Size m) {
@@ -170,6 +205,7 @@ Launch BindWinogradPack(const AnyFloats& weight, Floats& panels, Size m) {
                           std::to_string(m) + " but must be [outputs, 3, 3, channels] and 2 or 4");
   }
   const Dims strides = Strides(kOp, "weight", weight);
+  RequireAligned(kOp, "weight", weight.data());
   WinogradWeight work{shape[0], shape[3], m, weight.data(), {}};
   std::copy(strides.begin(), strides.end(), work.strides);
   RequireShape(kOp, "panels", panels,

@@ -41,7 +41,7 @@ Item ItemOf(const py::array& array) {
   if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
   if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
   if (array.flags() & py::array::c_style) {
-    const std::string name = py::str(array.dtype().attr("name"));
+    const std::string name = DtypeName(array);
     if (name == "float16") return Item::kFloat16;
     if (name == "bfloat16") return Item::kBfloat16;
   }

@@ -67,3 +67,52 @@ def test_halves_of_any_shape_are_broadcast(half, shape):
     assert np.array_equal(y, sums.astype(half))
     _native.program(steps, [], [x, row, one], x)()
     assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("half", HALVES, ids=str)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("sides", [(1, 1, 1), (7, 33, 40), (73, 130, 65), (2, 3000, 100)])
+def test_a_matrix_of_halves_is_multiplied_in_float32(half, transposed, sides):
+    """Its numbers are exact, whatever they are multiplied with: only sums are rounded."""
+    rows, depth, columns = sides
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((rows, depth)).astype(np.float32)
+    matrix = rng.standard_normal((columns, depth) if transposed else (depth, columns)).astype(half)
+    panels = np.empty((-(-columns // 16), depth, 16), half)
+    _native.pack(matrix, panels, 1, transposed)()
+    y = np.empty((rows, columns), np.float32)
+    _native.matmul(x, panels, None, None, y, "none", 0.0, 0.0, False)()
+    weight = (matrix.T if transposed else matrix).astype(np.float64)
+    bound = np.abs(x).astype(np.float64) @ np.abs(weight) * depth**0.5 * 2.0**-23
+    assert (np.abs(y - x.astype(np.float64) @ weight) <= bound).all()
+
+
+@pytest.mark.parametrize("half", HALVES, ids=str)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_image_is_convolved_with_halves(half, groups):
+    """Group by group, where the image lies and over a padded copy."""
+    rng = np.random.default_rng(0)
+    for channels in (4, 24):
+        x = rng.standard_normal((1, 9, 11, channels)).astype(np.float32)
+        weight = rng.standard_normal((20, 3, 3, channels // groups)).astype(half)
+        panels = np.empty((groups * -(-20 // groups // 16), 9 * channels // groups, 16), half)
+        _native.pack(weight, panels, groups, True)()
+        y = np.empty((1, 9, 11, 20), np.float32)
+        geometry = ([3, 3], [1, 1], [1, 1], [1, 1], groups)
+        _native.conv(x, panels, None, None, y, *geometry, "none", 0.0, 0.0, False)()
+        padded = np.pad(x.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
+        read = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+        read = read.reshape(1, 9, 11, groups, channels // groups, 3, 3)
+        parts = weight.astype(np.float64).reshape(groups, 20 // groups, 3, 3, channels // groups)
+        right = np.einsum("nhwgcij,gmijc->nhwgm", read, parts).reshape(y.shape)
+        np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-4)
+
+
+def test_panels_of_other_dtypes_are_refused():
+    """Nothing is cast where it was not asked for."""
+    x, y = np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)
+    panels = np.zeros((1, 3, 16), np.float64)
+    with pytest.raises(TypeError, match="float32, float16 or bfloat16"):
+        _native.matmul(x, panels, None, None, y, "none", 0.0, 0.0, False)
+    with pytest.raises(TypeError, match="of one dtype"):
+        _native.pack(np.zeros((3, 4), np.float16), np.zeros((1, 3, 16), np.float32), 1, False)

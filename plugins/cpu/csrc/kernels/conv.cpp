@@ -128,7 +128,7 @@ Epilogue Of(Epilogue epilogue, Size first_output) {
 // One product for each group, over rows that are read where they lie.
 class InPlaceConv : public Conv {
  public:
-  InPlaceConv(const ConvShape& shape, const float* x, const float* panels, float* y,
+  InPlaceConv(const ConvShape& shape, const float* x, const Panels& panels, float* y,
               const Epilogue& epilogue, bool rows_of_taps)
       : zeros_(static_cast<std::size_t>(shape.channels / shape.groups)) {
     const Window& w = shape.window;
@@ -155,8 +155,9 @@ class InPlaceConv : public Conv {
         const Size segments = taps[0] * taps[1] * taps[2];
         rows = {FillWindows, &windows_.back(), count, segments, depth / segments};
       }
-      products_.push_back({rows, panels + g * PanelCount(outputs) * kPanel * depth, outputs,
-                           y + g * outputs, shape.outputs, Of(epilogue, g * outputs)});
+      const Size begin = g * PanelCount(outputs) * kPanel * depth;
+      products_.push_back({rows, PanelAt(panels.first, panels.item, begin), outputs,
+                           y + g * outputs, shape.outputs, Of(epilogue, g * outputs), panels.item});
     }
   }
 
@@ -173,7 +174,7 @@ class InPlaceConv : public Conv {
 // together. For images of few channels.
 class PaddedConv : public Conv {
  public:
-  PaddedConv(const ConvShape& shape, const float* x, const float* panels, float* y,
+  PaddedConv(const ConvShape& shape, const float* x, const Panels& panels, float* y,
              const Epilogue& epilogue)
       : shape_(shape), x_(x), panels_(panels), y_(y), epilogue_(epilogue) {
     const Window& w = shape.window;
@@ -279,18 +280,19 @@ class PaddedConv : public Conv {
     const Size outputs = shape_.outputs;
     const Size first = ((n * w.out[0] + z) * w.out[1] + y_begin) * w.out[2] + x_begin;
     Product product{{FillCopy, &copy, width * height, segments, w.kernel[2] * channels},
-                    panels_,
+                    panels_.first,
                     outputs,
                     y_ + first * outputs,
                     outputs,
-                    Of(epilogue_, first * outputs)};
+                    Of(epilogue_, first * outputs),
+                    panels_.item};
     product.epilogue.bias = epilogue_.bias;
     Gemm().block(product, 0, width * height, 0, PanelCount(outputs), starts);
   }
 
   ConvShape shape_;
   const float* x_;
-  const float* panels_;
+  Panels panels_;
   float* y_;
   Epilogue epilogue_;
   Size width_, pieces_;  // of a part, and parts in a row
@@ -309,7 +311,7 @@ bool StaysInside(const Window& w) {
 
 }  // namespace
 
-std::unique_ptr<Conv> MakeConv(const ConvShape& shape, const float* x, const float* panels,
+std::unique_ptr<Conv> MakeConv(const ConvShape& shape, const float* x, const Panels& panels,
                                float* y, const Epilogue& epilogue) {
   const Window& w = shape.window;
   const bool rows_of_taps =

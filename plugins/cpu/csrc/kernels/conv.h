@@ -26,8 +26,14 @@ class Conv {
   virtual void Run() const = 0;
 };
 
+// Packed weights, group by group.
+struct Panels {
+  const void* first;
+  PanelItem item;
+};
+
 // The addend has the shape of y.
-std::unique_ptr<Conv> MakeConv(const ConvShape& shape, const float* x, const float* panels,
+std::unique_ptr<Conv> MakeConv(const ConvShape& shape, const float* x, const Panels& panels,
                                float* y, const Epilogue& epilogue);
 
 }  // namespace headrace::cpu

@@ -39,15 +39,14 @@ void FillDense(const void* source, Size first, int count, const float** starts) 
 }
 
 // b[k, j] is b[row(k) + j * column_stride].
-template <class Row>
-void PackPanels(const float* b, Size depth, Size columns, Size column_stride, Row row,
-                float* panels) {
+template <class T, class Row>
+void PackPanels(const T* b, Size depth, Size columns, Size column_stride, Row row, T* panels) {
   const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
       const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
-      float* to = panels + p * depth * kPanel;
-      if (width < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
+      T* to = panels + p * depth * kPanel;
+      if (width < kPanel) std::fill(to, to + depth * kPanel, T{});
       if (column_stride == 1) {
         for (Size k = 0; k < depth; ++k) std::copy_n(b + row(k) + first, width, to + k * kPanel);
         continue;
@@ -56,7 +55,7 @@ void PackPanels(const float* b, Size depth, Size columns, Size column_stride, Ro
       for (Size k = 0; k < depth; k += kPackedDepth) {
         const Size end_of_some = std::min(k + kPackedDepth, depth);
         for (Size i = 0; i < width; ++i) {
-          const float* from = b + (first + i) * column_stride;
+          const T* from = b + (first + i) * column_stride;
           for (Size j = k; j < end_of_some; ++j) to[j * kPanel + i] = from[row(j)];
         }
       }
@@ -121,7 +120,13 @@ void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed
   }
 }
 
-void Pack(const ScatteredMatrix& b, Size depth, Size columns, float* panels) {
+void Pack(const ScatteredMatrix<float>& b, Size depth, Size columns, float* panels) {
+  const Size* rows = b.rows;
+  PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
+}
+
+void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns,
+          std::uint16_t* panels) {
   const Size* rows = b.rows;
   PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
 }

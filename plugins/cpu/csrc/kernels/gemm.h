@@ -1,8 +1,10 @@
-// Matrix products with packed weights: y = epilogue(a * b), float32.
+// Matrix products with packed weights: y = epilogue(a * b), float32; b may be of 16 bits.
 //
 // The right matrix b [depth, columns] lies in panels of sixteen columns, [columns / 16][depth][16],
-// filled up with zeros: the same on every machine. The left one is read where it lies, row by row,
-// so a convolution is a product whose rows are pieces of an image; see `Rows`.
+// filled up with zeros: the same on every machine. Numbers of 16 bits are float32 from where they
+// are loaded on: a panel is read once for several rows, and the rest costs what it does. The left
+// one is read where it lies, row by row, so a convolution is a product whose rows are pieces of an
+// image; see `Rows`.
 //
 // Every element of y is one sum over the depth in ascending order, whatever the shape of the tiles
 // and the number of threads.
@@ -59,13 +61,21 @@ struct DenseRows {
 };
 Rows MakeRows(const DenseRows* source, Size count, Size depth);
 
+enum class PanelItem : int { kFloat, kFloat16, kBfloat16 };
+
+// Where the number `index` of panels is.
+inline const void* PanelAt(const void* panels, PanelItem item, Size index) {
+  return static_cast<const char*>(panels) + index * (item == PanelItem::kFloat ? 4 : 2);
+}
+
 struct Product {
   Rows rows;
-  const float* panels;  // [columns / 16][depth][16]
+  const void* panels;  // [columns / 16][depth][16]
   Size columns;
   float* y;       // [rows, columns]
   Size y_stride;  // floats between its rows
   Epilogue epilogue;
+  PanelItem item = PanelItem::kFloat;  // of the panels
 };
 
 // Does `count` products of the same sizes, with all threads.
@@ -76,12 +86,16 @@ void Multiply(const Product* products, Size count);
 void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed, float* panels);
 
 // The same of a matrix that lies in any way: b[k, j] is first[rows[k] + j * column_stride].
+template <class T>
 struct ScatteredMatrix {
-  const float* first;
+  const T* first;
   const Size* rows;
   Size column_stride;
 };
-void Pack(const ScatteredMatrix& b, Size depth, Size columns, float* panels);
+void Pack(const ScatteredMatrix<float>& b, Size depth, Size columns, float* panels);
+
+// Numbers of 16 bits stay as they are.
+void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns, std::uint16_t* panels);
 
 struct GemmTable {
   // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).

@@ -1,5 +1,6 @@
 #include "activation.h"
 #include "gemm.h"
+#include "half.h"
 #include "simd.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
@@ -15,28 +16,34 @@ constexpr int MostRows(int panels) {
   return panels == 1 ? 2 : 1;
 }
 
+// Panels of floats, as `half.h` has the others.
+struct Float32 {
+  using Item = float;
+  static HEADRACE_INLINE V Load(const float* p) { return HEADRACE_ISA::Load(p); }
+};
+
 struct Tile {
   const float* const* starts;
   Size segments;
   Size length;
-  const float* panel;  // the first
+  const void* panel;  // the first
   Size panel_stride;
   float* y;
   Size y_stride;
   const float* bias;
   const float* addend;
   int columns;
-  bool goes_on;        // with the sums in y, instead of the bias
-  const float* ahead;  // what the next tiles will read and is far away yet
-  Size ahead_step;     // how much of it, in floats, to fetch with every four of the depth
+  bool goes_on;       // with the sums in y, instead of the bias
+  const void* ahead;  // what the next tiles will read and is far away yet
+  Size ahead_step;    // how much of it, in numbers, to fetch with every four of the depth
 };
 
-template <int kRows, int kPanels>
-HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const float* panel,
+template <class P, int kRows, int kPanels>
+HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const typename P::Item* panel,
                           Size panel_stride, V (&sum)[kRows][kPanels]) {
   V b[kPanels];
 #pragma GCC unroll 4
-  for (int p = 0; p < kPanels; ++p) b[p] = Load(panel + p * panel_stride);
+  for (int p = 0; p < kPanels; ++p) b[p] = P::Load(panel + p * panel_stride);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     const V a = Broadcast(row[i][k]);
@@ -83,7 +90,7 @@ HEADRACE_INLINE void EachSum(F f) {
   }
 }
 
-template <int kRows, int kPanels>
+template <class P, int kRows, int kPanels>
 void RunTile(const Tile& tile, const Epilogue& epilogue) {
   V sum[kRows][kPanels];
   const bool full = tile.columns == kPanels * kPanel;
@@ -99,8 +106,8 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
   } else {
     EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = Broadcast(0); });
   }
-  const float* panel = tile.panel;
-  const float* ahead = tile.ahead;
+  const auto* panel = static_cast<const typename P::Item*>(tile.panel);
+  const auto* ahead = static_cast<const typename P::Item*>(tile.ahead);
   const float* const* starts = tile.starts;
   for (Size s = 0; s < tile.segments; ++s, starts += kMostRows) {
     const float* row[kRows];
@@ -110,13 +117,13 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
     for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel, ahead += tile.ahead_step) {
       __builtin_prefetch(ahead, 0, 2);
       __builtin_prefetch(ahead + kPanel, 0, 2);
-      Step<kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
-      Step<kRows, kPanels>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
-      Step<kRows, kPanels>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
-      Step<kRows, kPanels>(row, k + 3, panel + 3 * kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels>(row, k + 3, panel + 3 * kPanel, tile.panel_stride, sum);
     }
     for (; k < tile.length; ++k, panel += kPanel) {
-      Step<kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
     }
   }
   if (epilogue.activation > Activation::kClamp || epilogue.addend_last) {
@@ -145,13 +152,13 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
   }
 }
 
-template <int kRows, int kPanels>
+template <class P, int kRows, int kPanels>
 HEADRACE_INLINE void RunTileOf(int rows, const Tile& tile, const Epilogue& epilogue) {
   if constexpr (kRows > 0) {
     if (rows == kRows) {
-      RunTile<kRows, kPanels>(tile, epilogue);
+      RunTile<P, kRows, kPanels>(tile, epilogue);
     } else {
-      RunTileOf<kRows - 1, kPanels>(rows, tile, epilogue);
+      RunTileOf<P, kRows - 1, kPanels>(rows, tile, epilogue);
     }
   }
 }
@@ -204,7 +211,7 @@ Epilogue EpilogueOf(const Epilogue& whole, Size piece, Size pieces) {
 
 // Some panels and all rows of a block. Tiles are of equal height, or one row less: a last one of a
 // single row would leave most of the machine idle.
-template <int kPanels>
+template <class P, int kPanels>
 void RunPanels(const Product& product, Size row_begin, Size row_end, Size column,
                const float** starts) {
   const Rows& rows = product.rows;
@@ -217,7 +224,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
   tile.y_stride = product.y_stride;
   tile.columns = static_cast<int>(columns < kPanels * kPanel ? columns : kPanels * kPanel);
   tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + column;
-  const float* panel = product.panels + column * depth;
+  const auto* panel = static_cast<const typename P::Item*>(product.panels) + column * depth;
   for (Size i = 0; i < pieces.count; ++i) {
     const Piece piece = pieces[i];
     const Epilogue epilogue = EpilogueOf(product.epilogue, i, pieces.count);
@@ -230,7 +237,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
 
     // The next piece is fetched while this one is multiplied, a part of it with each tile.
     const bool last = i + 1 == pieces.count;
-    const float* next = last ? panel + (kPanels - 1) * tile.panel_stride : panel;
+    const auto* next = last ? panel + (kPanels - 1) * tile.panel_stride : panel;
     const Size next_run = (last ? pieces[0] : pieces[i + 1]).Depth() * kPanel;
     const Size fours = piece.segments * (piece.length / 4);
     const Size step = fours == 0 ? 0 : (kPanels * next_run + tiles * fours - 1) / (tiles * fours);
@@ -251,7 +258,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
       tile.y = product.y + first * product.y_stride + column;
       tile.addend = epilogue.addend;
       if (tile.addend != nullptr) tile.addend += first * epilogue.addend_stride + column;
-      RunTileOf<MostRows(kPanels), kPanels>(height, tile, epilogue);
+      RunTileOf<P, MostRows(kPanels), kPanels>(height, tile, epilogue);
       first += height;
     }
   }
@@ -264,8 +271,9 @@ int NextPanels(Size left) {
   return static_cast<int>(left <= 3 ? left : 3);
 }
 
-void Block(const Product& product, Size row_begin, Size row_end, Size panel_begin, Size panel_end,
-           const float** starts) {
+template <class P>
+void BlockOf(const Product& product, Size row_begin, Size row_end, Size panel_begin, Size panel_end,
+             const float** starts) {
   // A few rows read every panel once: four at a time hide the latency, at the speed of the memory.
   const bool thin = row_end - row_begin <= MostRows(kMostPanels);
   for (Size p = panel_begin; p < panel_end;) {
@@ -274,18 +282,30 @@ void Block(const Product& product, Size row_begin, Size row_end, Size panel_begi
     const Size column = p * kPanel;
     switch (panels) {
       case 1:
-        RunPanels<1>(product, row_begin, row_end, column, starts);
+        RunPanels<P, 1>(product, row_begin, row_end, column, starts);
         break;
       case 2:
-        RunPanels<2>(product, row_begin, row_end, column, starts);
+        RunPanels<P, 2>(product, row_begin, row_end, column, starts);
         break;
       case 3:
-        RunPanels<3>(product, row_begin, row_end, column, starts);
+        RunPanels<P, 3>(product, row_begin, row_end, column, starts);
         break;
       default:
-        RunPanels<4>(product, row_begin, row_end, column, starts);
+        RunPanels<P, 4>(product, row_begin, row_end, column, starts);
     }
     p += panels;
+  }
+}
+
+void Block(const Product& product, Size row_begin, Size row_end, Size panel_begin, Size panel_end,
+           const float** starts) {
+  switch (product.item) {
+    case PanelItem::kFloat:
+      return BlockOf<Float32>(product, row_begin, row_end, panel_begin, panel_end, starts);
+    case PanelItem::kFloat16:
+      return BlockOf<Float16>(product, row_begin, row_end, panel_begin, panel_end, starts);
+    case PanelItem::kBfloat16:
+      return BlockOf<Bfloat16>(product, row_begin, row_end, panel_begin, panel_end, starts);
   }
 }
 

@@ -20,14 +20,31 @@ HEADRACE_INLINE VI Select(VI mask, VI yes, VI no) {
 }
 
 HEADRACE_INLINE VI LoadWords(const std::uint16_t* p) {
+#if defined(__AVX512F__)
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {{reinterpret_cast<IntPart>(_mm512_cvtepu16_epi32(words))}};
+#elif defined(__AVX2__)
+  VI r;
+  for (int i = 0; i < kParts; ++i) {
+    const auto* words = reinterpret_cast<const __m128i*>(p + i * kLanes);
+    r.part[i] = reinterpret_cast<IntPart>(_mm256_cvtepu16_epi32(_mm_loadu_si128(words)));
+  }
+  return r;
+#else
   std::int32_t wide[kWidth];
   for (int i = 0; i < kWidth; ++i) wide[i] = p[i];
   return LoadInt(wide);
+#endif
 }
 HEADRACE_INLINE void StoreWords(std::uint16_t* p, VI words) {
+#if defined(__AVX512F__)
+  const __m256i low = _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(words.part[0]));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), low);
+#else
   std::int32_t wide[kWidth];
   StoreInt(wide, words);
   for (int i = 0; i < kWidth; ++i) p[i] = static_cast<std::uint16_t>(wide[i]);
+#endif
 }
 
 constexpr std::int32_t kMagnitude = 0x7fffffff;
@@ -41,6 +58,8 @@ HEADRACE_INLINE VI Rounded(VI bits) {
 }
 
 struct Float16 {
+  using Item = std::uint16_t;
+
   static HEADRACE_INLINE V Load(const std::uint16_t* p) {
 #if defined(__AVX512F__)
     const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -96,6 +115,8 @@ struct Float16 {
 };
 
 struct Bfloat16 {
+  using Item = std::uint16_t;
+
   static HEADRACE_INLINE V Load(const std::uint16_t* p) {
     return AsFloats(ShiftLeft<16>(LoadWords(p)));
   }

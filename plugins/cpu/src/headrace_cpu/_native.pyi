@@ -52,14 +52,12 @@ def parallel_for(count: int, grain: int, body: Callable[[int, int], object]) -> 
     For tests. Raises what the body raises, when no body runs any more.
     """
 
-def pack(
-    matrix: NDArray[np.float32], panels: NDArray[np.float32], groups: int, transposed: bool
-) -> Launch:
+def pack(matrix: NDArray[Any], panels: NDArray[Any], groups: int, transposed: bool) -> Launch:
     """Lay a matrix out in panels of sixteen columns; the last one of a group is filled with zeros.
 
-    matrix: float32[depth, columns], or [columns, ...] with the depth in the axes that follow if
-    transposed; it may lie in any way. panels: float32[groups * ceil(columns / groups / 16), depth,
-    16].
+    matrix: T[depth, columns], or [columns, ...] with the depth in the axes that follow if
+    transposed; it may lie in any way. panels: T[groups * ceil(columns / groups / 16), depth, 16]. T
+    is float32, float16 or bfloat16.
     """
 
 def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: int) -> Launch:
@@ -71,7 +69,7 @@ def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: i
 
 def conv(
     x: NDArray[np.float32],
-    panels: NDArray[np.float32],
+    panels: NDArray[Any],
     bias: NDArray[np.float32] | None,
     addend: NDArray[np.float32] | None,
     y: NDArray[np.float32],
@@ -96,7 +94,7 @@ def conv(
 
 def matmul(
     x: NDArray[np.float32],
-    panels: NDArray[np.float32],
+    panels: NDArray[Any],
     bias: NDArray[np.float32] | None,
     addend: NDArray[np.float32] | None,
     y: NDArray[np.float32],

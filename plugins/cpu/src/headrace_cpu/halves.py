@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 from headrace.device import OpCall
 from headrace.dtypes import DType, bfloat16, float16, float32
+from headrace.graph import JobGraph
+from headrace.numpy_ops import evaluate
 from headrace.op_call import Attrs, AttrValue
-from headrace.tensor_spec import TensorSpec
+from headrace.ops import get_op, make_call
+from headrace.tensor_spec import Array, TensorSpec
 
 HALVES = (float16, bfloat16)
 
@@ -43,3 +46,22 @@ class InHalves:
 
     def __str__(self) -> str:
         return f"{' | '.join(map(str, HALVES))}, as {self.match}"
+
+
+def stored_weights(graph: JobGraph) -> Mapping[str, str]:
+    """The constants that ``cpu.widen`` widens, by what it makes of them."""
+    return {
+        op.outputs[0]: name
+        for op in graph.ops
+        if op.call.op == "cpu.widen"
+        for name in op.inputs
+        if name is not None and name in graph.constants
+    }
+
+
+def in_float32(value: Array) -> Array:
+    """Halves as float32: new, aligned as weights are."""
+    spec = TensorSpec.of(value)
+    call = make_call(get_op("cast"), "halves", [spec], {"dtype": float32})
+    (wide,) = evaluate(call, [value])
+    return wide

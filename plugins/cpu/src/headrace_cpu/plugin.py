@@ -85,6 +85,7 @@ from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, recurrent
+from headrace_cpu.ops.widen import Widen, widen
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ _OPS = (
     OpEntry(TAG, PackedLstm, recurrent),
     OpEntry(TAG, PackedGru, recurrent),
     OpEntry(TAG, Program, elementwise),
+    OpEntry(TAG, Widen, widen),
 )
 
 _PASSES = (
@@ -167,6 +169,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.winograd_conv", WinogradKernel)
     yield KernelEntry(TAG, "cpu.winograd_pack", partial(NumpyKernel, function=winograd_pack))
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
+    yield KernelEntry(TAG, "cpu.widen", partial(NumpyKernel, function=widen))
     yield KernelEntry(TAG, "cpu.attention", AttentionKernel)
     yield KernelEntry(TAG, "cpu.pack_integers", partial(NumpyKernel, function=pack_integers))
     taps = partial(NumpyKernel, function=pack_integer_taps)

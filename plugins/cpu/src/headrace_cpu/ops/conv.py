@@ -14,7 +14,7 @@ from headrace.ops import Attr
 from headrace.ops.schema import fail
 from headrace.ops.window import Window, slide, window_of
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.epilogue import Product, check_epilogue, finish
+from headrace_cpu.ops.epilogue import WEIGHTS, Product, check_epilogue, finish, product_inputs
 from headrace_cpu.ops.pack import PANEL, panel_count, unpack
 
 
@@ -26,6 +26,7 @@ class PackedConv(Product):
     """
 
     name = "cpu.conv"
+    inputs = product_inputs(WEIGHTS)
     attrs: ClassVar[tuple[Attr, ...]] = (
         *Product.attrs,
         Attr("kernel", "ints"),
@@ -60,7 +61,8 @@ def packed_window(call: OpCall) -> Window:
 def conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.conv``."""
     x, groups, y = given(inputs, 0), call.int_attr("groups"), outputs[0]
-    weights = unpack(given(inputs, 1), call.int_attr("columns"), groups)
+    panels = given(inputs, 1).astype(np.float32)
+    weights = unpack(panels, call.int_attr("columns"), groups)
     finish(call, conv_sums(packed_window(call), x, weights, y.shape), inputs[2], inputs[3], y)
 
 

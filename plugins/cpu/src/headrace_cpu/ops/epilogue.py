@@ -7,13 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from headrace.dtypes import float32
+from headrace.dtypes import DType, bfloat16, float16, float32
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
 from headrace.ops.schema import fail
 from headrace.tensor_spec import Array
 
 FLOAT32 = frozenset({float32})
+
+WEIGHTS = frozenset({float32, float16, bfloat16})
+"""Of packed weights; those of 16 bits are float32 from where they are loaded on."""
 
 BIAS, ADDEND = 2, 3
 """Places among the inputs, after the left side and the packed weights."""
@@ -32,6 +35,16 @@ ACTIVATIONS: Mapping[str, Activation] = {
 """Of ``x``, with the attributes ``alpha`` and ``beta``; as ``csrc/kernels/gemm.h`` has them."""
 
 
+def product_inputs(weights: frozenset[DType]) -> tuple[Input, ...]:
+    """The inputs of a product whose packed weights may have these dtypes."""
+    return (
+        Input("x", FLOAT32),
+        Input("panels", weights, group=""),
+        Input("bias", FLOAT32, optional=True),
+        Input("addend", FLOAT32, optional=True),
+    )
+
+
 class Product(Op):
     """A product with packed weights: ``y = activation(product + bias + addend)``.
 
@@ -41,12 +54,7 @@ class Product(Op):
     ``alpha`` and ``beta``; the hard activations are of the line ``alpha * x + beta``.
     """
 
-    inputs: ClassVar[tuple[Input, ...]] = (
-        Input("x", FLOAT32),
-        Input("panels", FLOAT32),
-        Input("bias", FLOAT32, optional=True),
-        Input("addend", FLOAT32, optional=True),
-    )
+    inputs: ClassVar[tuple[Input, ...]] = product_inputs(FLOAT32)
     attrs: ClassVar[tuple[Attr, ...]] = (
         Attr("columns", "int"),
         Attr("activation", "str", "none", choices=tuple(ACTIVATIONS)),

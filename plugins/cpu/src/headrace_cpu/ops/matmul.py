@@ -10,7 +10,7 @@ from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops.schema import fail
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.epilogue import Product, check_epilogue, finish
+from headrace_cpu.ops.epilogue import WEIGHTS, Product, check_epilogue, finish, product_inputs
 from headrace_cpu.ops.pack import PANEL, panel_count, unpack
 
 
@@ -18,6 +18,7 @@ class PackedMatmul(Product):
     """``x[..., depth]`` times packed ``[depth, columns]``: float32[..., columns]."""
 
     name = "cpu.matmul"
+    inputs = product_inputs(WEIGHTS)
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
@@ -34,5 +35,5 @@ class PackedMatmul(Product):
 
 def matmul(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.matmul``."""
-    weight = unpack(given(inputs, 1), call.int_attr("columns"))[0]
+    weight = unpack(given(inputs, 1).astype(np.float32), call.int_attr("columns"))[0]
     finish(call, np.matmul(given(inputs, 0), weight), inputs[2], inputs[3], outputs[0])

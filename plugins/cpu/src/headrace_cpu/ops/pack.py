@@ -11,7 +11,7 @@ from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
 from headrace.ops.schema import fail
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.epilogue import FLOAT32
+from headrace_cpu.ops.epilogue import WEIGHTS
 
 PANEL = 16
 """Columns of a panel, on every machine."""
@@ -20,14 +20,14 @@ PANEL = 16
 class Pack(Op):
     """A matrix, or one for each group of its columns, as the products of this backend read it.
 
-    matrix: float32[depth, columns], or [columns, ...] with the depth in the axes that follow if
-    ``transposed``. y: float32[panels, depth, 16], group by group, the last panel of each filled up
-    with zeros.
+    matrix: T[depth, columns], or [columns, ...] with the depth in the axes that follow if
+    ``transposed``; T is a float of 32 or 16 bits. y: T[panels, depth, 16], group by group, the
+    last panel of each filled up with zeros.
     """
 
     name = "cpu.pack"
     folds_late = True
-    inputs = (Input("matrix", FLOAT32),)
+    inputs = (Input("matrix", WEIGHTS),)
     attrs = (Attr("groups", "int", 1), Attr("transposed", "bool", False))
 
     @classmethod
@@ -72,7 +72,7 @@ def pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array])
 
 
 def unpack(panels: Array, columns: int, groups: int = 1) -> Array:
-    """The matrices that were packed: float32[groups, depth, columns / groups]."""
+    """The matrices that were packed: T[groups, depth, columns / groups]."""
     depth = panels.shape[1]
     wide = panels.reshape(groups, -1, depth, PANEL).transpose(0, 2, 1, 3).reshape(groups, depth, -1)
     return wide[:, :, : columns // groups]

@@ -13,6 +13,7 @@ from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.numpy_ops import scaled
 from headrace.ops import get_op
 from headrace.tensor_spec import Array
+from headrace_cpu.halves import in_float32
 
 
 class FoldScales:
@@ -31,7 +32,9 @@ class FoldScales:
         """The graph with fewer ops."""
         editor = GraphEditor(graph, self._tag)
         found = [_chain(conv, editor, graph) for conv in editor.ops("conv")]
-        folds = [fold for chain in found if chain and (fold := _fold(chain, graph)) is not None]
+        folds = [
+            fold for chain in found if chain and (fold := _fold(chain, editor, graph)) is not None
+        ]
         if not folds:
             return graph
         constants = dict(graph.constants)
@@ -64,7 +67,7 @@ def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ..
     call, (_, weight, bias) = conv.call, conv.inputs
     if call.input(0).dtype != float32 or call.str_attr("data_format") != CHANNELS_LAST:
         return ()
-    if weight not in graph.constants or not (bias is None or bias in graph.constants):
+    if _weight(weight, editor, graph) is None or not (bias is None or bias in graph.constants):
         return ()
     ops = [conv]
     while True:
@@ -77,6 +80,15 @@ def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ..
                 break
         ops.append(users[0])
     return tuple(ops) if len(ops) > 1 else ()
+
+
+def _weight(name: str | None, editor: GraphEditor, graph: JobGraph) -> Array | None:
+    """The weight of a convolution if it is known, also as it is stored."""
+    maker = editor.maker(name)
+    if maker is not None and maker.call.op == "cpu.widen":
+        stored = graph.constants.get(maker.inputs[0] or "")
+        return None if stored is None else in_float32(stored)
+    return graph.constants.get(name or "")
 
 
 def _scaling(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
@@ -127,11 +139,11 @@ def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
     return value.reshape(-1) if value.size == 1 or per_channel else None
 
 
-def _fold(ops: Sequence[JobOp], graph: JobGraph) -> _Fold | None:
+def _fold(ops: Sequence[JobOp], editor: GraphEditor, graph: JobGraph) -> _Fold | None:
     conv, *rest = ops
     weight, bias = conv.inputs[1:3]
-    assert weight is not None
-    w = graph.constants[weight]
+    w = _weight(weight, editor, graph)
+    assert w is not None
     scale = np.ones(w.shape[0])
     shift = np.zeros(w.shape[0]) if bias is None else graph.constants[bias].astype(np.float64)
     made = conv.outputs[0]

@@ -10,6 +10,7 @@ from headrace.dtypes import float32
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
+from headrace_cpu.halves import stored_weights
 from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
 from headrace_cpu.kernels.winograd import tile_for
@@ -43,7 +44,8 @@ class PackProducts:
     is ``cpu.conv``, or ``cpu.winograd_conv`` where that pays and its weight is constant; one of
     each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with a matrix of weights on
     its right is ``cpu.matmul``.
-    Weights that are constant are packed when the passes have run, others in each call.
+    Weights that are constant are packed when the passes have run, others in each call. Those that
+    ``cpu.widen`` makes are packed as they are stored, unless they are transformed.
     """
 
     def __init__(
@@ -55,7 +57,8 @@ class PackProducts:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
-        packed = [op.call.name for op in graph.ops if self._is_packed(op, graph)]
+        stored = stored_weights(graph)
+        packed = [op.call.name for op in graph.ops if self._is_packed(op, graph, stored)]
         if not packed:
             return graph
         chosen = set(packed)
@@ -64,17 +67,27 @@ class PackProducts:
         builder.reserve(op.call.name for op in graph.ops if op.call.name not in chosen)
         panels = _Packed()
         for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
+            names = list(op.inputs)
+            if op.call.name in chosen and self._packs_as_stored(op):
+                names[1] = stored.get(names[1] or "", names[1])
+            read = [None if name is None else known[name] for name in names]
             if op.call.name in chosen:
                 with builder.placed(op.placement):
-                    made = self._packed(op, read, builder, panels)
+                    constant = op.inputs[1] in graph.constants or op.inputs[1] in stored
+                    made = self._packed(op, read, constant, builder, panels)
             else:
                 made = builder.adopt(op, [None if t is None else t.name for t in read])
             known.update(zip(op.outputs, made, strict=True))
         builder.end_like(graph, known)
         return builder.finish()
 
-    def _is_packed(self, op: JobOp, graph: JobGraph) -> bool:
+    def _packs_as_stored(self, op: JobOp) -> bool:
+        """Whether a product that is packed has panels of the dtype of its weight."""
+        if op.call.op == "matmul":
+            return True
+        return conv_products(op.call) and tile_for(op.call, self._largest_tile()) is None
+
+    def _is_packed(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
         call = op.call
         if op.placement.tag != self._tag or op.placement.parallel_num > 1:
             return False
@@ -82,12 +95,17 @@ class PackProducts:
             is_last = call.str_attr("data_format") == CHANNELS_LAST
             return is_last and (conv_products(call) or depthwise_last(call))
         if call.op == "matmul":
-            constant = op.inputs[1] in graph.constants
+            constant = op.inputs[1] in graph.constants or op.inputs[1] in stored
             return _has_weights(call) and (constant or _rows(call) >= FEW_ROWS)
         return False
 
     def _packed(
-        self, op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+        self,
+        op: JobOp,
+        read: list[Tensor | None],
+        constant: bool,
+        builder: JobGraphBuilder,
+        packed: _Packed,
     ) -> tuple[Tensor, ...]:
         if op.call.op == "matmul":
             return _matmul(op, read, builder, packed)
@@ -97,7 +115,7 @@ class PackProducts:
         assert weight is not None
         tile = tile_for(op.call, self._largest_tile())
         # Weights that may be others in the next call would be transformed in each.
-        if tile is None or builder.value(weight) is None:
+        if tile is None or not constant:
             return _conv(op, read, builder, packed)
         return _winograd(op, read, builder, packed, tile)
 

@@ -122,11 +122,11 @@ def _widened(
 
 
 def _shifted(weight: Array, kernel: tuple[int, ...], stride: int, count: int) -> Array:
-    """float32[taps of all windows * c, count * m] out of float32[taps * c, m]."""
+    """T[taps of all windows * c, count * m] out of T[taps * c, m]."""
     lines, width, columns = math.prod(kernel[:-1]), kernel[-1], weight.shape[1]
     taps = weight.reshape(lines, width, -1, columns)
     wide = width + (count - 1) * stride
-    matrix = np.zeros((lines, wide, taps.shape[2], count, columns), np.float32)
+    matrix = np.zeros((lines, wide, taps.shape[2], count, columns), weight.dtype)
     for position in range(count):
         begin = position * stride
         matrix[:, begin : begin + width, :, position] = taps

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from headrace.dtypes import DType, float32
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
-from headrace.numpy_ops import evaluate
 from headrace.op_call import OpCall
-from headrace.ops import OPS, Tensor, get_op, make_call
-from headrace_cpu.halves import HALVES, is_half, wide_attrs
+from headrace.ops import OPS, Tensor
+from headrace_cpu.halves import HALVES, in_float32, is_half, wide_attrs
 from headrace_cpu.passes.own_ops import KnownOps
 
 MOVES = frozenset(
@@ -27,7 +26,8 @@ class WidenHalves:
 
     Before: any ops. After: ops of float16 and bfloat16 are ops of float32, between casts; those
     that only move halves as they were fed, or as they are in a model, move them as they are.
-    Constants are cast here, and their halves are gone if nobody else reads them.
+    Constants are cast here, and their halves are gone if nobody else reads them; but weights of
+    products stay behind a ``cpu.widen``, for ``PackProducts`` to see as they are stored.
 
     From one of these ops to the next a number stays float32. It is rounded to its half, once, where
     that can be told: where it is a result or a new value of a variable, where another device or a
@@ -52,6 +52,17 @@ def _has_halves(call: OpCall) -> bool:
     return known and any(map(is_half, call.inputs))
 
 
+def _weights(graph: JobGraph) -> frozenset[str]:
+    """Constants that are the right side of products, and nothing else."""
+    found: set[str | None] = set()
+    others: set[str | None] = {tensor.name for _, tensor in graph.results}
+    for op in graph.ops:
+        is_product = op.call.op == "conv" or (op.call.op == "matmul" and op.call.input(1).rank == 2)
+        for place, name in enumerate(op.inputs):
+            (found if is_product and place == 1 else others).add(name)
+    return frozenset(name for name in graph.constants if name in found and name not in others)
+
+
 class _Rewriting:
     """Makes the new graph, op by op."""
 
@@ -61,6 +72,7 @@ class _Rewriting:
         self._builder = JobGraphBuilder(graph.name, graph.placement, ops=ops)
         self._known: dict[str, Tensor] = {}  # by name, as the graph has them
         self._computed: dict[str, tuple[Tensor, DType, JobOp]] = {}  # in float32, not rounded
+        self._weights = _weights(graph)
         self._exact: dict[tuple[str, object], Tensor] = {}  # halves in float32
 
     def run(self) -> JobGraph:
@@ -130,9 +142,11 @@ class _Rewriting:
         value = self._builder.value(tensor)
         if value is None:
             return self._cast(tensor, float32, reader)
-        call = make_call(get_op("cast"), tensor.name, [tensor.spec], {"dtype": float32})
-        (wide,) = evaluate(call, [value])
-        return self._builder.constant(wide)
+        if tensor.name not in self._weights:
+            return self._builder.constant(in_float32(value))
+        with self._builder.placed(reader.placement):
+            location = reader.call.location
+            return self._builder.op("cpu.widen", [tensor], location=location)[0]
 
     def _cast(self, tensor: Tensor, dtype: DType, of: JobOp) -> Tensor:
         """A cast that belongs to an op: it is where that is."""
