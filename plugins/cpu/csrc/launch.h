@@ -1,6 +1,7 @@
 // Launches: work whose arguments are checked and fixed, to be done again and again.
 #pragma once
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <functional>
@@ -14,14 +15,23 @@ namespace headrace::cpu::bind {
 
 namespace py = pybind11;
 
-// What every function of the extension returns: calling it does the work, without the GIL. It keeps
-// the arrays alive that the work reads and writes.
+// Work on fewer bytes than this keeps the GIL: it is over in microseconds. Of threads that call one
+// model, one would else wait for the GIL with the model's lock in its hands, and all others for it.
+inline constexpr py::ssize_t kWorthTheGil = 16 << 10;
+
+// What every function of the extension returns: calling it does the work, without the GIL unless
+// it is short. It keeps the arrays alive that the work reads and writes.
 class Launch {
  public:
   // Nothing to do.
   Launch() = default;
   Launch(std::function<void()> work, py::tuple arrays)
-      : work_(std::move(work)), arrays_(std::move(arrays)) {}
+      : work_(std::move(work)), arrays_(std::move(arrays)) {
+    for (const py::handle array : arrays_) {
+      if (py::isinstance<py::array>(array))
+        nbytes_ += py::reinterpret_borrow<py::array>(array).nbytes();
+    }
+  }
 
   // Safe without the GIL.
   void Run() const {
@@ -29,13 +39,23 @@ class Launch {
   }
 
   void operator()() const {
+    if (nbytes_ < kWorthTheGil) return Run();
     const WithoutPython others_run;
     Run();
   }
 
+  // How much memory it works on.
+  py::ssize_t nbytes() const { return nbytes_; }
+
+ protected:
+  // Of launches that keep their arrays alive themselves.
+  Launch(std::function<void()> work, py::ssize_t nbytes)
+      : work_(std::move(work)), nbytes_(nbytes) {}
+
  private:
   std::function<void()> work_;
   py::tuple arrays_;
+  py::ssize_t nbytes_ = 0;
 };
 
 // Launches one after another, as one.
@@ -43,10 +63,17 @@ class Sequence : public Launch {
  public:
   explicit Sequence(std::vector<std::shared_ptr<Launch>> launches)
       : Launch(
-            [launches = std::move(launches)] {
+            [launches] {
               for (const auto& launch : launches) launch->Run();
             },
-            py::tuple()) {}
+            Sum(launches)) {}
+
+ private:
+  static py::ssize_t Sum(const std::vector<std::shared_ptr<Launch>>& launches) {
+    py::ssize_t nbytes = 0;
+    for (const auto& launch : launches) nbytes += launch->nbytes();
+    return nbytes;
+  }
 };
 
 void RegisterLaunch(py::module_& m);

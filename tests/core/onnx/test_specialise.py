@@ -106,13 +106,17 @@ def test_a_closed_model_refuses_to_run(load_near: Any) -> None:
 
 
 def test_threads_share_a_model(load_near: Any) -> None:
-    """Eight threads with three shapes and room for one job each get their own results."""
+    """Eight threads with three shapes and room for one job each get their own results.
+
+    Each shape is called twice running: the second call takes the job as it finds it, without a
+    lock, while others drop it.
+    """
     loaded = load_near(SUM, jobs=1)
     wrong: list[object] = []
 
     def work(seed: int) -> None:
-        for step in range(12):
-            x = np.full(((seed + step) % 3 + 1, 2), seed * 100 + step, np.float32)
+        for step in range(24):
+            x = np.full(((seed + step // 2) % 3 + 1, 2), seed * 100 + step, np.float32)
             try:
                 result = loaded.run({"x": x})["y"]
                 if not np.array_equal(result, x + x):

@@ -48,15 +48,30 @@ class LeasedJob:
         self.job, self.fixed, self.then, self.checks = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.draws = draws_of(self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0))
-        self.users = 0
         self.dropped = False
+        self._users: list[None] = []  # one for each; it grows and shrinks without a lock
         self._cache = cache
+
+    @property
+    def is_used(self) -> bool:
+        """True while somebody may run it."""
+        return bool(self._users)
+
+    def take(self) -> None:
+        """One user more; who then finds it dropped must not run it, but give it back."""
+        self._users.append(None)
+
+    def give_back(self) -> None:
+        """One user less; the last one of a job that was dropped closes it."""
+        self._users.pop()
+        if self.dropped:
+            self._cache.close_if_over(self)
 
     def __enter__(self) -> LeasedJob:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._cache.give_back(self)
+        self.give_back()
 
 
 class JobCache:
@@ -91,7 +106,7 @@ class JobCache:
         """
         with self._lock:
             leased = self._find(specs, arrays)
-            leased.users += 1
+            leased.take()
             self._last = None if leased.then or leased.draws else leased
         return leased
 
@@ -146,24 +161,18 @@ class JobCache:
             return None
         for name, dtype, shape in last.forms:
             array = feeds.get(name)
-            if (
-                type(array) is not np.ndarray
-                or array.shape != shape
-                or array.dtype != dtype
-                or not array.flags.c_contiguous
-            ):
+            if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
                 return None
-        with self._lock:
-            if self._last is not last:
-                return None
-            last.users += 1
+        last.take()
+        if last.dropped:
+            last.give_back()
+            return None
         return last
 
-    def give_back(self, leased: LeasedJob) -> None:
-        """One user less; the last one of a job that was dropped closes it."""
+    def close_if_over(self, leased: LeasedJob) -> None:
+        """Close a job that was dropped, unless somebody uses it. Idempotent."""
         with self._lock:
-            leased.users -= 1
-            self._close_if_over(leased)
+            self._close_unused(leased)
 
     def close(self) -> None:
         """Close every job, those that run as soon as they are done. Idempotent."""
@@ -195,14 +204,14 @@ class JobCache:
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:
             _, leased = self._jobs.popitem(last=False)
-            leased.dropped = True
+            leased.dropped = True  # before it is asked whether it is used: see ``LeasedJob.take``
             if leased is self._last:
                 self._last = None
-            self._close_if_over(leased)
+            self._close_unused(leased)
 
     @staticmethod
-    def _close_if_over(leased: LeasedJob) -> None:
-        if leased.dropped and not leased.users:
+    def _close_unused(leased: LeasedJob) -> None:
+        if not leased.is_used:
             leased.job.drain()  # what was submitted comes to its end
             leased.job.close()
             if leased.then is not None:

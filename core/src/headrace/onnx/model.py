@@ -106,7 +106,7 @@ class Model(Closing):
             try:
                 return again.job.run(feeds)
             finally:
-                self._jobs.give_back(again)
+                again.give_back()
         leased, fed = self._last_stage(feeds)
         with leased:
             return leased.job.run(fed)
@@ -304,7 +304,7 @@ class Model(Closing):
         try:
             self._check_is_one(leased.then)
         except UnsupportedModelError:
-            self._jobs.give_back(leased)
+            leased.give_back()
             raise
         return leased
 

@@ -13,7 +13,6 @@ came. No call that failed itself is tried twice.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
@@ -24,8 +23,18 @@ from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
 from headrace.plan.names import stream_name
 from headrace.registry.registry import BackendRegistry
+from headrace.runtime import process
 from headrace.runtime.bind import LaunchAct, bind_actor
-from headrace.runtime.bus import Call, CallTable, Exchange, Room, Thread, new_lock, start_thread
+from headrace.runtime.bus import (
+    Call,
+    CallTable,
+    Exchange,
+    Room,
+    Thread,
+    new_lock,
+    stand_back,
+    start_thread,
+)
 from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
@@ -40,8 +49,6 @@ if TYPE_CHECKING:
     from headrace.runtime.failure import Failure
     from headrace.runtime.recorder import Recorder
     from headrace.runtime.threaded import ThreadedEngine
-
-_NOTHING = Exchange({})
 
 
 class Executor:
@@ -91,7 +98,7 @@ class Executor:
         self._lock = new_lock()
         self._closed = False
         self._engine: ThreadedEngine | None = None
-        self._process = os.getpid()
+        self._forks = process.forks
         self._repeatable = frozenset(s.job for s in plan.sections if not s.writes)
         self._calls = CallTable(self._network.sources)
         self._recoveries: list[Thread] = []
@@ -102,21 +109,20 @@ class Executor:
             self._resources.close()
             raise
         self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
-        self._exchange = _NOTHING  # or that of the inline call that runs, which holds the lock
         self._is_settled = True  # streams have no work of an inline call that was interrupted
         close_at_exit(self)
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""
         runs_inline = self._can_run_inline(recorder)
-        exchange_of = self._exchange_now if runs_inline else self._call
+        exchange = Exchange({})  # of the inline call that runs, which holds the lock
         launches = [
             bind_actor(
                 self._plan,
                 actor,
                 self._resources,
                 self._registry,
-                partial(exchange_of, job),
+                (lambda _: exchange) if runs_inline else partial(self._call, job),
                 recorder,
             )
             for actor, job in zip(self._plan.actors, self._network.jobs, strict=True)
@@ -129,6 +135,7 @@ class Executor:
                 acting_orders(self._network, at_once),
                 self._network.sinks,
                 Launcher(self._network, contexts, launches),
+                exchange,
                 self._inline_error,
             )
         self._stop()
@@ -249,30 +256,31 @@ class Executor:
     def _run_inline(self, feeds: Mapping[str, Array], job: int) -> dict[str, Array]:
         """Run a call on this thread; calls wait for each other by the lock."""
         self._check_process()
+        stand_back(self._lock)
         with self._lock:
-            self._check_open()
-            assert self._inline is not None
+            if self._inline is None:
+                raise self._closed_error()
             if not self._is_settled:  # the call before was interrupted
                 self._resources.settle()
             self._is_settled = False  # also where Ctrl-C ends what follows
-            self._exchange = exchange = Exchange(feeds)
             try:
-                self._inline.run(job)
+                results = self._inline.run(job, feeds)
             except Exception:
                 self._resources.settle()
                 self._is_settled = True
                 raise
-            finally:
-                self._exchange = _NOTHING
             self._is_settled = True
-        return exchange.results
+        return results
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
+            raise self._closed_error()
+
+    def _closed_error(self) -> SessionError:
+        return SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if process.forks != self._forks:
             raise SessionError(
                 f"job {self._plan.name!r} was compiled before this process was forked, and its "
                 "threads and devices stayed with the parent; compile it in this process, or start "
@@ -289,14 +297,15 @@ class Executor:
             results = self._run_inline(feeds, job)
         else:
             results = self.submit(feeds, job).wait()
-        return {name: results[name] for name in self._outputs[job]}
+        names = self._outputs[job]
+        return results if len(names) == 1 else {name: results[name] for name in names}
 
     def drain(self) -> None:
         """Wait until no call is under way; for whoever begins no other meanwhile.
 
         In a forked process it does nothing: nobody ends the calls of the parent.
         """
-        if os.getpid() == self._process:
+        if process.forks == self._forks:
             for room in self._rooms.values():
                 room.drain()
 
@@ -306,7 +315,7 @@ class Executor:
         Interrupted, it can be called again and goes on where it stopped. In a forked process it
         does nothing: all is the parent's.
         """
-        if os.getpid() != self._process:
+        if process.forks != self._forks:
             return
         with self._lock:
             self._closed = True
@@ -323,9 +332,6 @@ class Executor:
 
     def _call(self, job: int, number: int) -> Exchange:
         return self._calls.get(job, number)
-
-    def _exchange_now(self, job: int, number: int) -> Exchange:
-        return self._exchange
 
     def _sink_done(self, calls: CallTable, actor_id: ActorId, number: int) -> bool:
         return calls.sink_done(self._network.jobs[actor_id], number)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.ids import ActorId
+from headrace.runtime.bus import Exchange
 from headrace.runtime.launcher import Launcher
+from headrace.tensor_spec import Array
 
 Describe = Callable[[BaseException, ActorId], BaseException]
 """Makes of what an actor raised what the caller is told."""
@@ -26,8 +28,10 @@ class InlineEngine:
         orders: Mapping[int, Sequence[ActorId]],
         sinks: frozenset[ActorId],
         launcher: Launcher,
+        exchange: Exchange,
         describe: Describe,
     ) -> None:
+        """Of actors whose launches are bound to ``exchange``, in the order of each job."""
         self._steps = {
             job: tuple((actor_id, launcher.launches[actor_id]) for actor_id in order)
             for job, order in orders.items()
@@ -37,11 +41,12 @@ class InlineEngine:
             for job, order in orders.items()
         }
         self._launcher = launcher
+        self._exchange = exchange
         self._describe = describe
         self._numbers = dict.fromkeys(orders, 0)
 
-    def run(self, job: int) -> None:
-        """Run a call to its end.
+    def run(self, job: int, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run a call to its end; returns its results by name.
 
         Raises:
             BaseException: what ``describe`` made of what an actor raised; Ctrl-C and the like as
@@ -49,6 +54,9 @@ class InlineEngine:
         """
         number = self._numbers[job]
         self._numbers[job] = number + 1
+        results: dict[str, Array] = {}
+        exchange = self._exchange
+        exchange.feeds, exchange.results = feeds, results
         actor_id = None
         try:
             for actor_id, launch in self._steps[job]:  # noqa: B007 - `except` reads it
@@ -63,6 +71,9 @@ class InlineEngine:
         except BaseException:
             self._launcher.forget()
             raise
+        finally:  # nothing of the caller's is kept
+            exchange.feeds = exchange.results = {}
+        return results
 
     def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """What the caller is told; work that was launched before may have failed first."""
