@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from headrace.graph.editor import GraphEditor
     from headrace.graph.entries import OpEntry, PassEntry
     from headrace.graph.hint import Auto, SbpHint, Wish
-    from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+    from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp, fold_limit
     from headrace.graph.op_source import CORE_OPS, OpSource
     from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
     "CORE_OPS", "Auto", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry",
-    "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish",
+    "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish", "fold_limit",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
@@ -31,7 +31,7 @@ if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any
             "headrace.graph.editor": "GraphEditor",
             "headrace.graph.entries": "OpEntry PassEntry",
             "headrace.graph.hint": "Auto SbpHint Wish",
-            "headrace.graph.job_graph": "JobGraph JobGraphBuilder JobOp",
+            "headrace.graph.job_graph": "JobGraph JobGraphBuilder JobOp fold_limit",
             "headrace.graph.op_source": "CORE_OPS OpSource",
             "headrace.graph.variable": "Variable VariablePart",
         },

@@ -30,6 +30,20 @@ from headrace.tensor_spec import Array, TensorSpec
 FOLD_LIMIT_BYTES = 64 << 20
 """A constant larger than this and than all its sources is left to be computed on the device."""
 
+FILLED_UP = 8
+"""What packs weights may fill them up by this part of them: it takes the place of its source."""
+
+
+def fold_limit(source_bytes: int, *, late: bool = False) -> int:
+    """The most bytes that are computed of constants while a job is compiled.
+
+    Args:
+        source_bytes: of the constants.
+        late: by an op that ``folds_late``.
+    """
+    room = source_bytes // FILLED_UP if late else 0
+    return max(FOLD_LIMIT_BYTES, source_bytes + room)
+
 
 @dataclass(frozen=True, slots=True)
 class JobOp:
@@ -426,7 +440,7 @@ class JobGraphBuilder:
         # A source that is read twice counts once, or concatenations of a constant with itself
         # would double it without end.
         sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
-        return made <= max(FOLD_LIMIT_BYTES, sources) and entry.computes
+        return made <= fold_limit(sources, late=entry.op.folds_late) and entry.computes
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
         arrays = [None if name is None else self._constants[name] for name in names]

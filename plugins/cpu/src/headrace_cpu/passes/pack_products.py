@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry, fold_limit
 from headrace.op_call import OpCall
-from headrace.ops import Tensor
+from headrace.ops import Tensor, make_call
 from headrace_cpu.halves import stored_weights
 from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
@@ -44,8 +44,9 @@ class PackProducts:
     is ``cpu.conv``, or ``cpu.winograd_conv`` where that pays and its weight is constant; one of
     each channel by itself is ``cpu.depthwise_conv``, and a ``matmul`` with a matrix of weights on
     its right is ``cpu.matmul``.
-    Weights that are constant are packed when the passes have run, others in each call. Those that
-    ``cpu.widen`` makes are packed as they are stored, unless they are transformed.
+    Weights that are constant are packed when the passes have run, and not transformed, or not
+    packed at all, where what is made of them is too large for that; others are packed in each call.
+    Those that ``cpu.widen`` makes are packed as they are stored, unless they are transformed.
     """
 
     def __init__(
@@ -67,25 +68,20 @@ class PackProducts:
         builder.reserve(op.call.name for op in graph.ops if op.call.name not in chosen)
         panels = _Packed()
         for op in graph.ops:
-            names = list(op.inputs)
-            if op.call.name in chosen and self._packs_as_stored(op):
-                names[1] = stored.get(names[1] or "", names[1])
+            names, tile = list(op.inputs), None
+            if op.call.name in chosen:
+                tile = self._tile(op, graph, stored)
+                if tile is None and (op.call.op == "matmul" or conv_products(op.call)):
+                    names[1] = stored.get(names[1] or "", names[1])
             read = [None if name is None else known[name] for name in names]
             if op.call.name in chosen:
                 with builder.placed(op.placement):
-                    constant = op.inputs[1] in graph.constants or op.inputs[1] in stored
-                    made = self._packed(op, read, constant, builder, panels)
+                    made = _packed(op, read, tile, builder, panels)
             else:
                 made = builder.adopt(op, [None if t is None else t.name for t in read])
             known.update(zip(op.outputs, made, strict=True))
         builder.end_like(graph, known)
         return builder.finish()
-
-    def _packs_as_stored(self, op: JobOp) -> bool:
-        """Whether a product that is packed has panels of the dtype of its weight."""
-        if op.call.op == "matmul":
-            return True
-        return conv_products(op.call) and tile_for(op.call, self._largest_tile()) is None
 
     def _is_packed(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
         call = op.call
@@ -94,30 +90,46 @@ class PackProducts:
         if call.op == "conv":
             is_last = call.str_attr("data_format") == CHANNELS_LAST
             return is_last and (conv_products(call) or depthwise_last(call))
-        if call.op == "matmul":
-            constant = op.inputs[1] in graph.constants or op.inputs[1] in stored
-            return _has_weights(call) and (constant or _rows(call) >= FEW_ROWS)
+        if call.op == "matmul" and _has_weights(call):
+            if not _is_constant(op, graph, stored):
+                return _rows(call) >= FEW_ROWS
+            return self._is_folded("cpu.pack", op, transposed=call.flag_attr("transpose_b"))
         return False
 
-    def _packed(
-        self,
-        op: JobOp,
-        read: list[Tensor | None],
-        constant: bool,
-        builder: JobGraphBuilder,
-        packed: _Packed,
-    ) -> tuple[Tensor, ...]:
-        if op.call.op == "matmul":
-            return _matmul(op, read, builder, packed)
-        if not conv_products(op.call):
-            return _depthwise(op, read, builder, packed)
-        weight = read[1]
-        assert weight is not None
+    def _tile(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> int | None:
+        """The tile of a convolution whose weight is transformed, which is done once."""
+        if op.call.op != "conv" or not conv_products(op.call):
+            return None
         tile = tile_for(op.call, self._largest_tile())
-        # Weights that may be others in the next call would be transformed in each.
-        if tile is None or not constant:
-            return _conv(op, read, builder, packed)
-        return _winograd(op, read, builder, packed, tile)
+        if tile is None or not _is_constant(op, graph, stored):
+            return None
+        return tile if self._is_folded("cpu.winograd_pack", op, tile=tile) else None
+
+    def _is_folded(self, name: str, op: JobOp, **attrs: object) -> bool:
+        """Whether what ``name`` makes of a constant weight may be made when a job is compiled."""
+        weight = op.call.input(1)
+        made = make_call(self._ops.op(name).op, op.call.name, [weight], attrs).outputs[0]
+        return made.nbytes <= fold_limit(weight.nbytes, late=True)
+
+
+def _is_constant(op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
+    return op.inputs[1] in graph.constants or op.inputs[1] in stored
+
+
+def _packed(
+    op: JobOp,
+    read: list[Tensor | None],
+    tile: int | None,
+    builder: JobGraphBuilder,
+    packed: _Packed,
+) -> tuple[Tensor, ...]:
+    if op.call.op == "matmul":
+        return _matmul(op, read, builder, packed)
+    if not conv_products(op.call):
+        return _depthwise(op, read, builder, packed)
+    if tile is None:
+        return _conv(op, read, builder, packed)
+    return _winograd(op, read, builder, packed, tile)
 
 
 def _has_weights(call: OpCall) -> bool:

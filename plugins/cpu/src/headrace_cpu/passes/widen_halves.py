@@ -53,13 +53,16 @@ def _has_halves(call: OpCall) -> bool:
 
 
 def _weights(graph: JobGraph) -> frozenset[str]:
-    """Constants that are the right side of products, and nothing else."""
+    """Constants that are the right side of products; who else reads them reads halves."""
     found: set[str | None] = set()
-    others: set[str | None] = {tensor.name for _, tensor in graph.results}
+    others: set[str | None] = set()
     for op in graph.ops:
         is_product = op.call.op == "conv" or (op.call.op == "matmul" and op.call.input(1).rank == 2)
         for place, name in enumerate(op.inputs):
-            (found if is_product and place == 1 else others).add(name)
+            if is_product and place == 1:
+                found.add(name)
+            elif op.call.op not in MOVES:  # embeddings are looked up in what gives the logits
+                others.add(name)
     return frozenset(name for name in graph.constants if name in found and name not in others)
 
 
