@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
@@ -135,3 +138,39 @@ def test_behind_the_block_everything_is_as_before() -> None:
         assert type(bus.new_lock()) is not type(Lock())
     assert type(new_queue()) is SimpleQueue
     assert type(bus.new_lock()) is type(Lock())
+
+
+FIRST = """
+import numpy as np
+from toy_backends import far
+
+import headrace as flow
+import headrace.typing as tp
+from headrace.registry import BackendRegistry
+from headrace.testing.deterministic import deterministic
+
+config = flow.FunctionConfig()
+config.concurrency_width = 2
+config.default_placement_scope(flow.scope.placement("far", "0:0"))
+registry = BackendRegistry.from_modules({"far": far()})
+with deterministic(0) as turns, flow.Session(registry) as session:
+
+    @flow.global_function(function_config=config, session=session)
+    def job(x: tp.Numpy.Placeholder((2,))) -> tp.Numpy:
+        return flow.relu(x)
+
+    print(job(np.array([-1, 2], np.float32)).tolist(), len(set(turns.log)) > 1)
+"""
+
+
+def test_the_first_thing_that_a_process_runs_has_no_real_thread() -> None:
+    """What the runtime imports as late as it can takes turns as well."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST],
+        env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("[0.0, 2.0] True\n", "", 0)

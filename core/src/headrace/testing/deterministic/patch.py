@@ -6,13 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
+from headrace import frontend, runtime
 from headrace.testing.deterministic.primitives import primitives
 from headrace.testing.deterministic.schedule import LeftBehindError, Schedule, Strand
 
 _ALSO = ("concurrent.futures._base",)  # futures that callers of core are given
-_LATE = ("headrace.frontend.session", "headrace.frontend.ready_job")  # or they are imported inside
+_LATE = (runtime, frontend)  # a module that is imported inside would have real threads
 
 
 @contextmanager
@@ -58,8 +60,9 @@ def deterministic(seed: int, *, in_time_order: bool = False) -> Iterator[Schedul
 
 
 def _modules() -> list[ModuleType]:
-    for name in _LATE:
-        import_module(name)
+    for package in _LATE:
+        for found in iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(found.name)
     return [
         module
         for name, module in sorted(sys.modules.items())
