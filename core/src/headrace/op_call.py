@@ -19,11 +19,12 @@ AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ..
 class Attrs(Mapping[str, AttrValue]):
     """Attributes by name: immutable, hashable, in sorted order."""
 
-    __slots__ = ("_hash", "_values")
+    __slots__ = ("_form", "_hash", "_values")
 
     def __init__(self, values: Mapping[str, AttrValue] | None = None) -> None:
         self._values = dict(sorted((values or {}).items()))
         self._hash = hash(tuple(self._values.items()))
+        self._form: str | None = None
 
     def __getitem__(self, name: str) -> AttrValue:
         return self._values[name]
@@ -42,6 +43,13 @@ class Attrs(Mapping[str, AttrValue]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Attrs) and self._values == other._values
+
+    @property
+    def form(self) -> str:
+        """What they print, made once: the same only for the same types, where ``1 == True``."""
+        if self._form is None:
+            self._form = repr(self._values)
+        return self._form
 
     def __repr__(self) -> str:
         return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"

@@ -11,6 +11,7 @@ from toy_backends import host
 
 from headrace.compiler.passes.fold_normalization import fold_normalization
 from headrace.compiler.passes.merge_equal_ops import merge_equal_ops
+from headrace.compiler.pipeline import PASSES
 from headrace.compiler.verify import verify_job_graph
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraph, JobGraphBuilder
@@ -50,6 +51,18 @@ def test_equal_ops_are_computed_once() -> None:
     assert before.keys() == after.keys()
     for name in before:
         np.testing.assert_array_equal(before[name], after[name])
+
+
+def test_a_graph_with_nothing_to_do_in_is_given_back_itself() -> None:
+    """Nobody then looks through it for what a pass has changed."""
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec.of(X))
+    (a,) = builder.op("add", [x, builder.constant(X)])
+    (b,) = builder.op("reshape", [a], shape=(8, 30))
+    builder.output("b", builder.op("softmax", [b], axis=1)[0])
+    graph, registry = builder.finish(), BackendRegistry.from_modules({"cpu": host()})
+    for name, rewriting in PASSES:
+        assert rewriting(graph, registry) is graph, name
 
 
 def test_equal_ops_on_two_devices_are_two() -> None:

@@ -281,7 +281,12 @@ class JobGraphBuilder:
                 )
         specs = [None if t is None else t.spec for t in inputs]
         call = make_call(
-            schema, node, specs, {**attrs, **more_attrs}, outputs=outputs, location=location
+            schema,
+            node,
+            specs,
+            {**attrs, **more_attrs} if more_attrs else attrs,
+            outputs=outputs,
+            location=location,
         )
         names: tuple[str | None, ...] = tuple(None if t is None else t.name for t in inputs)
         names += (None,) * (len(call.inputs) - len(names))
@@ -334,7 +339,9 @@ class JobGraphBuilder:
         """
         self._op_names.add(op.call.name)
         self._read.update(name for name in inputs if name is not None)
-        self._ops.append(replace(op, inputs=tuple(inputs)))
+        wired = tuple(inputs)
+        # One that a pass leaves alone is the same object in both graphs: who compares sees it.
+        self._ops.append(op if wired == op.inputs else replace(op, inputs=wired))
         return tuple(map(self._define, op.outputs, op.call.outputs))
 
     def exchange(

@@ -275,6 +275,8 @@ def _form(
 
     Attributes count by their types and what they print: 1 equals True and 1.0, and 0.0 equals -0.0.
     """
+    if type(attrs) is Attrs:
+        return (op, outputs, *inputs, attrs.form)
     values: list[object] = [op, outputs, *inputs]
     for name, value in attrs.items():
         kind = type(value)

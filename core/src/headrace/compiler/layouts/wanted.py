@@ -31,9 +31,12 @@ def orders_wanted(
     for _, tensor in graph.results:
         wanted[tensor.name] = {plain(tensor.spec.rank): True}
     for op in reversed(graph.ops):
-        sure, wishes = True, _wishes(op, turned.get(op.call.name) or as_it_is(op.call))
-        if op.call.name in free and op.call.name not in turned and not minds(op.call, ops):
-            sure, wishes = False, _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ops)
+        name = op.call.name
+        sure = name in turned or name not in free or minds(op.call, ops)
+        if sure:
+            wishes = _wishes(op, turned.get(name) or as_it_is(op.call))
+        else:
+            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ops)
         for name, order in wishes:
             orders = wanted.setdefault(name, {})
             orders[order] = orders.get(order, False) or sure

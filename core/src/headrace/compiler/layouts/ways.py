@@ -39,7 +39,7 @@ class Way:
 
 def as_it_is(call: OpCall) -> Way:
     """The way of an op that is left alone."""
-    return Way(_plain_inputs(call), tuple(plain(spec.rank) for spec in call.outputs))
+    return Way(_plain_inputs(call), tuple([plain(len(spec.shape)) for spec in call.outputs]))
 
 
 def in_order(call: OpCall, order: Order, ops: OpSource) -> Way | None:
@@ -96,8 +96,8 @@ def minds(call: OpCall, ops: OpSource) -> bool:
 
 def rank_of(call: OpCall) -> int:
     """The highest rank of its inputs."""
-    return max((spec.rank for spec in call.inputs if spec is not None), default=0)
+    return max([len(spec.shape) for spec in call.inputs if spec is not None], default=0)
 
 
 def _plain_inputs(call: OpCall) -> tuple[Order, ...]:
-    return tuple(() if spec is None else plain(spec.rank) for spec in call.inputs)
+    return tuple([() if spec is None else plain(len(spec.shape)) for spec in call.inputs])

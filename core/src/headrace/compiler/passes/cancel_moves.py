@@ -20,7 +20,8 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
     that changes nothing of what it makes, where both are at one place. The first of two stays where
     others read it, and a tensor with a hint stays between them: it shall lie as it says. What is
-    left without a reader is for ``remove_dead_ops``.
+    left without a reader is for ``remove_dead_ops``. A graph without two such moves is given back
+    itself.
     """
     same: dict[str, str] = {}  # tensor -> the earlier one that it equals
     makers: dict[str, JobOp] = {}
@@ -42,7 +43,7 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
         if op.call.op in MOVES:
             makers[op.outputs[0]] = op
         kept.append(op)
-    return graph.rewired(kept, same)
+    return graph if tuple(kept) == graph.ops else graph.rewired(kept, same)
 
 
 def _joined(first: OpCall, second: OpCall) -> OpCall | None:

@@ -121,11 +121,10 @@ class _Rewriting:
     def _cheapest(self, op: JobOp) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
         own = as_it_is(op.call)
-        ways = [own]
-        for order in self._orders(op):
-            way = in_order(op.call, order, self._registry)
-            if way is not None:
-                ways.append(way)
+        others = (in_order(op.call, order, self._registry) for order in self._orders(op))
+        ways = [own, *(way for way in others if way is not None)]
+        if len(ways) == 1:
+            return own
         ways.sort(key=lambda way: self._badness(op, way))
         return next(way for way in ways if way is own or self._may_run(op, way))
 

@@ -20,9 +20,8 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
     kept: list[JobOp] = []
     for op in graph.ops:
         inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
-        attrs = tuple(sorted(op.call.attrs.items()))
         wanted = tuple(h and h.axes for h in map(graph.hints.get, op.outputs))
-        key = (op.call.op, inputs, repr(attrs), op.call.output_count, op.placement, wanted)
+        key = (op.call.op, inputs, op.call.attrs.form, op.call.output_count, op.placement, wanted)
         first = seen.setdefault(key, op)
         if first is op:
             kept.append(op if inputs == op.inputs else replace(op, inputs=inputs))

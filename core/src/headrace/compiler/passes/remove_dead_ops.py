@@ -13,14 +13,17 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
 
     Before: ops may have no reader. After: every op and constant has one, or is a result. Inputs
     and variables stay, read or not: the caller feeds the ones and finds the others all the same.
+    A graph that has nothing to be removed is given back itself.
     """
-    needed = {tensor.name for _, tensor in graph.results}
+    needed: set[str | None] = {tensor.name for _, tensor in graph.results}
     kept: list[JobOp] = []
     for op in reversed(graph.ops):
         if not needed.isdisjoint(op.outputs):
             kept.append(op)
-            needed.update(name for name in op.inputs if name is not None)
+            needed.update(op.inputs)
     constants = {name: value for name, value in graph.constants.items() if name in needed}
+    if len(kept) == len(graph.ops) and len(constants) == len(graph.constants):
+        return graph
     left = {*constants, *(t.name for t in graph.inputs), *(n for op in kept for n in op.outputs)}
     hints = {name: hint for name, hint in graph.hints.items() if name in left}
     return replace(
