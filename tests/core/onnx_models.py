@@ -16,6 +16,11 @@ from onnx import (
     numpy_helper,
 )
 
+from headrace.onnx.importer import Importer
+from headrace.onnx.read import read_model
+from headrace.placement import Placement
+from headrace.tensor_spec import Array
+
 Shape = Sequence[int | str | None] | None
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -45,6 +50,17 @@ def model(
     graph = helper.make_graph(list(nodes), "g", list(inputs), list(outputs), tensors)
     imports = [helper.make_opsetid(k, v) for k, v in {"": opset, **domains}.items()]
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
+
+
+def folded(op: str, inputs: Sequence[Array | None], opset: int = 21, **attrs: Any) -> Array:
+    """The output of a model of one node whose inputs are all weights."""
+    names = ["-" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    weights = {name: x for name, x in zip(names, inputs, strict=True) if x is not None}
+    made = model([node(op, " ".join(names), "y", **attrs)], [], [info("y", None)], weights, opset)
+    made.graph.output[0].ClearField("type")
+    graph = Importer(read_model(made.SerializeToString()), Placement.of_device("near")).run({}, {})
+    ((_, tensor),) = graph.outputs
+    return graph.constants[tensor.name]
 
 
 IDENTITY = model([node("Identity", "x", "y")])

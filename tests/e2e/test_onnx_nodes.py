@@ -21,9 +21,8 @@ ort = pytest.importorskip("onnxruntime")
 ort.set_default_logger_severity(4)
 
 CASES = suite_cases()
-# Far below what there is with any onnx that is allowed; most models of the PyTorch kinds are
-# written for operator set 6 and refused.
-LEAST = {"node": 900, "simple": 5, "pytorch-operator": 2, "pytorch-converted": 3}
+# Below what there is with any onnx that is allowed.
+LEAST = {"node": 900, "simple": 5, "pytorch-operator": 30, "pytorch-converted": 80}
 
 
 def fails_on_onnxruntime(case: SuiteCase) -> str:
@@ -80,6 +79,6 @@ def test_the_suite_was_found() -> None:
 
 def test_onnxruntime_can_be_a_measure() -> None:
     """Were onnxruntime broken, every failure of headrace would be excused."""
-    sample = CASES[::20]
+    sample = [case for case in CASES if case.name.startswith("node-")][::20]
     passed = sum(not fails_on_onnxruntime(case) for case in sample)
     assert passed > 0.8 * len(sample)

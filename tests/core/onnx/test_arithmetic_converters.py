@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import info, model, node
+from onnx_models import folded
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
-from headrace.placement import Placement
 from headrace.tensor_spec import Array
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -24,17 +20,6 @@ def f(*values: float) -> Array:
 
 def ints(*values: int) -> Array:
     return np.array(values, np.int64)
-
-
-def folded(op: str, inputs: Sequence[Array | None], opset: int = 21, **attrs: Any) -> Array:
-    """The output of a model of one node whose inputs are all weights."""
-    names = ["-" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    weights = {name: x for name, x in zip(names, inputs, strict=True) if x is not None}
-    made = model([node(op, " ".join(names), "y", **attrs)], [], [info("y", None)], weights, opset)
-    made.graph.output[0].ClearField("type")
-    graph = Importer(read_model(made.SerializeToString()), Placement.of_device("near")).run({}, {})
-    ((_, tensor),) = graph.outputs
-    return graph.constants[tensor.name]
 
 
 def same(got: Array, want: Any) -> None:

@@ -69,11 +69,11 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
         read_model(path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 6, 29, 9999])
+@pytest.mark.parametrize("version", [0, 29, 9999])
 def test_an_unknown_operator_set_names_both_bounds(version: int) -> None:
     """Neither an older nor a newer meaning of ops is guessed at."""
     wrong = changed(lambda m: m.opset_import[0].__setattr__("version", version))
-    with pytest.raises(UnsupportedModelError, match=rf"operator set {version}; .*7 to 28"):
+    with pytest.raises(UnsupportedModelError, match=rf"operator set {version}; .*1 to 28"):
         read_model(wrong)
 
 

@@ -48,7 +48,7 @@ STAGES = 64
 IR_VERSIONS = (3, 14)
 """Versions of the file format, first and last."""
 
-OPSETS = (7, 28)
+OPSETS = (1, 28)
 """Versions of the default operator set, first and last."""
 
 JOBS = 16

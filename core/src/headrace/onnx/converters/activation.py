@@ -24,7 +24,7 @@ def _limit(node: Node, index: int, name: str) -> Tensor | None:
         return node.input(index)
     if node.opset < 11 and node.has_attr(name):
         return scalar(node, node.attr(name, 0.0), x)
-    if not x.spec.dtype.is_float:
+    if not x.spec.dtype.is_float or node.opset < 6:
         return None
     info = ml_dtypes.finfo(x.spec.dtype.numpy)
     return node.constant(np.array(info.min if name == "min" else info.max, x.spec.dtype.numpy))
@@ -38,7 +38,19 @@ def _gelu(node: Node) -> Tensor:
 
 
 def _prelu(node: Node) -> Tensor:
-    return node.one("prelu", [node.input(0), node.input(1)])
+    x, slope = node.input(0), node.input(1)
+    # Before opset 7 the slopes were those of the channels.
+    if node.opset < 7 and x.spec.rank > 2 and slope.spec.rank == 1 and slope.spec.elements > 1:
+        slope = node.one("reshape", [slope], shape=(-1, *(1,) * (x.spec.rank - 2)))
+    return node.one("prelu", [x, slope])
+
+
+def _selu(node: Node) -> Tensor:
+    # Written with four digits at first.
+    first = node.opset < 6
+    alpha = node.attr("alpha", 1.6732 if first else 1.67326319217681884765625)
+    gamma = node.attr("gamma", 1.0507 if first else 1.05070102214813232421875)
+    return node.one("selu", [node.input(0)], alpha=alpha, gamma=gamma)
 
 
 def _shrink(node: Node) -> Tensor:
@@ -63,7 +75,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "ThresholdedRelu": same_op("thresholded_relu", alpha=1.0),
     "Elu": same_op("elu", alpha=1.0),
     "Celu": same_op("celu", alpha=1.0),
-    "Selu": same_op("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Selu": _selu,
     "Softplus": same_op("softplus"),
     "Softsign": same_op("softsign"),
     "Mish": same_op("mish"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.dtypes import float64, int64
-from headrace.onnx.formula import at_least_float32, cast, same_op, scalar
+from headrace.onnx.broadcast import joined, joining
+from headrace.onnx.formula import at_least_float32, cast, scalar
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -41,7 +42,7 @@ def _mean(node: Node) -> Tensor:
 
 
 def _pow(node: Node) -> Tensor:
-    base, exponent = node.input(0), node.input(1)
+    base, exponent = joined(node)
     dtype = base.spec.dtype
     if dtype.is_int and exponent.spec.dtype.is_float:  # 4 ** 0.5 is 2, and not 4 ** 0
         power = node.one("power", [cast(node, x, float64) for x in (base, exponent)])
@@ -57,10 +58,10 @@ def _mod(node: Node) -> Tensor:
 
 
 CONVERTERS: Mapping[str, Converter] = {
-    "Add": same_op("add", 2),
-    "Sub": same_op("subtract", 2),
-    "Mul": same_op("multiply", 2),
-    "Div": same_op("divide", 2),
+    "Add": joining("add"),
+    "Sub": joining("subtract"),
+    "Mul": joining("multiply"),
+    "Div": joining("divide"),
     "Max": _chain("maximum"),
     "Min": _chain("minimum"),
     "Sum": _sum,

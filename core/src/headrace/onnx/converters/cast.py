@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onnx import TensorProto
+
 from headrace.dtypes import DType
 from headrace.onnx.node import Converter, Node
 from headrace.onnx.tensors import dtype_from_onnx
@@ -11,7 +13,12 @@ from headrace.ops import Tensor
 
 
 def _cast(node: Node) -> Tensor:
-    return _to(node, dtype_from_onnx(node.attr("to"), str(node)))
+    number = node.attr("to")
+    if isinstance(number, str):  # the dtype's name, before opset 6
+        if number not in tuple(TensorProto.DataType.keys()):
+            node.invalid(f"to is {number!r}, which is no data type")
+        number = TensorProto.DataType.Value(number)
+    return _to(node, dtype_from_onnx(number, str(node)))
 
 
 def _cast_like(node: Node) -> Tensor:

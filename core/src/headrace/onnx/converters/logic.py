@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.dtypes import float32, storage_only
+from headrace.onnx.broadcast import joining
 from headrace.onnx.formula import cast, same_op
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
@@ -38,14 +39,14 @@ def _bit_shift(node: Node) -> Tensor:
 
 
 CONVERTERS: Mapping[str, Converter] = {
-    "Equal": same_op("equal", 2),
-    "Greater": same_op("greater", 2),
-    "Less": same_op("less", 2),
+    "Equal": joining("equal"),
+    "Greater": joining("greater"),
+    "Less": joining("less"),
     "GreaterOrEqual": same_op("greater_equal", 2),
     "LessOrEqual": same_op("less_equal", 2),
-    "And": same_op("logical_and", 2),
-    "Or": same_op("logical_or", 2),
-    "Xor": same_op("logical_xor", 2),
+    "And": joining("logical_and"),
+    "Or": joining("logical_or"),
+    "Xor": joining("logical_xor"),
     "Not": same_op("logical_not"),
     "IsNaN": _is_nan,
     "IsInf": _is_inf,

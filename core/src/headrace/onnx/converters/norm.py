@@ -19,6 +19,8 @@ def _batch_normalization(node: Node) -> tuple[Tensor, ...]:
     if x.spec.rank < 2:
         node.invalid(f"input 0 is {x.spec}; it must have a batch and channels")
     epsilon = node.attr("epsilon", 1e-5)
+    if node.opset < 7 and not node.attr("is_test", 0):
+        node.refuse("is_test is 0, which means training; models made to be run have 1")
     if node.attr("training_mode", 0) if node.opset >= 14 else node.output_count > 1:
         return _train(node, epsilon)
     if node.output_count > 1:

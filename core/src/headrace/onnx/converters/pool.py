@@ -107,14 +107,14 @@ def _global_lp_pool(node: Node) -> Tensor:
     )
 
 
-def _power(node: Node) -> int:
-    p: int = node.attr("p", 2)
+def _power(node: Node) -> float:
+    p: float = node.attr("p", 2 if node.opset >= 2 else 2.0)
     if p < 1:
         node.invalid(f"p is {p}; it must be at least 1")
     return p
 
 
-def _magnitude_power(node: Node, x: Tensor, p: int) -> Tensor:
+def _magnitude_power(node: Node, x: Tensor, p: float) -> Tensor:
     """``abs(x) ** p``."""
     if p == 2:
         return node.one("multiply", [x, x])
@@ -122,7 +122,7 @@ def _magnitude_power(node: Node, x: Tensor, p: int) -> Tensor:
     return magnitude if p == 1 else node.one("power", [magnitude, scalar(node, p, x)])
 
 
-def _root(node: Node, sums: Tensor, p: int) -> Tensor:
+def _root(node: Node, sums: Tensor, p: float) -> Tensor:
     """``sums ** (1 / p)``."""
     if p == 2:
         return node.one("sqrt", [sums])

@@ -62,7 +62,8 @@ def _dtype(node: Node, default: DType) -> DType:
 def _draw(node: Node, kind: str, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """Numbers of a distribution, in float64 for float64 and in float32 for all else."""
     spec = TensorSpec(shape, float64 if dtype == float64 else float32)
-    return node.drawn(kind, spec, node.attr("seed", 0.0) if node.has_attr("seed") else None)
+    # The seed of a Dropout is a whole number.
+    return node.drawn(kind, spec, float(node.attr("seed")) if node.has_attr("seed") else None)
 
 
 def _placed(node: Node, x: Tensor, scale: float, mean: float, dtype: DType) -> Tensor:
@@ -100,8 +101,14 @@ def _multinomial(node: Node) -> Tensor:
 
 def _dropout(node: Node) -> tuple[Tensor, ...]:
     """Where nothing is trained nothing is dropped, and the mask says so."""
-    x, ratio = node.input(0), 0.5 if node.optional(1) is None else float(node.value(1).item())
-    if node.opset < 12 or node.optional(2) is None or not node.value(2).item() or not ratio:
+    x = node.input(0)
+    if node.opset >= 12:
+        ratio = 0.5 if node.optional(1) is None else float(node.value(1).item())
+        training = node.optional(2) is not None and bool(node.value(2).item())
+    else:
+        ratio = node.attr("ratio", 0.5)
+        training = node.opset < 7 and not node.attr("is_test", 0)
+    if not training or not ratio:
         if node.output_count == 1:
             return (x,)
         dtype = bool_ if node.opset >= 10 else x.spec.dtype
@@ -112,7 +119,8 @@ def _dropout(node: Node) -> tuple[Tensor, ...]:
     mask = node.one("greater_equal", [numbers, scalar(node, ratio, numbers)])
     grown = with_number(node, "multiply", x, 1 / (1 - ratio))
     nothing = node.constant(np.zeros((), x.spec.dtype.numpy))
-    return (node.one("where", [mask, grown, nothing]), mask)[: node.output_count]
+    y = node.one("where", [mask, grown, nothing])
+    return (y, mask if node.opset >= 10 else cast(node, mask, x.spec.dtype))[: node.output_count]
 
 
 CONVERTERS: Mapping[str, Converter] = {

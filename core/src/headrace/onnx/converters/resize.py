@@ -105,6 +105,16 @@ def _roi(node: Node, axes: tuple[int, ...]) -> tuple[float, ...]:
     return values
 
 
+def _upsample_scales(node: Node) -> tuple[float, ...] | None:
+    if node.opset >= 9:
+        return _given(node, 1)
+    if node.opset >= 7:
+        return tuple(node.attr("scales"))
+    if node.input(0).spec.rank != 4:
+        node.invalid(f"takes a tensor [n, c, h, w]; it is {node.input(0).spec}")
+    return (1.0, 1.0, node.attr("height_scale"), node.attr("width_scale"))
+
+
 def _upsample(node: Node) -> Tensor:
     """Upsample, and Resize of opset 10: element ``i`` reads the input at ``i / scale``.
 
@@ -113,7 +123,7 @@ def _upsample(node: Node) -> Tensor:
     """
     x = node.input(0)
     mode = _mode(node, ("nearest", "linear"))
-    scales = tuple(node.attr("scales")) if node.opset < 9 else _given(node, 1)
+    scales = _upsample_scales(node)
     if scales is None:
         node.invalid("needs scales")
     target = _scaled(node, tuple(range(x.spec.rank)), scales)

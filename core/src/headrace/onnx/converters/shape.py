@@ -18,7 +18,8 @@ def _identity(node: Node) -> Value:
 
 
 def _reshape(node: Node) -> Tensor:
-    x, wanted = node.input(0), node.ints(1)
+    x = node.input(0)
+    wanted = node.ints(1) if node.opset >= 5 else tuple(node.attr("shape"))
     if wanted is None:
         node.invalid("input 1, the shape, is required and is absent")
     if not node.attr("allowzero", 0):

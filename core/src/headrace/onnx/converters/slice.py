@@ -79,7 +79,8 @@ def _split(node: Node) -> tuple[Tensor, ...]:
     x = node.input(0)
     axis = normal_axis(node, node.attr("axis", 0), x.spec.rank)
     total = x.spec.shape[axis]
-    sizes = node.ints(1) if node.opset >= 13 else node.attr("split", None)
+    by_input = node.opset >= 13 or len(node.inputs) > 1
+    sizes = node.ints(1) if by_input else node.attr("split", None)
     if sizes is None:
         sizes = _equal_sizes(node, total)
     elif len(sizes) != node.declared_count:
@@ -111,14 +112,15 @@ def _concat(node: Node) -> Tensor:
     if not node.inputs:
         node.invalid("has no input")
     parts = [node.input(index) for index in range(len(node.inputs))]
-    return node.one("concat", parts, axis=node.attr("axis"))
+    axis = node.attr("axis") if node.opset >= 4 else node.attr("axis", 1)
+    return node.one("concat", parts, axis=axis)
 
 
 def _pad(node: Node) -> Tensor:
     x, value = node.input(0), node.optional(2)
     rank = x.spec.rank
     if node.opset < 11:
-        pads = tuple(node.attr("pads"))
+        pads = tuple(node.attr("pads" if node.opset >= 2 else "paddings"))
         value = node.constant(np.array(node.attr("value", 0.0)).astype(x.spec.dtype.numpy))
     else:
         pads = node.ints(1) or ()
@@ -137,6 +139,13 @@ def _pad(node: Node) -> Tensor:
 
 
 def _tile(node: Node) -> Tensor:
+    if node.opset < 6:  # one axis, in inputs of one element each
+        x, times, axes = node.input(0), node.ints(1), node.ints(2)
+        if times is None or axes is None or len(times) != 1 or len(axes) != 1:
+            node.invalid(f"tiles and axis must be one number each; they are {times} and {axes}")
+        axis = normal_axis(node, axes[0], x.spec.rank)
+        repeats = tuple(times[0] if number == axis else 1 for number in range(x.spec.rank))
+        return node.one("tile", [x], repeats=repeats)
     return node.one("tile", [node.input(0)], repeats=node.ints(1) or ())
 
 
