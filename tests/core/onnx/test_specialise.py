@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx_models import INT64, info, model, node
+from toy_backends import FarAllocator, far, near
 
 from headrace.errors import HeadraceError, InputError, SessionError, UnsupportedModelError
+from headrace.numpy_ops import NumpyKernel
+from headrace.onnx import Model, load
+from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
+from headrace.testing.deterministic import deterministic
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -131,3 +136,22 @@ def test_threads_share_a_model(load_near: Any) -> None:
         thread.join()
     assert wrong == []
     assert kept(loaded) == 1
+
+
+def test_a_job_may_be_dropped_while_another_thread_is_about_to_run_it() -> None:
+    """Whichever of the two comes first, each thread gets its own results, and nothing is left."""
+    kinds = BackendRegistry.from_modules({"near": near(kernel=NumpyKernel), "far": far()})
+    live = FarAllocator.live
+
+    for seed in range(30):
+        with deterministic(seed) as turns, load(SUM, "far", registry=kinds, jobs=1) as loaded:
+
+            def run(rows: int, loaded: Model = loaded) -> None:
+                for step in range(4):
+                    x = np.full((rows, 2), step, np.float32)
+                    np.testing.assert_array_equal(loaded.run({"x": x})["y"], x + x)
+
+            other = turns.start("other", lambda: run(2))
+            run(1)
+            turns.join(other)
+        assert FarAllocator.live == live

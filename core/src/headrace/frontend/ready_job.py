@@ -129,6 +129,11 @@ class ReadyJob(Closing):
         """True when it cannot run any more."""
         return self._executor.is_closed
 
+    @property
+    def is_under_way(self) -> bool:
+        """True while a call runs on its caller's thread."""
+        return self._executor.is_under_way
+
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
 

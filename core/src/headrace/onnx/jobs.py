@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from headrace.errors import RunError, SessionError
+from headrace.frontend.gate import Visit
 from headrace.onnx.draws import draw, draws_of
 from headrace.onnx.guesses import all_hold
 from headrace.onnx.make_job import JobMaker, MadeJob
@@ -30,6 +31,9 @@ def job_key(
 class LeasedJob:
     """A compiled job that stays open while somebody runs it, also when the cache dropped it.
 
+    Who runs it holds a ``Visit``, and does no longer when that is released, however that came: see
+    ``Gate``.
+
     Attributes:
         job: the job.
         fixed: inputs of the model that are part of the job and are not fed to it.
@@ -37,6 +41,8 @@ class LeasedJob:
         forms: name, dtype and shape of all that is fed.
         draws: inputs of the job that are random numbers.
         checks: what it assumes of what it is fed.
+        visits: of those that run it, and some that have left; changes without a lock.
+        dropped: no longer in the cache.
     """
 
     def __init__(
@@ -48,30 +54,27 @@ class LeasedJob:
         self.job, self.fixed, self.then, self.checks = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.draws = draws_of(self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0))
+        self.visits: set[Visit] = set()
         self.dropped = False
-        self._users: list[None] = []  # one for each; it grows and shrinks without a lock
         self._cache = cache
 
     @property
     def is_used(self) -> bool:
-        """True while somebody may run it."""
-        return bool(self._users)
+        """True while somebody may run it, or does without having asked (``last_for``)."""
+        return self.job.is_under_way or any(visit.locked() for visit in tuple(self.visits))
 
-    def take(self) -> None:
-        """One user more; who then finds it dropped must not run it, but give it back."""
-        self._users.append(None)
-
-    def give_back(self) -> None:
+    def leave(self, visit: Visit) -> None:
         """One user less; the last one of a job that was dropped closes it."""
-        self._users.pop()
+        self.visits.discard(visit)
         if self.dropped:
-            self._cache.close_if_over(self)
+            self._cache.close_dropped()
 
-    def __enter__(self) -> LeasedJob:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.give_back()
+    def close(self) -> None:
+        """Give back what it holds, when what was submitted has come to its end. Idempotent."""
+        self.job.drain()
+        self.job.close()
+        if self.then is not None:
+            self.then.close()
 
 
 class JobCache:
@@ -86,6 +89,7 @@ class JobCache:
         self._size = size
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
+        self._dropped: tuple[LeasedJob, ...] = ()  # and not closed yet
         self._fixed: tuple[str, ...] = ()
         self._last: LeasedJob | None = None
         self._closed = False
@@ -93,28 +97,35 @@ class JobCache:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def lease(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
-        """The job for what is fed, compiled if need be; use it in a ``with`` statement.
+    def lease(
+        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], visit: Visit
+    ) -> LeasedJob:
+        """The job for what is fed, compiled if need be; to be left when it has run.
 
         Args:
             specs: of every input that is fed, and of what earlier stages of the model found.
             arrays: their values, as far as they are known.
+            visit: held by the caller, who runs the job within.
 
         Raises:
             SessionError: the cache was closed.
             ModelError, DeviceError, UnsupportedError: the job cannot be made.
         """
         with self._lock:
+            self._close_dropped()  # also those whose last user was interrupted
             leased = self._find(specs, arrays)
-            leased.take()
+            leased.visits.add(visit)
             self._last = None if leased.then or leased.draws else leased
         return leased
 
-    def last_stage(self, arrays: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
+    def last_stage(
+        self, arrays: Mapping[str, Array], visit: Visit
+    ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run.
 
         Args:
             arrays: a value for each input.
+            visit: as for ``lease``.
 
         Raises:
             RunError: a stage stopped.
@@ -123,38 +134,49 @@ class JobCache:
         drawn: dict[str, Array] = {}
         while True:
             specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
-            leased = self.lease(specs, arrays)
+            leased = self.lease(specs, arrays, visit)
             fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
             draw(leased.draws, drawn)
             fed |= {name: drawn[name] for name in leased.draws}
             if leased.then is None:
                 return leased, fed
-            with leased:
+            try:
                 arrays = {**arrays, **leased.then(leased.job.run(fed))}
+            finally:
+                leased.leave(visit)
 
     def run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The results for a value of each input, by name. Raises what ``last_stage`` does."""
-        leased, fed = self.last_stage(arrays)
-        with leased:
-            return leased.job.run(fed)
+        visit = Visit()
+        with visit:
+            leased, fed = self.last_stage(arrays, visit)
+            try:
+                return leased.job.run(fed)
+            finally:
+                leased.leave(visit)
 
     def run_if_assumed(self, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
         """As ``run``; None where the job was built for an assumption that does not hold."""
-        leased, fed = self.last_stage(arrays)
-        with leased:
+        visit = Visit()
+        with visit:
+            leased, fed = self.last_stage(arrays, visit)
             try:
                 made = leased.job.run(fed)
             except RunError:
                 if not leased.checks:
                     raise
                 return None  # it may have stopped for what it assumed
+            finally:
+                leased.leave(visit)
         return made if all_hold(leased.checks, made) else None
 
-    def lease_last(self, feeds: object) -> LeasedJob | None:
+    def last_for(self, feeds: object) -> LeasedJob | None:
         """The job that was leased last, if it serves ``feeds`` as they are; else None.
 
         Most calls are like the one before, and this tells so ten times faster than ``lease``.
-        What it does not tell at a glance, checks and keys must.
+        What it does not tell at a glance, checks and keys must. Nothing is leased: whoever runs the
+        job may find that it was closed to make room for another, and must then ask ``last_stage``;
+        and calls ``close_dropped`` where it finds it dropped when it has run.
         """
         last = self._last
         if last is None or self._fixed or type(feeds) is not dict or len(feeds) != len(last.forms):
@@ -163,16 +185,12 @@ class JobCache:
             array = feeds.get(name)
             if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
                 return None
-        last.take()
-        if last.dropped:
-            last.give_back()
-            return None
         return last
 
-    def close_if_over(self, leased: LeasedJob) -> None:
-        """Close a job that was dropped, unless somebody uses it. Idempotent."""
+    def close_dropped(self) -> None:
+        """Close the jobs that were dropped and that nobody uses any more. Idempotent."""
         with self._lock:
-            self._close_unused(leased)
+            self._close_dropped()
 
     def close(self) -> None:
         """Close every job, those that run as soon as they are done. Idempotent."""
@@ -203,16 +221,18 @@ class JobCache:
 
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:
-            _, leased = self._jobs.popitem(last=False)
-            leased.dropped = True  # before it is asked whether it is used: see ``LeasedJob.take``
+            key, leased = next(iter(self._jobs.items()))
+            # Nothing is called here, so that Ctrl-C comes between none of these. Whoever runs it
+            # unasked finds it dropped afterwards, unless it is found to be under way here.
+            leased.dropped = True
+            self._dropped = (*self._dropped, leased)
+            del self._jobs[key]
             if leased is self._last:
                 self._last = None
-            self._close_unused(leased)
+        self._close_dropped()
 
-    @staticmethod
-    def _close_unused(leased: LeasedJob) -> None:
-        if not leased.is_used:
-            leased.job.drain()  # what was submitted comes to its end
-            leased.job.close()
-            if leased.then is not None:
-                leased.then.close()
+    def _close_dropped(self) -> None:
+        for leased in self._dropped:
+            if not leased.is_used:
+                leased.close()
+                self._dropped = tuple(other for other in self._dropped if other is not leased)

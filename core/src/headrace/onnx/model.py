@@ -8,16 +8,18 @@ called: that takes longer than all the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
-from headrace.errors import InputError, UnsupportedModelError
+from headrace.errors import InputError, SessionError, UnsupportedModelError
 from headrace.frontend.closing import Closing
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
 from headrace.frontend.future import Future
+from headrace.frontend.gate import Visit
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
 from headrace.onnx import limits
@@ -101,15 +103,23 @@ class Model(Closing):
             RunError: the run stopped; the model stays usable.
             SessionError: the model was closed.
         """
-        again = self._jobs.lease_last(feeds)
-        if again is not None:
+        last = self._jobs.last_for(feeds)
+        if last is not None:
             try:
-                return again.job.run(feeds)
+                return last.job.run(feeds)
+            except SessionError:
+                if not last.dropped:
+                    raise
             finally:
-                again.give_back()
-        leased, fed = self._last_stage(feeds)
-        with leased:
-            return leased.job.run(fed)
+                if last.dropped:
+                    self._jobs.close_dropped()
+        visit = Visit()
+        with visit:
+            leased, fed = self._last_stage(feeds, visit)
+            try:
+                return leased.job.run(fed)
+            finally:
+                leased.leave(visit)
 
     def submit(self, feeds: Mapping[str, Array]) -> Future[dict[str, Array]]:
         """Start a run and return while it is under way; what was fed may be changed then.
@@ -125,17 +135,23 @@ class Model(Closing):
             InputError, ModelError, SessionError: as ``run``. That it stopped is raised by
                 ``Future.result``.
         """
-        leased, fed = self._last_stage(feeds)
-        with leased:
-            call = leased.job.submit(fed)
+        visit = Visit()
+        with visit:
+            leased, fed = self._last_stage(feeds, visit)
+            try:
+                call = leased.job.submit(fed)
+            finally:
+                leased.leave(visit)
         names = [info.name for info in self.outputs]
         return Future(call, lambda made: {name: made[name] for name in names})
 
-    def _last_stage(self, feeds: Mapping[str, Array]) -> tuple[LeasedJob, dict[str, Array]]:
+    def _last_stage(
+        self, feeds: Mapping[str, Array], visit: Visit
+    ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run."""
         infos = check_names(feeds, self.inputs, self.name)
         arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
-        return self._jobs.last_stage(arrays)
+        return self._jobs.last_stage(arrays, visit)
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.
@@ -294,19 +310,21 @@ class Model(Closing):
         self._check_is_one(made.then)
         return made
 
-    def _lease_only(self, feeds: Mapping[str, TensorSpec | Array]) -> LeasedJob:
-        """The job for what is fed, of a model that is one.
+    @contextmanager
+    def _lease_only(self, feeds: Mapping[str, TensorSpec | Array]) -> Iterator[LeasedJob]:
+        """The job for what is fed, of a model that is one; it stays open within the block.
 
         Raises:
             UnsupportedModelError: it runs in stages.
         """
-        leased = self._jobs.lease(*self._specs(feeds))
-        try:
-            self._check_is_one(leased.then)
-        except UnsupportedModelError:
-            leased.give_back()
-            raise
-        return leased
+        visit = Visit()
+        with visit:
+            leased = self._jobs.lease(*self._specs(feeds), visit)
+            try:
+                self._check_is_one(leased.then)
+                yield leased
+            finally:
+                leased.leave(visit)
 
     def _check_is_one(self, then: Measure | None) -> None:
         if then is not None:

@@ -183,6 +183,11 @@ class Executor:
         """True when calls run on the caller's thread."""
         return self._inline is not None
 
+    @property
+    def is_under_way(self) -> bool:
+        """True while a call runs on its caller's thread."""
+        return self._inline is not None and self._lock.locked()
+
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
     ) -> Call:
