@@ -3,6 +3,8 @@
 The interpreter is not built with one, so its library is loaded before everything else. The native
 parts that the command uses must be: ``tox run -e sanitize-address,sanitize-thread`` builds them so,
 the first with the checks of undefined behaviour as well, which end a test in the same way.
+What a sanitizer found is shown at the end: pytest has its standard error while tests run, and a
+process that a sanitizer stops has no time to hand it over.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 SUPPRESSIONS = Path(__file__).with_name("sanitized.thread.txt")
 
@@ -36,7 +39,7 @@ RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
 
 
 def main() -> None:
-    """Replace this process by the command."""
+    """Run the command, show what was found, and end as it did."""
     sanitizer, *command = sys.argv[1:]
     if sanitizer not in RUNTIMES or not command:
         sys.exit(__doc__)
@@ -45,8 +48,17 @@ def main() -> None:
     if sanitizer == "thread" and shutil.which("setarch"):
         # Its shadow memory does not fit beside addresses that are very random.
         command = ["setarch", "-R", *command]
-    os.environ.update(SETTINGS[sanitizer], LD_PRELOAD=" ".join(loaded))
-    os.execvp(command[0], command)
+    with TemporaryDirectory() as folder:
+        found = Path(folder)
+        settings = {
+            name: f"{value}:log_path={found / 'found'}" if name.endswith("_OPTIONS") else value
+            for name, value in SETTINGS[sanitizer].items()
+        }
+        environment = os.environ | settings | {"LD_PRELOAD": " ".join(loaded)}
+        ended = subprocess.run(command, env=environment, check=False)
+        for report in sorted(found.iterdir()):
+            sys.stderr.write(report.read_text(errors="replace"))
+    sys.exit(ended.returncode if ended.returncode >= 0 else 128 - ended.returncode)
 
 
 def _library(name: str) -> str:
