@@ -22,9 +22,10 @@ RULES: dict[str, str] = {
     r"(?i)\b(?:session[- ]note|sub-?agent|hand-?over note|chat-?bot)s?\b": "speak of the project",
     r"\b(?:Onnx|onnx runtime|ONNX ?[Rr]untime|Onnxruntime)\b": "ONNX, onnxruntime",
     r"\b(?:Pytorch|Oneflow|Tensorflow|Openvino)\b": "PyTorch, OneFlow, TensorFlow, OpenVINO",
-    r"(?i)\b(?:soft-max|mat-mul|d-type|data-flow|b?float-16|broadcasted|de-quanti[sz]e)\b": (
+    r"(?i)\b(?:soft-max|mat-mul|d-type|data-flow|b?float-16|broadcasted|de-quantize)\b": (
         "softmax, matmul, dtype, dataflow, float16, broadcast, dequantize"
     ),
+    r"(?i)\w*quantis\w*": "quantize, as the ops are called",
     r"\b(the|of|in|is|and|to|an) \1\b": "a word too many",
 }
 

@@ -33,9 +33,9 @@ def told_by(log: Path, command: list[str | Path], **variables: str) -> list[str]
 def run_job(log: Path, *planted: str) -> list[str]:
     """Reports of a job in a backend with planted bugs, whose products are of integers."""
     program = [sys.executable, HERE / "planted" / "planted_in_cambricon.py", *planted]
-    quantised = {"HEADRACE_CAMBRICON_QUANTISE": "int8"} if "scales" in "".join(planted) else {}
+    quantized = {"HEADRACE_CAMBRICON_QUANTIZE": "int8"} if "scales" in "".join(planted) else {}
     chosen = {"HEADRACE_CAMBRICON_LIBRARY": "sim"}
-    return told_by(log, program, **chosen, **quantised)
+    return told_by(log, program, **chosen, **quantized)
 
 
 def test_of_the_backend_as_it_is_nothing_is_said(tmp_path: Path) -> None:

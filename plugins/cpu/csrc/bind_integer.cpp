@@ -1,6 +1,6 @@
 // Products of bytes with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
-#include "kernels/dynamic_quantise.h"
+#include "kernels/dynamic_quantize.h"
 #include "kernels/integer_add.h"
 #include "kernels/integer_conv.h"
 #include "kernels/integer_depthwise.h"
@@ -309,9 +309,9 @@ Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y, floa
   return {[sum, count = y.size()] { Add(sum, count); }, py::make_tuple(a, b, y)};
 }
 
-Launch BindDynamicQuantise(const Floats& x, Array<std::uint8_t>& y, Floats& scale,
+Launch BindDynamicQuantize(const Floats& x, Array<std::uint8_t>& y, Floats& scale,
                            Array<std::uint8_t>& zero_point) {
-  constexpr const char* kOp = "dynamic_quantise";
+  constexpr const char* kOp = "dynamic_quantize";
   RequireShape(kOp, "y", y, Shape(x));
   RequireShape(kOp, "scale", scale, {});
   RequireShape(kOp, "zero_point", zero_point, {});
@@ -319,14 +319,14 @@ Launch BindDynamicQuantise(const Floats& x, Array<std::uint8_t>& y, Floats& scal
   std::uint8_t* to = WritePointer(kOp, "y", y);
   float* step = WritePointer(kOp, "scale", scale);
   std::uint8_t* zero = WritePointer(kOp, "zero_point", zero_point);
-  return {[=, count = x.size()] { DynamicQuantise(from, count, to, step, zero); },
+  return {[=, count = x.size()] { DynamicQuantize(from, count, to, step, zero); },
           py::make_tuple(x, y, scale, zero_point)};
 }
 
 }  // namespace
 
 void RegisterInteger(py::module_& m) {
-  m.def("dynamic_quantise", &BindDynamicQuantise, py::arg("x").noconvert(),
+  m.def("dynamic_quantize", &BindDynamicQuantize, py::arg("x").noconvert(),
         py::arg("y").noconvert(), py::arg("scale").noconvert(), py::arg("zero_point").noconvert());
   m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels").noconvert(),
         py::arg("sums").noconvert(), py::arg("groups"), py::arg("transposed"));

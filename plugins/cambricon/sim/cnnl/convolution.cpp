@@ -5,7 +5,7 @@
 #include "descriptor.h"
 #include "enums.h"
 #include "op.h"
-#include "quantised.h"
+#include "quantized.h"
 #include "values.h"
 
 namespace mlusim::network {

@@ -3,7 +3,7 @@
 
 #include "descriptor.h"
 #include "op.h"
-#include "quantised.h"
+#include "quantized.h"
 #include "values.h"
 
 namespace mlusim::network {

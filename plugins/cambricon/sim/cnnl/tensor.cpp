@@ -98,7 +98,7 @@ void Reset(void* value) {
   With<Tensor>(value, [](Tensor& tensor) { static_cast<Description&>(tensor) = Description(); });
 }
 
-void Quantise(void* value, int position, float scale, int offset) {
+void Quantize(void* value, int position, float scale, int offset) {
   const Lock lock = Guard();
   const std::shared_ptr<Tensor> tensor = Find<Tensor>(value);
   if (!(scale > 0)) {
@@ -107,7 +107,7 @@ void Quantise(void* value, int position, float scale, int offset) {
   tensor->position = position;
   tensor->scale = scale;
   tensor->offset = offset;
-  tensor->quantised = true;
+  tensor->quantized = true;
 }
 
 }  // namespace
@@ -135,12 +135,12 @@ MLUSIM_EXPORT std::size_t cnnlGetTensorElementNum(void* value) {
   return count;
 }
 MLUSIM_CNNL(cnnlSetTensorDescriptorPosition, (void* value, int position),
-            Quantise(value, position, 1, 0))
+            Quantize(value, position, 1, 0))
 MLUSIM_CNNL(cnnlSetTensorDescriptorPositionAndScale, (void* value, int position, float scale),
-            Quantise(value, position, scale, 0))
+            Quantize(value, position, scale, 0))
 MLUSIM_CNNL(cnnlSetTensorDescriptorPositionScaleAndOffset,
             (void* value, int position, float scale, int offset),
-            Quantise(value, position, scale, offset))
+            Quantize(value, position, scale, offset))
 MLUSIM_CNNL(cnnlGetTensorDescriptorPosition, (void* value, int* position),
             With<Tensor>(value, [&](Tensor& tensor) { *position = tensor.position; }))
 MLUSIM_CNNL(cnnlGetTensorDescriptorPositionAndScale, (void* value, int* position, float* scale),

@@ -22,7 +22,7 @@ struct Description {
   int position = 0;
   float scale = 1;
   int offset = 0;
-  bool quantised = false;  // position was set
+  bool quantized = false;  // position was set
   int onchip_type = kInvalid;
   int pointer_mode = 1;  // CNNL_POINTER_MODE_DEVICE
   bool was_set = false;

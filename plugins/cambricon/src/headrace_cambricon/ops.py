@@ -11,15 +11,15 @@ from headrace.ops import Attr, GraphBuilder, Input, Op, Tensor
 from headrace.ops.conv import Conv
 from headrace.ops.formula import Formula
 from headrace.ops.matmul import Matmul
-from headrace_cambricon.quantisation import Quantisation
+from headrace_cambricon.quantization import Quantization
 
 _FLOAT, _WHOLE = frozenset({float32}), frozenset({int8, int16})
 _MEANING = (Attr("position", "int"), Attr("scale", "float"))
 
 
-def quantisation(call: OpCall) -> Quantisation:
+def quantization(call: OpCall) -> Quantization:
     """How the weight of a call is meant."""
-    return Quantisation(call.int_attr("position"), call.float_attr("scale"))
+    return Quantization(call.int_attr("position"), call.float_attr("scale"))
 
 
 def _with_floats(
@@ -28,12 +28,12 @@ def _with_floats(
     """Core's op, with the weight as the floats that it stands for."""
     f = Formula(call, builder)
     x, whole, *rest = inputs
-    weight = f.op("multiply", f.take(whole), f.scalar(quantisation(call).unit))
+    weight = f.op("multiply", f.take(whole), f.scalar(quantization(call).unit))
     attrs: dict[str, Any] = {attr.name: call.attrs[attr.name] for attr in op.attrs}
     return builder.op(op.name, [x, weight, *rest], **attrs)
 
 
-class QuantisedConv(Conv):
+class QuantizedConv(Conv):
     """``conv`` in float32, but for a weight of integers.
 
     Attributes:
@@ -55,7 +55,7 @@ class QuantisedConv(Conv):
         return _with_floats(Conv, call, inputs, builder)
 
 
-class QuantisedMatmul(Matmul):
+class QuantizedMatmul(Matmul):
     """``matmul`` in float32, but for integers on its right; their meaning is a convolution's."""
 
     name = "cambricon.matmul"

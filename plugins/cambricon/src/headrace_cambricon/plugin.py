@@ -29,16 +29,16 @@ from headrace_cambricon.kernels.matmul import matmul_entries
 from headrace_cambricon.kernels.movement import movement_entries
 from headrace_cambricon.kernels.norm import norm_entries
 from headrace_cambricon.kernels.pool import pool_entries
-from headrace_cambricon.kernels.quantised import quantised_entries
+from headrace_cambricon.kernels.quantized import quantized_entries
 from headrace_cambricon.kernels.ranking import ranking_entries
 from headrace_cambricon.kernels.reduction import reduction_entries
 from headrace_cambricon.kernels.resize import resize_entries
 from headrace_cambricon.kernels.scatter import scatter_entries
 from headrace_cambricon.kernels.shift import shift_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
-from headrace_cambricon.ops import QuantisedConv, QuantisedMatmul
-from headrace_cambricon.passes.quantise_weights import QuantiseWeights
-from headrace_cambricon.quantisation import chosen
+from headrace_cambricon.ops import QuantizedConv, QuantizedMatmul
+from headrace_cambricon.passes.quantize_weights import QuantizeWeights
+from headrace_cambricon.quantization import chosen
 
 TAG = "cambricon"
 
@@ -85,7 +85,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from reduction_entries(TAG)
     yield from matmul_entries(TAG)
     yield from conv_entries(TAG)
-    yield from quantised_entries(TAG)
+    yield from quantized_entries(TAG)
     yield from pool_entries(TAG)
     yield from norm_entries(TAG)
     yield from resize_entries(TAG)
@@ -94,15 +94,15 @@ def headrace_kernels() -> Iterable[KernelEntry]:
 @hookimpl
 def headrace_ops() -> Iterable[OpEntry]:
     """Bring products whose weights are integers."""
-    yield OpEntry(TAG, QuantisedConv)
-    yield OpEntry(TAG, QuantisedMatmul)
+    yield OpEntry(TAG, QuantizedConv)
+    yield OpEntry(TAG, QuantizedMatmul)
 
 
 @hookimpl
 def headrace_passes() -> Iterable[PassEntry]:
-    """Quantise weights while a job is built, if the user chose to multiply integers."""
+    """Quantize weights while a job is built, if the user chose to multiply integers."""
     if dtype := chosen():
-        yield PassEntry(TAG, "quantise_weights", QuantiseWeights(TAG, dtype))
+        yield PassEntry(TAG, "quantize_weights", QuantizeWeights(TAG, dtype))
 
 
 @hookimpl

@@ -24,7 +24,7 @@ from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 from headrace_cambricon import enums
 from headrace_cambricon.context import CambriconContext
-from headrace_cambricon.kernels import conv, quantised
+from headrace_cambricon.kernels import conv, quantized
 from headrace_cambricon.kernels.kernel import Operand, Recorder, VendorKernel
 from headrace_cambricon.memory import CambriconAllocator
 from headrace_cambricon.settling import CambriconEvent
@@ -156,13 +156,13 @@ def scales_read_before_they_are_there() -> None:
 
         return mutant
 
-    replaced(quantised.TwoFactors, "bind", reading)
+    replaced(quantized.TwoFactors, "bind", reading)
 
 
-@caught_as("cnnlQuantizeV1", "quantisation")
+@caught_as("cnnlQuantizeV1", "quantization")
 def scales_never_set() -> None:
     """The integers of a product are multiplied without position and scale."""
-    quantised.Fitted.read = lambda self, context: None  # type: ignore[method-assign]
+    quantized.Fitted.read = lambda self, context: None  # type: ignore[method-assign]
 
 
 @caught_as("cnnlExpand", "wrong-device")

@@ -368,7 +368,7 @@ class Net:
             )  # fmt: skip
         return self.result(c)
 
-    def quantised(self, x: NDArray, dtype: object, layout: int = ARRAY) -> Placed:
+    def quantized(self, x: NDArray, dtype: object, layout: int = ARRAY) -> Placed:
         """In fixed point; the card finds position and scale, which go into the descriptor."""
         source, out = self.place(x, layout), self.empty(x.shape, dtype, layout)
         position, scale = self.empty((1,), "int32"), self.empty((1,), "float32")

@@ -73,7 +73,7 @@ def test_a_convolution_of_volumes(net):
     net.close()
 
 
-def quantise(x, bits):
+def quantize(x, bits):
     """As the formulas of the library say: stored values, and what one unit is worth."""
     absmax = np.abs(x).max()
     position = int(np.floor(np.log2(absmax))) - (bits - 2)
@@ -82,25 +82,25 @@ def quantise(x, bits):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("int8", 0.1), ("int16", 5e-4)])
-def test_a_quantised_convolution(net, dtype, tolerance):
+def test_a_quantized_convolution(net, dtype, tolerance):
     """Exact sums of the stored values; near the one in floating point."""
     x, w = values((1, 6, 6, 3)), values((4, 3, 3, 3), low=-0.5, high=0.5, seed=1)
     pads, ones = (1, 1, 1, 1), (1, 1)
-    placed = [net.quantised(a, dtype, NHWC) for a in (x, w)]
+    placed = [net.quantized(a, dtype, NHWC) for a in (x, w)]
     found = net.convolution(*placed, net.empty((1, 6, 6, 4), layout=NHWC), pads=pads)
 
-    (qx, ux), (qw, uw) = (quantise(a, np.dtype(dtype).itemsize * 8) for a in (x, w))
+    (qx, ux), (qw, uw) = (quantize(a, np.dtype(dtype).itemsize * 8) for a in (x, w))
     close(found, convolve(qx, qw, pads, ones, ones) * ux * uw)
     assert np.abs(found - convolve(x, w, pads, ones, ones)).max() < tolerance
     net.close()
 
 
-def test_quantised_values_and_their_parameters(net):
+def test_quantized_values_and_their_parameters(net):
     """What the card finds is what the formulas say; zeros have position 0 and scale 1."""
     x = values((5, 7))
-    stored, _ = quantise(x, 8)
-    assert np.array_equal(net.result(net.quantised(x, "int8")), stored)
-    assert not net.result(net.quantised(np.zeros((2, 2), np.float32), "int8")).any()
+    stored, _ = quantize(x, 8)
+    assert np.array_equal(net.result(net.quantized(x, "int8")), stored)
+    assert not net.result(net.quantized(np.zeros((2, 2), np.float32), "int8")).any()
     net.close()
 
 
@@ -113,7 +113,7 @@ def test_fixed_point_without_parameters(net):
         name, first = "cnnlMatMul_v2", (net.descriptor("MatMulDescriptor"), None)
         rest = (None, 0, *c.pair)
     call = (name, net.handle, *first, *factor, *rest)
-    net.sim.refuse(*call, kind="quantisation", status=BAD_PARAM)
+    net.sim.refuse(*call, kind="quantization", status=BAD_PARAM)
     net.close()
 
 
@@ -130,11 +130,11 @@ def test_products_of_matrices(net, flags, dtype):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("int8", 0.3), ("int16", 2e-3)])
-def test_a_quantised_product(net, dtype, tolerance):
+def test_a_quantized_product(net, dtype, tolerance):
     """Near the one in floating point, and exactly the sums of the stored values."""
     a, b = values((3, 20)), values((20, 4), seed=1)
-    found = net.matmul(net.quantised(a, dtype), net.quantised(b, dtype), net.empty((3, 4)))
-    (qa, ua), (qb, ub) = (quantise(m, np.dtype(dtype).itemsize * 8) for m in (a, b))
+    found = net.matmul(net.quantized(a, dtype), net.quantized(b, dtype), net.empty((3, 4)))
+    (qa, ua), (qb, ub) = (quantize(m, np.dtype(dtype).itemsize * 8) for m in (a, b))
     close(found, qa @ qb * ua * ub)
     assert np.abs(found - a @ b).max() < tolerance
     net.close()

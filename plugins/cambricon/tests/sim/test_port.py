@@ -52,10 +52,10 @@ def test_a_bias_of_a_classifier(net):
     net.close()
 
 
-def test_a_quantised_product_with_weights(net):
-    """(1, 2048) by the transpose of (1000, 2048), both quantised to 8 bits on the card."""
+def test_a_quantized_product_with_weights(net):
+    """(1, 2048) by the transpose of (1000, 2048), both quantized to 8 bits on the card."""
     a, b = values((1, 2048), low=0, high=1), values((1000, 2048), low=0, high=1, seed=1)
-    placed = net.quantised(a, "int8"), net.quantised(b, "int8")
+    placed = net.quantized(a, "int8"), net.quantized(b, "int8")
     found = net.matmul(*placed, net.empty((1, 1000)), False, True)
     np.testing.assert_allclose(found, a @ b.T, rtol=1e-1, atol=1e-5)
     net.close()
@@ -66,8 +66,8 @@ CONVOLUTIONS = [((1, 224, 224, 3), 2), ((3, 10, 10, 3), 1), ((3, 11, 11, 3), 1)]
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_a_quantised_convolution(net, case, padding):
-    """One filter of 3 by 3, both quantised to 8 bits on the card, against floating point."""
+def test_a_quantized_convolution(net, case, padding):
+    """One filter of 3 by 3, both quantized to 8 bits on the card, against floating point."""
     shape, stride = case
     x, w = values(shape, low=0, high=1), values((1, 3, 3, 3), low=0, high=1, seed=1)
     sides = same(shape[1], 3, stride) if padding == "SAME" else (0, 0)
@@ -76,7 +76,7 @@ def test_a_quantised_convolution(net, case, padding):
     windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), (1, 2))
     expected = np.einsum("nhwcij,ijc->nhw", windows[:, ::stride, ::stride], w[0])[..., None]
     found = net.convolution(
-        net.quantised(x, "int8", NHWC), net.quantised(w, "int8", NHWC),
+        net.quantized(x, "int8", NHWC), net.quantized(w, "int8", NHWC),
         net.empty((shape[0], length, length, 1), layout=NHWC), pads=sides * 2,
         strides=(stride, stride),
     )  # fmt: skip
@@ -190,8 +190,8 @@ def test_an_image_resized_to_twice_its_size(net):
 
 
 def test_the_ports_matmul_frees_what_the_product_still_reads(net):
-    """Quantised copies, freed behind the call with no wait."""
-    copies = [net.quantised(values((4, 4), seed=i), "int8") for i in range(2)]
+    """Quantized copies, freed behind the call with no wait."""
+    copies = [net.quantized(values((4, 4), seed=i), "int8") for i in range(2)]
     c = net.empty((4, 4))
     net.sim.check("mlusim_pause", net.queue)
     net.run("cnnlMatMul", 0, 0, number(1.0), *copies[0].pair, *copies[1].pair, number(0.0), *c.pair)

@@ -3,7 +3,7 @@
 
 #include "activation.h"
 #include "integer.h"
-#include "quantise.h"
+#include "quantize.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 

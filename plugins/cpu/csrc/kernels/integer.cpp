@@ -41,7 +41,7 @@ void Correct(ByteProduct& product) {
     factors[c] =
         inside && epilogue.scale != nullptr ? epilogue.scale[c * epilogue.scale_step] : 0.0f;
   }
-  product.bytes = RequantisedBy(epilogue, factors);
+  product.bytes = RequantizedBy(epilogue, factors);
   for (Size c = 0; c < wide; ++c) {
     if (!std::isfinite(factors[c])) product.bytes.factors = nullptr;
   }
@@ -90,7 +90,7 @@ std::int32_t ByteAt(const void* byte, bool is_signed) {
                    : *static_cast<const std::uint8_t*>(byte);
 }
 
-Requantised RequantisedBy(const ByteEpilogue& epilogue, const float* factors) {
+Requantized RequantizedBy(const ByteEpilogue& epilogue, const float* factors) {
   const Epilogue& floats = epilogue.floats;
   const bool clamps = floats.activation == Activation::kClamp;
   if (epilogue.y_scale == nullptr || *epilogue.y_scale != 1.0f || floats.bias != nullptr ||
@@ -99,7 +99,7 @@ Requantised RequantisedBy(const ByteEpilogue& epilogue, const float* factors) {
     return {};
   }
   const bool is_signed = epilogue.made == Made::kInt8;
-  Requantised made{factors, 0, 0, ByteAt(epilogue.y_zero, is_signed)};
+  Requantized made{factors, 0, 0, ByteAt(epilogue.y_zero, is_signed)};
   made.low = static_cast<float>((is_signed ? -128 : 0) - made.zero);
   made.high = static_cast<float>((is_signed ? 127 : 255) - made.zero);
   if (clamps) {

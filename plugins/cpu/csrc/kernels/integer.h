@@ -44,14 +44,14 @@ struct ByteEpilogue {
 
 // Bytes that are made of sums by a factor and a clamp alone: clamp(sum * factor, low, high),
 // rounded to even, plus the zero point.
-struct Requantised {
+struct Requantized {
   const float* factors = nullptr;  // none: something else follows the sums
   float low = 0, high = 0;
   std::int32_t zero = 0;
 };
 
 // What `epilogue` is, if it is such a one: `factors` are its scales, one for each column.
-Requantised RequantisedBy(const ByteEpilogue& epilogue, const float* factors);
+Requantized RequantizedBy(const ByteEpilogue& epilogue, const float* factors);
 
 // A byte, signed or not; 0 for none.
 std::int32_t ByteAt(const void* byte, bool is_signed);
@@ -68,7 +68,7 @@ struct ByteProduct {
   ByteEpilogue epilogue;
   // [3][panels * 16], for what a launch makes of the zero points, and its factors.
   std::int32_t* corrections;
-  Requantised bytes{};  // made by a launch
+  Requantized bytes{};  // made by a launch
 };
 
 // Numbers of `corrections` for so many columns.

@@ -1,5 +1,5 @@
 #include "integer_add.h"
-#include "quantise.h"
+#include "quantize.h"
 #include "simd.h"
 
 namespace headrace::cpu::HEADRACE_ISA {

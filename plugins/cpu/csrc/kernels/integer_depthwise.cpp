@@ -35,7 +35,7 @@ PreparedDepthwise Prepare(const ByteDepthwise& conv) {
   const std::uint32_t moved = Bits(x_zero + (is_signed ? 128 : 0));
   const auto taps = static_cast<std::uint32_t>(conv.window.KernelCount());
   const ByteEpilogue& e = conv.epilogue;
-  Requantised bytes = RequantisedBy(e, factors);
+  Requantized bytes = RequantizedBy(e, factors);
   const Size filled = conv.channels * PixelsOfBlock(conv.channels);
   for (Size i = 0; i < filled; ++i) {
     const Size c = i % conv.channels, to = Place(i);

@@ -47,7 +47,7 @@ struct PreparedDepthwise {
   const ByteDepthwise& conv;
   const std::int32_t* added;
   const std::int32_t* weight_zeros;  // or none
-  Requantised bytes;                 // its factors are in the order of the weights
+  Requantized bytes;                 // its factors are in the order of the weights
   const std::uint8_t* zeros;         // as many as whole blocks have bytes
 };
 

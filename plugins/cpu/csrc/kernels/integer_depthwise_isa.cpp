@@ -50,9 +50,9 @@ __attribute__((noinline)) void Finish(const ByteDepthwise& d, const Reg (&sum)[4
       auto* y = static_cast<float*>(d.y) + begin;
       return each([&](V v, int first, int some) { StoreSome(y + first, v, some); });
     }
-    const Quantiser quantise(*e.y_scale, e.y_zero, e.made == Made::kInt8);
+    const Quantizer quantize(*e.y_scale, e.y_zero, e.made == Made::kInt8);
     auto* y = static_cast<std::uint8_t*>(d.y) + begin;
-    each([&](V v, int first, int some) { StoreBytes(y + first, quantise(v), some); });
+    each([&](V v, int first, int some) { StoreBytes(y + first, quantize(v), some); });
   });
 }
 

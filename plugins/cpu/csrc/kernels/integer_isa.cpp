@@ -227,7 +227,7 @@ HEADRACE_INLINE void EachFloat(const Tile& tile, const std::int32_t* sums, int w
 // Bytes by a factor and a clamp.
 void FinishBytes(const Tile& tile, const std::int32_t* sums, int width) {
   const ByteProduct& product = tile.product;
-  const Requantised& bytes = product.bytes;
+  const Requantized& bytes = product.bytes;
   const float* factors = bytes.factors + tile.column;
   const V low = Broadcast(bytes.low), high = Broadcast(bytes.high);
   const VI zero = BroadcastInt(bytes.zero);
@@ -251,10 +251,10 @@ __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums
     });
   }
   const bool is_signed = epilogue.made == Made::kInt8;
-  const Quantiser quantise(*epilogue.y_scale, epilogue.y_zero, is_signed);
+  const Quantizer quantize(*epilogue.y_scale, epilogue.y_zero, is_signed);
   auto* y = static_cast<std::uint8_t*>(product.y) + begin;
   EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) {
-    StoreBytes(y + r * product.y_stride + c, quantise(v), columns);
+    StoreBytes(y + r * product.y_stride + c, quantize(v), columns);
   });
 }
 
@@ -263,7 +263,7 @@ __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums
 template <int kRows, int kPanels>
 HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][kRegs]) {
   const ByteProduct& product = tile.product;
-  const Requantised& bytes = product.bytes;
+  const Requantized& bytes = product.bytes;
   const float* factors = bytes.factors + tile.column;
   const std::int32_t* added = product.corrections + tile.column;
   const __m512 low = _mm512_set1_ps(bytes.low), high = _mm512_set1_ps(bytes.high);

@@ -46,7 +46,7 @@ enum class Op : int {
   kWhere,  // a ? b : c
   kIdentity,
   kDequantize,    // (a - c) * b
-  kQuantizeInt8,  // round(a / b) + c as that byte; see quantise.h
+  kQuantizeInt8,  // round(a / b) + c as that byte; see quantize.h
   kQuantizeUint8,
   kFloat16,  // the nearest float that has 16 bits
   kBfloat16,

@@ -1,6 +1,6 @@
 #include "half.h"
 #include "program.h"
-#include "quantise.h"
+#include "quantize.h"
 #include "vmath.h"
 
 namespace headrace::cpu::HEADRACE_ISA {

@@ -285,7 +285,7 @@ def integer_depthwise_conv(*operands: Any) -> Launch:
 def integer_add(a: _Bytes, b: _Bytes, y: _Bytes, *numbers: float) -> Launch:
     """Add as ``cpu.integer_add`` says, in one shape. The numbers are its attributes but dtype."""
 
-def dynamic_quantise(
+def dynamic_quantize(
     x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
 ) -> Launch:
     """As the op ``dynamic_quantize`` says: y has the shape of x; the scalars are written."""

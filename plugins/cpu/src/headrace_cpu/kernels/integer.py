@@ -39,7 +39,7 @@ class DynamicQuantize(NativeKernel):
         from headrace_cpu import _native
 
         y, scale, zero_point = map(views.output, range(3))
-        return _native.dynamic_quantise(views.input(), y, scale, zero_point)
+        return _native.dynamic_quantize(views.input(), y, scale, zero_point)
 
 
 class IntegerAddKernel(NativeKernel):

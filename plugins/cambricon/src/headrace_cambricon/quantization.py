@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import SettingError
 
-VARIABLE = "HEADRACE_CAMBRICON_QUANTISE"
+VARIABLE = "HEADRACE_CAMBRICON_QUANTIZE"
 BITS = {"int8": 8, "int16": 16}
 
 
@@ -28,7 +28,7 @@ def chosen() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantisation:
+class Quantization:
     """How the integers of a tensor are meant."""
 
     position: int = 0
@@ -40,17 +40,17 @@ class Quantisation:
         return math.ldexp(1 / self.scale, self.position)
 
 
-def fit(x: NDArray[np.float32], dtype: str) -> Quantisation:
+def fit(x: NDArray[np.float32], dtype: str) -> Quantization:
     """What spreads the numbers of ``x`` over the integers, as the library finds it on the card."""
     greatest = float(np.abs(x).max(initial=0))
     if not (greatest > 0 and math.isfinite(greatest)):
-        return Quantisation()
+        return Quantization()
     bits = BITS[dtype]
     position = math.frexp(greatest)[1] - 1 - (bits - 2)  # frexp: from a half to one
-    return Quantisation(position, math.ldexp((1 << bits - 1) - 1, position) / greatest)
+    return Quantization(position, math.ldexp((1 << bits - 1) - 1, position) / greatest)
 
 
-def quantised(x: NDArray[np.float32], by: Quantisation, dtype: str) -> NDArray[np.integer]:
+def quantized(x: NDArray[np.float32], by: Quantization, dtype: str) -> NDArray[np.integer]:
     """The integers, rounded to even and kept inside their range."""
     limits = np.iinfo(dtype)
     whole: NDArray[np.integer] = np.clip(np.rint(x / by.unit), limits.min, limits.max).astype(dtype)

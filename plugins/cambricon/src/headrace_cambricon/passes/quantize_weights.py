@@ -7,19 +7,19 @@ import numpy as np
 from headrace.dtypes import float32
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.ops import Op, Tensor, make_call
-from headrace_cambricon.ops import QuantisedConv, QuantisedMatmul
-from headrace_cambricon.quantisation import Quantisation, fit, quantised
+from headrace_cambricon.ops import QuantizedConv, QuantizedMatmul
+from headrace_cambricon.quantization import Quantization, fit, quantized
 
-_OPS: dict[str, type[Op]] = {"conv": QuantisedConv, "matmul": QuantisedMatmul}
+_OPS: dict[str, type[Op]] = {"conv": QuantizedConv, "matmul": QuantizedMatmul}
 _RANKS = {"conv": 4, "matmul": 2}
 
 
-class QuantiseWeights:
+class QuantizeWeights:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: every ``conv`` of images and every ``matmul`` of matrices, in float32
     and with a constant weight, is one of this backend's, whose weight is an integer constant. A
-    weight that may be another in the next call is left: its product is quantised as a whole, in
+    weight that may be another in the next call is left: its product is quantized as a whole, in
     each.
     """
 
@@ -34,14 +34,14 @@ class QuantiseWeights:
             return graph
         builder = JobGraphBuilder(graph.name, graph.placement)
         known = builder.begin_like(graph)
-        made: dict[str, tuple[Tensor, Quantisation]] = {}  # several ops may read one weight
+        made: dict[str, tuple[Tensor, Quantization]] = {}  # several ops may read one weight
         for op in graph.ops:
             new = op
             if op.call.name in chosen:
                 weight = op.inputs[1]
                 assert weight is not None
                 if weight not in made:
-                    made[weight] = self._quantised(graph, weight, builder)
+                    made[weight] = self._quantized(graph, weight, builder)
                 new = _with_weight(op, *made[weight])
             read = [name and (known[name].name if name in known else name) for name in new.inputs]
             known.update(zip(op.outputs, builder.adopt(new, read), strict=True))
@@ -62,15 +62,15 @@ class QuantiseWeights:
             and bool(np.isfinite(weight).all())
         )
 
-    def _quantised(
+    def _quantized(
         self, graph: JobGraph, weight: str, builder: JobGraphBuilder
-    ) -> tuple[Tensor, Quantisation]:
+    ) -> tuple[Tensor, Quantization]:
         value = graph.constants[weight]
         meaning = fit(value, self._dtype)
-        return builder.constant(quantised(value, meaning, self._dtype)), meaning
+        return builder.constant(quantized(value, meaning, self._dtype)), meaning
 
 
-def _with_weight(op: JobOp, weight: Tensor, meaning: Quantisation) -> JobOp:
+def _with_weight(op: JobOp, weight: Tensor, meaning: Quantization) -> JobOp:
     """This backend's op in the place of core's."""
     call = op.call
     specs = [weight.spec if n == 1 else spec for n, spec in enumerate(call.inputs)]

@@ -17,8 +17,8 @@ from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
 from headrace.testing import Case, OpenedDevice, check_case
 from headrace.testing.oracle import compute
-from headrace_cambricon.kernels.quantised import quantised_entries
-from headrace_cambricon.quantisation import VARIABLE, Quantisation, fit, quantised
+from headrace_cambricon.kernels.quantized import quantized_entries
+from headrace_cambricon.quantization import VARIABLE, Quantization, fit, quantized
 
 LARGEST = {"int8": 2e-2, "int16": 1e-4}
 """How far a result may be off, as a part of the largest; the port allowed a tenth of each."""
@@ -38,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, dtype: str, op: str, *arrays: np.ndarra
     monkeypatch.setenv(VARIABLE, dtype)
     specs = [TensorSpec.of(array) for array in arrays]
     call = make_call(get_op(op), op, specs, attrs)
-    (entry,) = [e for e in quantised_entries("cambricon") if e.op == op and e.match(call)][:1]
+    (entry,) = [e for e in quantized_entries("cambricon") if e.op == op and e.match(call)][:1]
     kernel = entry.create(call)
     with OpenedDevice("cambricon:0") as opened:
         context, y = opened.compute(), opened.allocate(call.outputs[0].nbytes)
@@ -76,13 +76,13 @@ def test_another_type_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With those that there are."""
     monkeypatch.setenv(VARIABLE, "int4")
     with pytest.raises(SettingError, match="is 'int4'; it must be int8 or int16"):
-        list(quantised_entries("cambricon"))
+        list(quantized_entries("cambricon"))
 
 
 def test_floats_are_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody gets rougher numbers without asking."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert {entry.op.split(".")[0] for entry in quantised_entries("cambricon")} == {"cambricon"}
+    assert {entry.op.split(".")[0] for entry in quantized_entries("cambricon")} == {"cambricon"}
 
 
 PRODUCTS = {
@@ -139,8 +139,8 @@ def test_a_product_of_integers_means_what_it_decomposes_into(which: str, dtype: 
 def test_a_weight_of_zeros_stays_one() -> None:
     """There is no greatest magnitude to fit; nor is there in what is not finite."""
     zeros = np.zeros((3, 2), np.float32)
-    assert fit(zeros, "int8") == Quantisation(0, 1.0)
-    assert not quantised(zeros, fit(zeros, "int8"), "int8").any()
+    assert fit(zeros, "int8") == Quantization(0, 1.0)
+    assert not quantized(zeros, fit(zeros, "int8"), "int8").any()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
@@ -149,5 +149,5 @@ def test_the_greatest_magnitude_is_the_greatest_integer(greatest: float, dtype: 
     """And a position is an exponent: what is left to the scale is between one and two."""
     x = np.array([greatest, -greatest / 3], np.float32)
     meaning = fit(x, dtype)
-    assert quantised(x, meaning, dtype)[0] == np.iinfo(dtype).max
+    assert quantized(x, meaning, dtype)[0] == np.iinfo(dtype).max
     assert 0.99 < meaning.scale < 2

@@ -1,4 +1,4 @@
-#include "quantised.h"
+#include "quantized.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace mlusim::network {
 
-Quantisation Fit(float absmax, int bits, bool with_scale) {
+Quantization Fit(float absmax, int bits, bool with_scale) {
   if (!(absmax > 0)) return {};
   // floor(log2()) without the rounding of a logarithm.
   const int position = std::ilogb(absmax) - (bits - 2);
@@ -27,7 +27,7 @@ float Rounded(float value, int mode) {
   }
 }
 
-std::vector<std::int64_t> Quantised(const std::vector<float>& values, Quantisation by, int bits,
+std::vector<std::int64_t> Quantized(const std::vector<float>& values, Quantization by, int bits,
                                     int round_mode) {
   const float factor = std::ldexp(by.scale, -by.position);
   const float highest = static_cast<float>((1 << (bits - 1)) - 1);
@@ -44,9 +44,9 @@ void RequireFactors(const Tensor& a, const Tensor& b, const Tensor& product) {
     if (tensor->onchip_type != kInvalid && tensor->onchip_type != tensor->type) {
       throw Failure(Fault::kNotSupported, "conversion to an on-chip data type");
     }
-    if (tensor->offset != 0) throw Failure(Fault::kNotSupported, "quantisation with an offset");
-    if (IsFixed(*tensor) && !tensor->quantised) {
-      throw Misuse("quantisation", Fault::kInvalidArgument,
+    if (tensor->offset != 0) throw Failure(Fault::kNotSupported, "quantization with an offset");
+    if (IsFixed(*tensor) && !tensor->quantized) {
+      throw Misuse("quantization", Fault::kInvalidArgument,
                    "an int8 or int16 operand has neither position nor scale in its descriptor");
     }
   }
@@ -83,7 +83,7 @@ Tensor Scalar(int type) {
   return one;
 }
 
-// Finds position and scale, writes both to memory of the card, and quantises with them.
+// Finds position and scale, writes both to memory of the card, and quantizes with them.
 void Online(void* handle, bool with_offset, void* x_desc, const void* x, void* workspace,
             std::size_t bytes, void* position, void* scale, void* q_desc, void* q) {
   Op op(handle);
@@ -101,10 +101,10 @@ void Online(void* handle, bool with_offset, void* x_desc, const void* x, void* w
   const int mode = op.library().round_mode, bits = BitsOfType(q_tensor.type);
   op.Enqueue(4.0 * x_tensor.Count(), [=] {
     const std::vector<float> values = Load<float>(in);
-    const Quantisation found = Fit(AbsMax(values), bits, true);
+    const Quantization found = Fit(AbsMax(values), bits, true);
     Store(out_position, std::vector<std::int64_t>{found.position});
     Store(out_scale, std::vector<float>{found.scale});
-    Store(out, Quantised(values, found, bits, mode));
+    Store(out, Quantized(values, found, bits, mode));
   });
 }
 
@@ -112,7 +112,7 @@ void Online(void* handle, bool with_offset, void* x_desc, const void* x, void* w
 enum Mode { kPosition = 0, kPositionAndScale = 1, kWithOffset = 2 };
 
 void CheckMode(int mode) {
-  if (mode == kWithOffset) throw Failure(Fault::kNotSupported, "quantisation with an offset");
+  if (mode == kWithOffset) throw Failure(Fault::kNotSupported, "quantization with an offset");
   Op::Require(mode == kPosition || mode == kPositionAndScale,
               Text(mode, " is no cnnlQuantizeMode_t"));
 }
@@ -123,7 +123,7 @@ void Parameters(void* handle, int mode, void* x_desc, const void* x, int bits, v
   CheckMode(mode);
   const Tensor x_tensor = op.Describe(x_desc, "x");
   Op::RequireType(x_tensor, {kFloat, kHalf}, "x");
-  Op::Require(bits == 8 || bits == 16, Text("quantisation to ", bits, " bits"));
+  Op::Require(bits == 8 || bits == 16, Text("quantization to ", bits, " bits"));
   if (IsEmpty(x_tensor)) return;
   const Operand in = op.Read(x_tensor, x, "x");
   const Operand out_position = op.Write(Scalar(kInt32), position, "the position");
@@ -131,7 +131,7 @@ void Parameters(void* handle, int mode, void* x_desc, const void* x, int bits, v
   if (mode == kPositionAndScale) out_scale = op.Write(Scalar(kFloat), scale, "the scale");
   op.Workspace(workspace, bytes, Scratch(x_tensor));
   op.Enqueue(2.0 * x_tensor.Count(), [=] {
-    const Quantisation found = Fit(AbsMax(Load<float>(in)), bits, mode == kPositionAndScale);
+    const Quantization found = Fit(AbsMax(Load<float>(in)), bits, mode == kPositionAndScale);
     Store(out_position, std::vector<std::int64_t>{found.position});
     if (out_scale.data) Store(out_scale, std::vector<float>{found.scale});
   });
@@ -145,16 +145,16 @@ void Offline(void* handle, int mode, void* x_desc, const void* x, void* q_desc, 
   Op::RequireType(x_tensor, {kFloat, kHalf}, "x");
   Op::RequireType(q_tensor, {kInt8, kInt16}, "the output");
   Op::RequireSameShape(x_tensor, q_tensor);
-  if (!q_tensor.quantised) {
-    throw Misuse("quantisation", Fault::kInvalidArgument,
+  if (!q_tensor.quantized) {
+    throw Misuse("quantization", Fault::kInvalidArgument,
                  "the output's descriptor has neither position nor scale");
   }
   if (IsEmpty(x_tensor)) return;
   const Operand in = op.Read(x_tensor, x, "x"), out = op.Write(q_tensor, q, "the output");
-  const Quantisation by{q_tensor.position, mode == kPosition ? 1 : q_tensor.scale};
+  const Quantization by{q_tensor.position, mode == kPosition ? 1 : q_tensor.scale};
   const int rounding = op.library().round_mode, bits = BitsOfType(q_tensor.type);
   op.Enqueue(2.0 * x_tensor.Count(),
-             [=] { Store(out, Quantised(Load<float>(in), by, bits, rounding)); });
+             [=] { Store(out, Quantized(Load<float>(in), by, bits, rounding)); });
 }
 
 }  // namespace

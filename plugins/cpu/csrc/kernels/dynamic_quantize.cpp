@@ -1,4 +1,4 @@
-#include "dynamic_quantise.h"
+#include "dynamic_quantize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ constexpr Size kMostParts = 64;
 
 }  // namespace
 
-void DynamicQuantise(const float* x, Size count, std::uint8_t* y, float* scale,
+void DynamicQuantize(const float* x, Size count, std::uint8_t* y, float* scale,
                      std::uint8_t* zero_point) {
   float low[kMostParts] = {}, high[kMostParts] = {};  // zero is in every range
   const Size parts = std::clamp<Size>(count / kPart, 1, kMostParts);
@@ -22,18 +22,18 @@ void DynamicQuantise(const float* x, Size count, std::uint8_t* y, float* scale,
   ParallelFor(parts, 1, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
       const Size first = begin_of(p);
-      DynamicQuantisers().range(x + first, begin_of(p + 1) - first, &low[p], &high[p]);
+      DynamicQuantizers().range(x + first, begin_of(p + 1) - first, &low[p], &high[p]);
     }
   });
-  DynamicQuantisers().range(low, parts, &low[0], &high[0]);
-  DynamicQuantisers().range(high, parts, &low[0], &high[0]);
+  DynamicQuantizers().range(low, parts, &low[0], &high[0]);
+  DynamicQuantizers().range(high, parts, &low[0], &high[0]);
   const float step = (high[0] - low[0]) / 255.0f;
   const float point = std::nearbyint(std::clamp(0.0f - low[0] / step, 0.0f, 255.0f));
   *scale = step;
   *zero_point = point == point ? static_cast<std::uint8_t>(point) : std::uint8_t{0};
   ParallelFor(parts, 1, [&](Size begin, Size end) {
     const Size first = begin_of(begin);
-    DynamicQuantisers().quantise(x + first, begin_of(end) - first, step, *zero_point, y + first);
+    DynamicQuantizers().quantize(x + first, begin_of(end) - first, step, *zero_point, y + first);
   });
 }
 

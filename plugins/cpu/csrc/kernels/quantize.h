@@ -109,10 +109,10 @@ HEADRACE_INLINE VI ToByte(V rounded, V zero, V low, V high) {
 }
 
 // By one scale and zero point.
-class Quantiser {
+class Quantizer {
  public:
   // `zero` is a byte, signed or not, or null.
-  HEADRACE_INLINE Quantiser(float scale, const void* zero, bool is_signed)
+  HEADRACE_INLINE Quantizer(float scale, const void* zero, bool is_signed)
       : scale_(Broadcast(scale)),
         inverse_(Broadcast(1 / scale)),
         low_(Broadcast(is_signed ? -128.0f : 0.0f)),

@@ -1,6 +1,6 @@
 """Convolution and matrix product in int8 or int16, of tensors that are float32 outside.
 
-Chosen by ``HEADRACE_CAMBRICON_QUANTISE``: results are rougher, on cards that multiply integers much
+Chosen by ``HEADRACE_CAMBRICON_QUANTIZE``: results are rougher, on cards that multiply integers much
 faster than floats. A weight that is constant comes as integers, whose meaning is known. What is not
 is fitted by its greatest magnitude in every call; the library puts what it found into memory of the
 device, and wants it in descriptors of the host: hence the wait in the middle of a launch.
@@ -22,8 +22,8 @@ from headrace_cambricon.kernels.images import BOTH_FORMATS, ImageKernel
 from headrace_cambricon.kernels.kernel import Operand, Recorder, WithWorkspace, between_bytes
 from headrace_cambricon.kernels.match import Takes
 from headrace_cambricon.kernels.matmul import multiply
-from headrace_cambricon.ops import quantisation
-from headrace_cambricon.quantisation import BITS, Quantisation, chosen
+from headrace_cambricon.ops import quantization
+from headrace_cambricon.quantization import BITS, Quantization, chosen
 
 _RAISED = 10  # above the kernels that compute in floats
 _SET = "cnnlSetTensorDescriptorPositionAndScale"
@@ -48,7 +48,7 @@ class Factor(Protocol):
 class Known:
     """Integers whose position and scale were kept."""
 
-    def __init__(self, r: Recorder, x: Operand, meaning: Quantisation) -> None:
+    def __init__(self, r: Recorder, x: Operand, meaning: Quantization) -> None:
         self.integers = x
         library = r.context.library
         library.configure(_SET, x.descriptor, meaning.position, meaning.scale)
@@ -110,7 +110,7 @@ class TwoFactors(WithWorkspace):
     def factor(self, r: Recorder, x: Operand, layout: str) -> Factor:
         """Record what fits one, if it is not integers yet."""
         if x.dtype == self.dtype:
-            return Known(r, x, quantisation(self.call))
+            return Known(r, x, quantization(self.call))
         return Fitted(r, x, self.dtype, layout)
 
     def factors(self, r: Recorder) -> list[Factor]:
@@ -148,7 +148,7 @@ class TwoFactors(WithWorkspace):
         return launch
 
 
-class QuantisedConv(TwoFactors, ImageKernel):
+class QuantizedConv(TwoFactors, ImageKernel):
     """Convolution in integers; bias and result are float32."""
 
     images = (0, 1)
@@ -166,7 +166,7 @@ class QuantisedConv(TwoFactors, ImageKernel):
         self.result(r, lambda y: convolve(r, described, x, weight, bias, y))
 
 
-class QuantisedMatmul(TwoFactors):
+class QuantizedMatmul(TwoFactors):
     """A product of two matrices in integers; the result is float32."""
 
     def between_bytes(self) -> int:
@@ -193,11 +193,11 @@ def _is_full(call: OpCall) -> bool:
     return all(spec is None or spec.elements > 0 for spec in (*call.inputs, *call.outputs))
 
 
-def quantised_entries(tag: str) -> Iterator[KernelEntry]:
+def quantized_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for weights that are integers; and, in the type that was chosen, for all products.
 
     Raises:
-        SettingError: ``HEADRACE_CAMBRICON_QUANTISE`` names another type.
+        SettingError: ``HEADRACE_CAMBRICON_QUANTIZE`` names another type.
     """
     for dtype in BITS:
         yield from _entries(tag, dtype, "cambricon.", _has_weight_of(dtype), 0)
@@ -213,12 +213,12 @@ def _entries(
     needs = (*fits, *CONVOLVE, *vendor.TRANSPOSE)
     of = f"in {dtype}"
     match = Takes(("float32",), needs, algorithms, _both(_is_plain_image, weight), of)
-    made = Made(QuantisedConv, (dtype,))
+    made = Made(QuantizedConv, (dtype,))
     for data_format, priority in BOTH_FORMATS:
         yield KernelEntry(tag, f"{prefix}conv", made, match, raised + priority, (data_format,))
     multiplies = (*fits, "cnnlMatMul_v2|cnnlMatMul")
     match = Takes(("float32",), multiplies, (), _both(_is_flat, weight), f"matrices, {of}")
-    yield KernelEntry(tag, f"{prefix}matmul", Made(QuantisedMatmul, (dtype,)), match, raised)
+    yield KernelEntry(tag, f"{prefix}matmul", Made(QuantizedMatmul, (dtype,)), match, raised)
 
 
 def _both(

@@ -1,5 +1,5 @@
-#include "dynamic_quantise.h"
-#include "quantise.h"
+#include "dynamic_quantize.h"
+#include "quantize.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
@@ -24,16 +24,16 @@ void Range(const float* x, Size count, float* low, float* high) {
   *high = Largest(most);
 }
 
-void Quantise(const float* x, Size count, float scale, std::uint8_t zero, std::uint8_t* y) {
-  const Quantiser quantise(scale, &zero, false);
+void Quantize(const float* x, Size count, float scale, std::uint8_t zero, std::uint8_t* y) {
+  const Quantizer quantize(scale, &zero, false);
   Size i = 0;
-  for (; i + kWidth <= count; i += kWidth) StoreBytes(y + i, quantise(Load(x + i)), kWidth);
+  for (; i + kWidth <= count; i += kWidth) StoreBytes(y + i, quantize(Load(x + i)), kWidth);
   const int rest = static_cast<int>(count - i);
-  if (rest > 0) StoreBytes(y + i, quantise(LoadFirst(x + i, rest)), rest);
+  if (rest > 0) StoreBytes(y + i, quantize(LoadFirst(x + i, rest)), rest);
 }
 
 }  // namespace
 
-extern const DynamicQuantiseTable kDynamicQuantisers = {Range, Quantise};
+extern const DynamicQuantizeTable kDynamicQuantizers = {Range, Quantize};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

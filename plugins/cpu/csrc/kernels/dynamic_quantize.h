@@ -6,14 +6,14 @@
 namespace headrace::cpu {
 
 // As the op `dynamic_quantize` has it: y[count], one scale, one zero point. With all threads.
-void DynamicQuantise(const float* x, Size count, std::uint8_t* y, float* scale,
+void DynamicQuantize(const float* x, Size count, std::uint8_t* y, float* scale,
                      std::uint8_t* zero_point);
 
-struct DynamicQuantiseTable {
+struct DynamicQuantizeTable {
   // The least and the greatest of x and of what stands there already; NaN if one is.
   void (*range)(const float* x, Size count, float* low, float* high);
-  void (*quantise)(const float* x, Size count, float scale, std::uint8_t zero, std::uint8_t* y);
+  void (*quantize)(const float* x, Size count, float scale, std::uint8_t zero, std::uint8_t* y);
 };
-HEADRACE_TABLE(DynamicQuantiseTable, DynamicQuantisers)
+HEADRACE_TABLE(DynamicQuantizeTable, DynamicQuantizers)
 
 }  // namespace headrace::cpu

@@ -9,17 +9,17 @@
 
 namespace mlusim::network {
 
-struct Quantisation {
+struct Quantization {
   int position = 0;
   float scale = 1;
 };
 
 // The parameters that spread [-absmax, absmax] over `bits` bits. 0 has position 0 and scale 1.
-Quantisation Fit(float absmax, int bits, bool with_scale);
+Quantization Fit(float absmax, int bits, bool with_scale);
 
 // cnnlQuantizeRoundMode_t: 0 ties to even, 1 ties up, 2 ties away from zero.
 float Rounded(float value, int mode);
-std::vector<std::int64_t> Quantised(const std::vector<float>& values, Quantisation by, int bits,
+std::vector<std::int64_t> Quantized(const std::vector<float>& values, Quantization by, int bits,
                                     int round_mode);
 
 inline bool IsFixed(const Tensor& tensor) { return tensor.type == kInt8 || tensor.type == kInt16; }
