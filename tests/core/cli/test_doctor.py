@@ -86,6 +86,15 @@ def test_a_device_that_nobody_offers_is_said(tmp_path: Path) -> None:
     assert row["hint"] == "pip install headrace-broken"
 
 
+def test_doctor_is_not_what_doctor_recommends(tmp_path: Path) -> None:
+    """Where the device is missing, what is left to do is to leave its backend out."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.state == "no-hardware"))
+    code, row = examined(tmp_path)
+    assert (code, row["state"]) == (1, "no-hardware")
+    assert row["hint"].startswith("HEADRACE_DISABLE=broken")
+    assert examined(tmp_path, HEADRACE_DISABLE="broken")[0] == 0
+
+
 def test_damaged_metadata_do_not_stop_it(tmp_path: Path) -> None:
     """The package is listed with what is wrong with it."""
     install(tmp_path, WORKS)

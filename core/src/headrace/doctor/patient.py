@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headrace.registry import BackendRecord, InstalledBackend
+from headrace.registry.record import closer_look
 
 LONGEST_DETAIL = 4000
 """Bytes of what a plugin printed that are kept: the end, where the trouble is."""
@@ -156,6 +157,8 @@ def _state(outcome: str, phase: str, said: dict[str, object]) -> str:
 def _hint(outcome: str, phase: str, said: dict[str, object], record: BackendRecord) -> str:
     if outcome == "passed":
         return ""
+    if said.get("hint") == closer_look(record.tag):  # this is it
+        return f"HEADRACE_DISABLE={record.tag}, where there is to be no such device"
     if said.get("hint"):
         return str(said["hint"])
     if outcome == "failed":

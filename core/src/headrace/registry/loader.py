@@ -13,7 +13,14 @@ from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.hooks import PluginHooks, import_plugin
 from headrace.registry.interrupt import watched_interrupts
-from headrace.registry.record import BackendRecord, Phase, Refusal, State, describe
+from headrace.registry.record import (
+    BackendRecord,
+    Phase,
+    Refusal,
+    State,
+    closer_look,
+    describe,
+)
 from headrace.registry.screen import refused
 from headrace.registry.tables import Backend
 
@@ -209,7 +216,7 @@ def _with_hint(refusal: Refusal, record: BackendRecord) -> Refusal:
         if refusal.state is State.IMPORT_FAILED:
             refusal.hint = f'python -c "import {record.module}"'
         elif refusal.state is State.NO_HARDWARE:
-            refusal.hint = f"headrace doctor {record.tag}"
+            refusal.hint = closer_look(record.tag)
         elif record.distribution:
             refusal.hint = f"pip install --upgrade headrace {record.distribution}"
     return refusal

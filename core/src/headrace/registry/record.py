@@ -119,6 +119,11 @@ def plugin_error(what: str, error: BaseException) -> PluginError:
     return PluginError(f"{what} {deed(error)}")
 
 
+def closer_look(tag: str) -> str:
+    """The command that says more of a backend than the process that could not use it."""
+    return f"headrace doctor {tag}"
+
+
 class Refusal(Exception):
     """Why a backend is not served, while it is being loaded. Becomes part of its record."""
 
