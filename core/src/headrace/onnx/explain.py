@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headrace.frontend.explain import ExplainedOp, Explanation
-from headrace.onnx.graphs import order
 from headrace.onnx.read import ModelFile
 from headrace.onnx.text import place
 
@@ -67,12 +66,10 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
     for op in job.ops:
         for where in _around(op.location):
             by_place.setdefault(where, []).append(op)
-    graph = file.graph
-    # A message read twice is one object only as long as somebody holds it: so this is a list.
-    ordered = order(graph.node, [output.name for output in graph.output], file.name)
-    live = set(map(id, ordered))
+    # A message read twice is one object as long as somebody holds it.
+    live = {id(node) for node, _ in file.nodes}
     nodes = []
-    for node in graph.node:
+    for node in file.graph.node:
         where = place(file.name, node)
         ops = tuple(by_place.get(where, ()))
         nothing = FOLDED if id(node) in live else UNUSED

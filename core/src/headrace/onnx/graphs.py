@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from onnx import FunctionProto, GraphProto, NodeProto
 
@@ -20,6 +20,18 @@ from headrace.onnx.text import place, quote, quote_all
 
 Names = tuple[AbstractSet[str], ...]
 """Names that hold at some place: one set for each graph around it. Never copied into one."""
+
+
+class Wired(NamedTuple):
+    """A node, and the tensors that it reads, those that its graphs take from around it included."""
+
+    node: NodeProto
+    reads: AbstractSet[str]
+
+
+def wired(nodes: Iterable[NodeProto]) -> list[Wired]:
+    """The nodes with what each reads, which takes longer to find out than to go through them."""
+    return [Wired(node, reads(node)) for node in nodes]
 
 
 def reads(node: NodeProto) -> set[str]:
@@ -77,7 +89,7 @@ def check_function(function: FunctionProto, where: str) -> None:
     _check_made(function.output, known, where)
 
 
-def order(nodes: Sequence[NodeProto], wanted: Iterable[str], where: str) -> list[NodeProto]:
+def order(nodes: Sequence[Wired], wanted: Iterable[str], where: str) -> list[Wired]:
     """The nodes that ``wanted`` is computed with, each after those that it reads from.
 
     Files need not list nodes in order; where they do, the order is kept.
@@ -85,18 +97,20 @@ def order(nodes: Sequence[NodeProto], wanted: Iterable[str], where: str) -> list
     Raises:
         InvalidModelError: nodes read from each other in a circle.
     """
-    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    maker = {name: index for index, (node, _) in enumerate(nodes) for name in node.output if name}
     needs: dict[int, list[int]] = {}
     pending = sorted({maker[name] for name in wanted if name in maker})
     while pending:
         index = pending.pop()
         if index not in needs:
-            needs[index] = sorted({maker[name] for name in reads(nodes[index]) if name in maker})
+            needs[index] = sorted({maker[name] for name in nodes[index].reads if name in maker})
             pending += needs[index]
+    if all(not before or before[-1] < index for index, before in needs.items()):
+        return [nodes[index] for index in sorted(needs)]
     return [nodes[index] for index in _sorted(needs, nodes, where)]
 
 
-def _sorted(needs: dict[int, list[int]], nodes: Sequence[NodeProto], where: str) -> list[int]:
+def _sorted(needs: dict[int, list[int]], nodes: Sequence[Wired], where: str) -> list[int]:
     """Depth first, in file order, without recursion."""
     done: dict[int, bool] = {}  # False while the nodes that it needs are being placed
     result: list[int] = []
@@ -125,13 +139,14 @@ _MOST_STEPS = 8
 """Nodes of a circle that are named in its error."""
 
 
-def _fail_cycle(circle: list[int], nodes: Sequence[NodeProto], where: str) -> NoReturn:
+def _fail_cycle(circle: list[int], nodes: Sequence[Wired], where: str) -> NoReturn:
     def made(index: int) -> str:
-        return quote(next(name for name in nodes[index].output if name))
+        return quote(next(name for name in nodes[index].node.output if name))
 
     def step(index: int, needs: int) -> str:
-        name = nodes[index].name and f" {quote(nodes[index].name)}"
-        return f"{nodes[index].op_type}{name} makes {made(index)} of {made(needs)}"
+        node = nodes[index].node
+        name = node.name and f" {quote(node.name)}"
+        return f"{node.op_type}{name} makes {made(index)} of {made(needs)}"
 
     steps = [step(index, needs) for index, needs in pairwise(circle)]
     if len(steps) > _MOST_STEPS:
@@ -166,7 +181,7 @@ def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, wher
                 )
         for graph in graphs(node.attribute):
             check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
-    order(nodes, made, where)
+    order(wired(nodes), made, where)
     return known
 
 

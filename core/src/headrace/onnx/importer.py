@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -37,7 +38,7 @@ from headrace.onnx.calls import declared_domains, domain_of, function_key, opset
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
-from headrace.onnx.graphs import order, reads
+from headrace.onnx.graphs import Wired, order, wired
 from headrace.onnx.guesses import checks_of
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.node import Converter, Node, ValueNeeded
@@ -106,7 +107,8 @@ class Importer:
         for name, value in self._file.weights.items():
             if name not in specs:
                 scope.bind_later(name, partial(self.builder.constant, value))
-        results = self._graph(self._file.graph, scope)
+        self._bind_initializers(self._file.graph, scope)
+        results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
         for output, tensor in zip(self._file.graph.output, results, strict=True):
             checked = self._output(output.name, output.type.tensor_type.elem_type, tensor)
             self.builder.output(output.name, checked)
@@ -128,7 +130,8 @@ class Importer:
 
     def _graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
         self._bind_initializers(graph, scope)
-        return self._body(graph.node, [output.name for output in graph.output], scope)
+        wanted = _outputs(graph)
+        return self._body(order(wired(graph.node), wanted, scope.where), wanted, scope)
 
     def _bind_initializers(self, graph: GraphProto, scope: Scope) -> None:
         for proto in graph.initializer:
@@ -144,15 +147,14 @@ class Importer:
         place = f"{where}: initializer {quote(sparse.values.name)}"
         return self.builder.constant(tensors.sparse_to_array(sparse, place, self._file.folder))
 
-    def _body(self, nodes: Sequence[NodeProto], wanted: Sequence[str], scope: Scope) -> list[Value]:
-        """Import what the wanted values are computed with; returns these."""
+    def _body(self, nodes: Sequence[Wired], wanted: Sequence[str], scope: Scope) -> list[Value]:
+        """Import the nodes, which the wanted values are computed with; returns these."""
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
-        ordered = order(nodes, wanted, scope.where)
         readers = Counter(wanted)
-        for node in ordered:
-            readers.update(reads(node))
-        for node in ordered:
+        for _, reads in nodes:
+            readers.update(reads)
+        for node, reads in nodes:
             if node.op_type == CONSTANT and scope.has(node.output[0]):
                 continue  # it is one of the weights
             self._nodes += 1
@@ -164,7 +166,7 @@ class Importer:
             count = max(i for i, name in enumerate(node.output, 1) if name in readers)
             self._node(node, count, scope)
             if not scope.depth:
-                self._forget(node, scope, readers)
+                self._forget(reads, scope, readers)
         results: list[Value] = []
         for name in wanted:
             tensor = scope.get(name)
@@ -173,9 +175,9 @@ class Importer:
             results.append(tensor)
         return results
 
-    def _forget(self, node: NodeProto, scope: Scope, readers: Counter[str]) -> None:
-        """Let go of constants that ``node`` was the last to read, once others were made of them."""
-        for name in reads(node):
+    def _forget(self, reads: AbstractSet[str], scope: Scope, readers: Counter[str]) -> None:
+        """Let go of constants that a node was the last to read, once others were made of them."""
+        for name in reads:
             readers[name] -= 1
             if not readers[name]:
                 tensor = scope.release(name)
@@ -263,7 +265,7 @@ class Importer:
         # A body made for a call need not compute what the call has no name for.
         called = zip(function.output, site.node.output[: site.count], strict=False)
         wanted = [inner for inner, outer in called if outer]
-        made = iter(self._body(function.node, wanted, scope))
+        made = iter(self._body(order(wired(function.node), wanted, where), wanted, scope))
         return [next(made) if outer else None for outer in site.node.output[: site.count]]
 
     def _plugin_op(self, site: Site, domain: str) -> Sequence[Tensor]:
@@ -322,13 +324,14 @@ class Importer:
         graph = site.attributes["body"].g
         around = site.scope.inside()
         self._bind_initializers(graph, around)  # once: all runs share what they bring
-        wanted = [output.name for output in graph.output]
+        wanted = _outputs(graph)
+        nodes = order(wired(graph.node), wanted, around.where)
 
         def run(given: Sequence[Value]) -> list[Value]:
             scope = around.inside()
             for value, tensor in zip(graph.input, given, strict=True):
                 scope.bind(value.name, tensor)
-            return self._body(graph.node, wanted, scope)
+            return self._body(nodes, wanted, scope)
 
         node, jobs_of = self._node_of(site, opset), self._jobs_of
 
@@ -356,6 +359,10 @@ class Importer:
         values = attributes.values(site.attributes, site.where, self._file.folder)
         op, declared = site.node.op_type, len(site.node.output)
         return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+
+
+def _outputs(graph: GraphProto) -> list[str]:
+    return [output.name for output in graph.output]
 
 
 def _tensor(value: Value | None, where: str) -> Tensor | None:

@@ -7,7 +7,7 @@ the file, the place in it and the reason.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
-from headrace.onnx.graphs import check_graph
+from headrace.onnx.graphs import Wired, check_graph, order, wired
 from headrace.onnx.source import GivenModel, open_model
 from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
@@ -54,6 +54,8 @@ class ModelFile:
         name: of the file, for messages.
         folder: where external data may be; None for a model that was given as bytes.
         graph: the main graph, its weights taken out.
+        nodes: those of its nodes that its outputs are computed with, each after those that it
+            reads from.
         opsets: version of the operator set of each domain; the default domain is "".
         functions: the functions that the model brings.
         weights: its initializers and its constants, by name; aligned. Nobody writes to them.
@@ -64,6 +66,7 @@ class ModelFile:
     name: str
     folder: Path | None
     graph: GraphProto
+    nodes: Sequence[Wired]
     opsets: Mapping[str, int]
     functions: Functions
     weights: Mapping[str, Array]
@@ -116,7 +119,9 @@ def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
         externals = None
     functions = collect_functions(model.functions, name, plugins)
     check_domains(model.graph.node, opsets, functions, name, plugins)
-    return ModelFile(name, folder, model.graph, opsets, functions, weights, externals)
+    graph = model.graph
+    nodes = order(wired(graph.node), [output.name for output in graph.output], name)
+    return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals)
 
 
 def _parse(data: bytes, name: str) -> ModelProto:

@@ -20,7 +20,7 @@ from headrace.errors import ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits
 from headrace.onnx.attributes import graphs
 from headrace.onnx.builder import BoundedBuilder
-from headrace.onnx.graphs import captures
+from headrace.onnx.graphs import captures, order, wired
 from headrace.onnx.jobs import JobCache
 from headrace.onnx.loops import check_body, nothing_of, scalar_like
 from headrace.onnx.measure import Measure, MeasureNeeded
@@ -169,9 +169,10 @@ class _Loop:
         wanted = dict.fromkeys([self.body.output[0].name, *self.made])
         graph.output.extend(ValueInfoProto(name=n) for n in wanted if n not in inputs)
         weights = {n: v for n, v in self.known.items() if n not in inputs and n != _COUNT}
-        return ModelFile(
-            f"{site.where}, body", file.folder, graph, site.scope.opsets, file.functions, weights
-        )
+        where = f"{site.where}, body"
+        nodes = order(wired(graph.node), [output.name for output in graph.output], where)
+        opsets, functions = site.scope.opsets, file.functions
+        return ModelFile(where, file.folder, graph, nodes, opsets, functions, weights)
 
 
 _COUNT = ""

@@ -32,17 +32,40 @@ _TYPE_NAMES = {"float32": "float", "float64": "double"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Parameter:
+    """An input of an op.
+
+    Attributes:
+        name: as ONNX calls it.
+        kind: its type, or its type parameter.
+        mixed: True for a variadic one whose tensors need not have one type.
+    """
+
+    name: str
+    kind: str
+    mixed: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Declaration:
     """How ONNX declares an op in one version of its operator set.
 
+    What is asked for each node is copied: ONNX makes lists and mappings anew whenever it is asked.
+
     Attributes:
         schema: ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out.
+        counts: the least and the most inputs, and the least and the most outputs.
+        parameters: its inputs; the last may be variadic.
         attributes: type number of each attribute.
+        required: names of the attributes that must be given.
         types: the tensor types that each type parameter allows.
     """
 
     schema: Any
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    parameters: tuple[Parameter, ...]
     attributes: Mapping[str, int]
+    required: tuple[str, ...]
     types: Mapping[str, frozenset[str]]
 
 
@@ -59,9 +82,17 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
             schema = onnx.defs.get_schema(op, opset, domain)
         except onnx.defs.SchemaError:
             return None
+    parameters = (
+        Parameter(i.name, i.type_str, i.option == _VARIADIC and not i.is_homogeneous)
+        for i in schema.inputs
+    )
+    attributes = schema.attributes
     return Declaration(
         schema,
-        {name: attribute.type.value for name, attribute in schema.attributes.items()},
+        ((schema.min_input, schema.max_input), (schema.min_output, schema.max_output)),
+        tuple(parameters),
+        {name: attribute.type.value for name, attribute in attributes.items()},
+        tuple(name for name, attribute in attributes.items() if attribute.required),
         {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
     )
 
@@ -98,11 +129,8 @@ def check_form(declared: Declaration, node: NodeProto, attributes: Attributes, w
     Raises:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
-    schema = declared.schema
-    for what, count, least, most in (
-        ("inputs", len(node.input), schema.min_input, schema.max_input),
-        ("outputs", len(node.output), schema.min_output, schema.max_output),
-    ):
+    found = (("inputs", len(node.input)), ("outputs", len(node.output)))
+    for (what, count), (least, most) in zip(found, declared.counts, strict=True):
         if not least <= count <= most:
             allowed = f"{least}" if least == most else f"{least} to {most}"
             raise InvalidModelError(
@@ -120,8 +148,8 @@ def check_form(declared: Declaration, node: NodeProto, attributes: Attributes, w
                 f"{where}: attribute {quote(name)} of {node.op_type} should be of type "
                 f"{_type_name(types[name])}, not {_type_name(attribute.type)}"
             )
-    for name, wanted in schema.attributes.items():
-        if wanted.required and name not in attributes:
+    for name in declared.required:
+        if name not in attributes:
             raise InvalidModelError(f"{where}: {node.op_type} needs an attribute {name!r}")
 
 
@@ -131,26 +159,28 @@ def check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: s
     Raises:
         InvalidModelError: the op's declaration does not allow them.
     """
-    schema = declared.schema
     bound: dict[str, DType] = {}
+    parameters = declared.parameters
     for index, dtype in enumerate(dtypes):
         if dtype is None:
             continue
-        parameter = schema.inputs[min(index, len(schema.inputs) - 1)]
-        kind = parameter.type_str
+        parameter = parameters[min(index, len(parameters) - 1)]
+        kind = parameter.kind
         allowed, given = declared.types.get(kind, (kind,)), _tensor_type(dtype)
         if given not in allowed and f"optional({given})" not in allowed:
             raise InvalidModelError(
-                f"{where}: input {index} ({parameter.name}) of {schema.name} cannot be {dtype}"
+                f"{where}: input {index} ({parameter.name}) of {declared.schema.name} cannot be "
+                f"{dtype}"
             )
-        mixed = parameter.option == _VARIADIC and not parameter.is_homogeneous
-        if kind in declared.types and not mixed and bound.setdefault(kind, dtype) != dtype:
+        one = kind in declared.types and not parameter.mixed
+        if one and bound.setdefault(kind, dtype) != dtype:
             raise InvalidModelError(
-                f"{where}: input {index} ({parameter.name}) of {schema.name} is {dtype}, and an "
-                f"input before it of the same type parameter {kind} is {bound[kind]}"
+                f"{where}: input {index} ({parameter.name}) of {declared.schema.name} is {dtype}, "
+                f"and an input before it of the same type parameter {kind} is {bound[kind]}"
             )
 
 
+@functools.cache
 def _tensor_type(dtype: DType) -> str:
     name = _TYPE_NAMES.get(dtype.name, dtype.name)
     return f"tensor({name.replace('float8_', 'float8')})"

@@ -21,7 +21,7 @@ from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
-from headrace.onnx.graphs import order
+from headrace.onnx.graphs import order, wired
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
@@ -41,23 +41,23 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     """
     missing: dict[str, None] = {}
     seen: set[FunctionKey] = set()
-    outputs = [output.name for output in file.graph.output]
-    pending = [(file.name, file.graph.node, outputs, file.opsets)]
+    pending = [(file.name, file.nodes, file.opsets)]
     while pending:
-        where, nodes, wanted, opsets = pending.pop()
-        for node in order(nodes, wanted, where):
+        where, nodes, opsets = pending.pop()
+        for node, _ in nodes:
             key = function_key(node)
             if key not in file.functions:
                 missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
                 for body in _bodies(node):
-                    results = [output.name for output in body.output]
-                    pending.append((place(where, node), body.node, results, opsets))
+                    results, inside = [o.name for o in body.output], place(where, node)
+                    pending.append((inside, order(wired(body.node), results, inside), opsets))
             elif key not in seen:
                 seen.add(key)
                 function = file.functions[key]
                 inside = f"{file.name}: function {quote(function.name)}"
                 called = opsets_of(function.opset_import, inside)
-                pending.append((inside, function.node, list(function.output), called))
+                needed = order(wired(function.node), function.output, inside)
+                pending.append((inside, needed, called))
     if missing:
         raise UnsupportedModelError(
             f"{file.name}: headrace does not run {', '.join(sorted(missing))}"
