@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 
 from headrace.errors import GraphError
@@ -27,22 +28,46 @@ class GraphEditor:
         """
         self._graph = graph
         self._tag = tag
-        self._ops = {op.call.name: op for op in graph.ops}
-        self._results = {tensor.name for _, tensor in graph.results}
-        self._inputs = {tensor.name: tensor.spec for tensor in graph.inputs}
-        self._inputs |= {part.tensor.name: part.tensor.spec for part in graph.variables}
-        # Passes ask about every op of graphs of any size: names are looked up, never searched for.
-        self._place = {name: place for place, name in enumerate(self._ops)}
-        self._makers: dict[str, str] = {}
-        self._readers: dict[str, set[str]] = {}
-        for op in graph.ops:
-            self._enter(op)
+        self._changed = False
+
+    # Passes ask about every op of graphs of any size: names are looked up, never searched for. Many
+    # find none of their ops in a graph, and ask nothing.
+
+    @cached_property
+    def _ops(self) -> dict[str, JobOp]:
+        return {op.call.name: op for op in self._graph.ops}
+
+    @cached_property
+    def _results(self) -> set[str]:
+        return {tensor.name for _, tensor in self._graph.results}
+
+    @cached_property
+    def _inputs(self) -> dict[str, TensorSpec]:
+        inputs = {tensor.name: tensor.spec for tensor in self._graph.inputs}
+        return inputs | {part.tensor.name: part.tensor.spec for part in self._graph.variables}
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {op.call.name: place for place, op in enumerate(self._graph.ops)}
+
+    @cached_property
+    def _makers(self) -> dict[str, str]:
+        return {made: op.call.name for op in self._ops.values() for made in op.outputs}
+
+    @cached_property
+    def _readers(self) -> dict[str, set[str]]:
+        readers: dict[str, set[str]] = {}
+        for op in self._ops.values():
+            for tensor in op.inputs:
+                if tensor is not None:
+                    readers.setdefault(tensor, set()).add(op.call.name)
+        return readers
 
     def ops(self, op: str) -> tuple[JobOp, ...]:
         """The ops called ``op`` on the device, in topological order, as things stand."""
         return tuple(
             found
-            for found in self._ops.values()
+            for found in (self._ops.values() if self._changed else self._graph.ops)
             if found.call.op == op and found.placement.tag == self._tag
         )
 
@@ -55,8 +80,10 @@ class GraphEditor:
 
     def users(self, tensor: str) -> tuple[JobOp, ...]:
         """The ops that read ``tensor``, on any device, in topological order."""
-        names = sorted(self._readers.get(tensor, ()), key=self._place.__getitem__)
-        return tuple(self._ops[name] for name in names)
+        names: Collection[str] = self._readers.get(tensor, ())
+        if len(names) > 1:
+            names = sorted(names, key=self._place.__getitem__)
+        return tuple([self._ops[name] for name in names])
 
     def is_private(self, op: JobOp, user: JobOp) -> bool:
         """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
@@ -117,13 +144,13 @@ class GraphEditor:
         for old in before:
             del self._ops[old.call.name]
         self._ops[new.call.name] = new  # keeps its place in the order
+        self._changed = True
         self._enter(new)
         return new
 
     def finish(self) -> JobGraph:
         """The graph with the changes; the one that the editor began with when there are none."""
-        ops = tuple(self._ops.values())
-        return self._graph if ops == self._graph.ops else replace(self._graph, ops=ops)
+        return replace(self._graph, ops=tuple(self._ops.values())) if self._changed else self._graph
 
     def tensor(self, name: str) -> Tensor:
         """The tensor called ``name``, with its spec.

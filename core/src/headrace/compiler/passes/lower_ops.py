@@ -101,12 +101,25 @@ class _Lowering:
 
     def run(self) -> Lowered:
         graph, builder = self._graph, self._builder
+        decisions = list(map(self._as_it_is, graph.ops))
+        if None not in decisions:
+            return Lowered(graph, tuple(filter(None, decisions)))
         self._known.update(builder.begin_like(graph))
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:
             self._lower(op)
         builder.end_like(graph, self._known)
         return Lowered(builder.finish(), tuple(self._decisions))
+
+    def _as_it_is(self, op: JobOp) -> Decision | None:
+        """The decision for an op that its device has a kernel for; None for all others."""
+        if op.placement.parallel_num > 1:
+            return None
+        entry = self._registry.backend(op.placement.tag).kernels.select(op.call)
+        if entry is None:
+            return None
+        call, kernels = op.call, ((op.call.op, entry),)
+        return Decision(call, op.placement, op.placement, How.KERNEL, (call.name,), kernels)
 
     def _lower(self, op: JobOp) -> None:
         if op.placement.parallel_num > 1:

@@ -42,11 +42,13 @@ def run_plugin_passes(
             if entry.quantized != quantized:
                 continue
             who = f"pass {entry.name!r} of {backend.origin} (device {tag!r})"
-            made = remove_dead_ops(_run(entry, graph, registry, who))
-            changed = made.ops != graph.ops or made.results != graph.results
-            counts = len(graph.ops), len(made.ops)
-            ran.append(PassRun(tag, entry.name, backend.origin, changed, *counts))
-            graph = made
+            made = _run(entry, graph, registry, who)
+            changed, count = False, len(graph.ops)
+            if made is not graph:
+                made = remove_dead_ops(made)
+                changed = made.ops != graph.ops or made.results != graph.results
+                graph = made
+            ran.append(PassRun(tag, entry.name, backend.origin, changed, count, len(graph.ops)))
             watch(f"{tag}.{entry.name}", graph)
     return graph, tuple(ran)
 
