@@ -1,5 +1,6 @@
 // Products with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
+#include "kernels/block_gemm.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/winograd.h"
@@ -125,6 +126,48 @@ Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& b
           py::make_tuple(x, panels, bias, addend, y)};
 }
 
+using Bytes = Array<std::uint8_t>;
+
+Launch BindBlockMatmul(const Floats& x, const Bytes& panels, const MaybeFloats& bias,
+                       const MaybeFloats& addend, const Floats& scales,
+                       const std::optional<Bytes>& zeros, Floats& y, int bits, Size block,
+                       const std::string& activation, float alpha, float beta, bool addend_last) {
+  constexpr const char* kOp = "block_matmul";
+  if (x.ndim() < 1 || y.ndim() != x.ndim()) {
+    throw py::value_error("block_matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
+  }
+  if ((bits != 2 && bits != 4 && bits != 8) || block < 1 || block > kLimit ||
+      block * bits % 8 != 0) {
+    throw py::value_error("block_matmul: bits is " + std::to_string(bits) + " and block is " +
+                          std::to_string(block) + " but must be 2, 4 or 8, and whole bytes");
+  }
+  BlockWeights weights{};
+  weights.depth = x.shape(x.ndim() - 1);
+  weights.columns = y.shape(y.ndim() - 1);
+  weights.block = block;
+  weights.bits = bits;
+  Dims made = Shape(x);
+  made.back() = weights.columns;
+  RequireShape(kOp, "y", y, made);
+  const Size count = PanelCount(weights.columns), blocks = weights.Blocks();
+  RequireShape(kOp, "panels", panels, {count, blocks * weights.BlockBytes(), kPanel});
+  RequireShape(kOp, "scales", scales, {count, blocks, kPanel});
+  if (zeros) RequireShape(kOp, "zeros", *zeros, {count, blocks, kPanel});
+  BlockProduct product{};
+  product.epilogue =
+      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, weights.columns);
+  if (y.size() == 0) return {};
+  weights.panels = ReadPointer(kOp, "panels", panels);
+  weights.scales = ReadPointer(kOp, "scales", scales);
+  weights.zeros = zeros ? ReadPointer(kOp, "zeros", *zeros) : nullptr;
+  product.weights = weights;
+  product.x = ReadPointer(kOp, "x", x);
+  product.rows = y.size() / weights.columns;
+  product.y = WritePointer(kOp, "y", y);
+  return {[product] { Multiply(product); },
+          py::make_tuple(x, panels, bias, addend, scales, zeros, y)};
+}
+
 // Floats that lie in any way: a view of weights with their axes in another order is not copied.
 using AnyFloats = py::array_t<float, 0>;
 
@@ -154,7 +197,7 @@ std::vector<Size> Places(const Dims& shape, const Dims& strides, std::size_t axi
   return places;
 }
 
-// T: float, or the words of what has 16 bits.
+// T: float, the words of what has 16 bits, or bytes.
 template <class T>
 Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
   constexpr const char* kOp = "pack";
@@ -187,14 +230,15 @@ Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool tran
 
 Launch BindPack(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
   const std::string name = DtypeName(matrix);
-  if (DtypeName(panels) != name || (panels.flags() & py::array::c_style) == 0 ||
-      !(name == "float32" || IsHalf(name))) {
+  const bool is_known = name == "float32" || name == "uint8" || IsHalf(name);
+  if (DtypeName(panels) != name || (panels.flags() & py::array::c_style) == 0 || !is_known) {
     throw py::type_error(
-        "pack: matrix and panels must be of one dtype, float32, float16 or bfloat16, and panels "
-        "contiguous");
+        "pack: matrix and panels must be of one dtype, float32, float16, bfloat16 or uint8, and "
+        "panels contiguous");
   }
-  return name == "float32" ? PackOf<float>(matrix, panels, groups, transposed)
-                           : PackOf<std::uint16_t>(matrix, panels, groups, transposed);
+  if (name == "float32") return PackOf<float>(matrix, panels, groups, transposed);
+  if (name == "uint8") return PackOf<std::uint8_t>(matrix, panels, groups, transposed);
+  return PackOf<std::uint16_t>(matrix, panels, groups, transposed);
 }
 
 Launch BindWinogradPack(const AnyFloats& weight, Floats& panels, Size m) {
@@ -233,6 +277,10 @@ void RegisterGemm(py::module_& m) {
         py::arg("beta"), py::arg("addend_last"));
   m.def("matmul", &BindMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
         py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
+        py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
+  m.def("block_matmul", &BindBlockMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
+        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("scales").noconvert(),
+        py::arg("zeros").noconvert(), py::arg("y").noconvert(), py::arg("bits"), py::arg("block"),
         py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
 }
 

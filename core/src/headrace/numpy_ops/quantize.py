@@ -52,6 +52,14 @@ def _dynamic_quantize(
     y[...] = _byte(np.rint(np.divide(x, scale)) + zero_point.astype(np.float32))
 
 
+def _unpack_bits(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, bits = given(inputs, 0), call.int_attr("bits")
+    for place in range(8 // bits):
+        column = outputs[0][..., place :: 8 // bits]
+        np.right_shift(x[..., : column.shape[-1]], np.uint8(place * bits), out=column)
+        column &= np.uint8((1 << bits) - 1)
+
+
 def _byte(x: Array) -> Array:
     """Numbers as uint8; NaN is 0."""
     whole: Array = np.nan_to_num(np.clip(np.rint(x), 0, 255), nan=0).astype(np.uint8)
@@ -68,4 +76,5 @@ FUNCTIONS: Mapping[str, NumpyFunction] = {
     "quantize": _quantize,
     "dequantize": _dequantize,
     "dynamic_quantize": _dynamic_quantize,
+    "unpack_bits": _unpack_bits,
 }

@@ -48,7 +48,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "fill": ("fill", "arange", "one_hot"),
     "recurrent": ("rnn", "gru", "lstm"),
-    "quantize": ("quantize", "dequantize", "dynamic_quantize"),
+    "quantize": ("quantize", "dequantize", "dynamic_quantize", "unpack_bits"),
     "integer": ("matmul_integer", "conv_integer"),
 }  # fmt: skip
 """Stems of the files and their ops, as documentation and listings show them: what there is can be

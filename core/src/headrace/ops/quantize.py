@@ -224,6 +224,55 @@ class DynamicQuantize(Op):
         return (y, scale, zero_point)
 
 
+class UnpackBits(Op):
+    """Numbers that share bytes along the last axis, one by one; the first is in the lowest bits.
+
+    x: uint8[..., n]; y: uint8[..., count].
+
+    Attributes:
+        bits: of a number: 1, 2 or 4.
+        count: how many numbers the bytes of a row begin with; what is left of them is no number.
+    """
+
+    name = "unpack_bits"
+    inputs = (Input("x", frozenset({uint8})),)
+    attrs = (Attr("bits", "int"), Attr("count", "int"))
+    folds_late = True
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, bits, count = call.input(0), call.int_attr("bits"), call.int_attr("count")
+        if bits not in (1, 2, 4):
+            fail(call, f"bits={bits} must be 1, 2 or 4")
+        if x.rank == 0 or not 0 <= count <= x.shape[-1] * (8 // bits):
+            fail(call, f"x is {x}; its rows do not hold {count} numbers of {bits} bits")
+        return (x.with_shape((*x.shape[:-1], count)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        rows = call.input(0).shape[:-1]
+        splits = (Split(axis) for axis, size in enumerate(rows) if size > 1)
+        return tuple(SbpSignature((split,), (split,)) for split in splits)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f, bits = Formula(call, builder, uint8), call.int_attr("bits")
+        x, mask = f.take(inputs[0]), f.scalar((1 << bits) - 1)
+        rows, places = x.spec.shape[:-1], x.spec.shape[-1] * (8 // bits)
+        columns = []
+        for shift in range(0, 8, bits):
+            moved = f.op("bit_shift", x, f.scalar(shift), direction="right")
+            column = f.op("bitwise_and", moved, mask)
+            columns.append(f.op("reshape", column, shape=(*x.spec.shape, 1)))
+        y = f.op("concat", *columns, axis=len(x.spec.shape))
+        y = f.op("reshape", y, shape=(*rows, places))
+        if call.int_attr("count") < places:
+            y = f.op("slice", y, starts=(0,), ends=(call.int_attr("count"),), axes=(len(rows),))
+        return (y,)
+
+
 def per_tensor(call: OpCall) -> bool:
     """True when there is one scale for the whole tensor."""
     return call.input(1).shape in ((), (1,)) and not call.int_attr("block_size")
@@ -288,4 +337,4 @@ def _spread(
     return f.op("gather", wide, builder.constant(index), axis=axis)
 
 
-OPS: tuple[type[Op], ...] = (Quantize, Dequantize, DynamicQuantize)
+OPS: tuple[type[Op], ...] = (Quantize, Dequantize, DynamicQuantize, UnpackBits)

@@ -63,6 +63,12 @@ void PackPanels(const T* b, Size depth, Size columns, Size column_stride, Row ro
   });
 }
 
+template <class T>
+void PackScattered(const ScatteredMatrix<T>& b, Size depth, Size columns, T* panels) {
+  const Size* rows = b.rows;
+  PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
+}
+
 }  // namespace
 
 Rows MakeRows(const DenseRows* source, Size count, Size depth) {
@@ -121,14 +127,16 @@ void Pack(const float* b, Size depth, Size columns, Size stride, bool transposed
 }
 
 void Pack(const ScatteredMatrix<float>& b, Size depth, Size columns, float* panels) {
-  const Size* rows = b.rows;
-  PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
+  PackScattered(b, depth, columns, panels);
 }
 
 void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns,
           std::uint16_t* panels) {
-  const Size* rows = b.rows;
-  PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
+  PackScattered(b, depth, columns, panels);
+}
+
+void Pack(const ScatteredMatrix<std::uint8_t>& b, Size depth, Size columns, std::uint8_t* panels) {
+  PackScattered(b, depth, columns, panels);
 }
 
 }  // namespace headrace::cpu

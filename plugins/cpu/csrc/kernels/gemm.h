@@ -94,8 +94,9 @@ struct ScatteredMatrix {
 };
 void Pack(const ScatteredMatrix<float>& b, Size depth, Size columns, float* panels);
 
-// Numbers of 16 bits stay as they are.
+// Numbers of 16 bits, and bytes, stay as they are.
 void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns, std::uint16_t* panels);
+void Pack(const ScatteredMatrix<std::uint8_t>& b, Size depth, Size columns, std::uint8_t* panels);
 
 struct GemmTable {
   // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).

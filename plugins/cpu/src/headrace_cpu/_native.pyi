@@ -57,7 +57,7 @@ def pack(matrix: NDArray[Any], panels: NDArray[Any], groups: int, transposed: bo
 
     matrix: T[depth, columns], or [columns, ...] with the depth in the axes that follow if
     transposed; it may lie in any way. panels: T[groups * ceil(columns / groups / 16), depth, 16]. T
-    is float32, float16 or bfloat16.
+    is float32, float16, bfloat16 or uint8.
     """
 
 def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: int) -> Launch:
@@ -93,17 +93,24 @@ def conv(
     """
 
 def matmul(
-    x: NDArray[np.float32],
-    panels: NDArray[Any],
-    bias: NDArray[np.float32] | None,
-    addend: NDArray[np.float32] | None,
-    y: NDArray[np.float32],
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-) -> Launch:
+    x: _Floats, panels: NDArray[Any],
+    bias: _Floats | None, addend: _Floats | None, y: _Floats,
+    activation: str, alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
     """Multiply by a packed matrix: y[..., m] = x[..., k] * panels; the rest as ``conv`` has it."""
+
+def block_matmul(
+    x: _Floats, panels: NDArray[np.uint8],
+    bias: _Floats | None, addend: _Floats | None,
+    scales: _Floats, zeros: NDArray[np.uint8] | None, y: _Floats,
+    bits: int, block: int, activation: str, alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
+    """Multiply by a matrix of 2, 4 or 8 bits with a scale for each ``block`` of a column.
+
+    panels: of its bytes [ceil(k / block) * block * bits / 8, m], the first number in the lowest
+    bits; scales, and zeros where they are not half of what the bits can say: of [ceil(k / block),
+    m]; all as ``pack`` makes them. The rest as ``matmul`` has it.
+    """
 
 def im2col(
     x: NDArray[_Float],
@@ -291,18 +298,10 @@ def dynamic_quantize(
     """As the op ``dynamic_quantize`` says: y has the shape of x; the scalars are written."""
 
 def winograd_conv(
-    x: _Floats,
-    panels: _Floats,
-    bias: _Floats | None,
-    addend: _Floats | None,
-    y: _Floats,
-    m: int,
-    pads_begin: _Dims,
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-) -> Launch:
+    x: _Floats, panels: _Floats,
+    bias: _Floats | None, addend: _Floats | None, y: _Floats,
+    m: int, pads_begin: _Dims, activation: str, alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
     """Convolve with 3x3 taps, stride 1, in tiles of m x m outputs, and do what follows.
 
     x: float32[n, height, width, c]; panels: transformed weights,

@@ -57,6 +57,7 @@ from headrace_cpu.kernels.pool import (
     pooled_last,
 )
 from headrace_cpu.kernels.product import (
+    BlockMatmulKernel,
     ConvKernel,
     MatmulKernel,
     PackingConv,
@@ -70,6 +71,7 @@ from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
 from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
 from headrace_cpu.ops.attention import Attention, attention
+from headrace_cpu.ops.block_matmul import BlockMatmul, block_matmul
 from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
@@ -100,6 +102,7 @@ _OPS = (
     OpEntry(TAG, WinogradConv, winograd_conv),
     OpEntry(TAG, DepthwiseConv, depthwise_conv),
     OpEntry(TAG, PackedMatmul, matmul),
+    OpEntry(TAG, BlockMatmul, block_matmul),
     OpEntry(TAG, PackIntegers, pack_integers),
     OpEntry(TAG, IntegerConv, integer_conv),
     OpEntry(TAG, IntegerAdd, integer_add),
@@ -115,6 +118,7 @@ _OPS = (
 
 _PASSES = (
     "pack_integers",
+    "pack_blocks",
     "widen_halves",
     "fuse_attention",
     "part_windows",
@@ -130,6 +134,9 @@ _PASSES = (
     "fuse_elementwise",
 )
 """In the order in which they run: see ``passes/__init__.py``."""
+
+_QUANTIZED = ("pack_integers", "pack_blocks")
+"""Those that are shown quantized weights as they are stored."""
 
 _POOLED = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
 
@@ -169,6 +176,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield KernelEntry(TAG, "cpu.winograd_conv", WinogradKernel)
     yield KernelEntry(TAG, "cpu.winograd_pack", partial(NumpyKernel, function=winograd_pack))
     yield KernelEntry(TAG, "cpu.matmul", MatmulKernel)
+    yield KernelEntry(TAG, "cpu.block_matmul", BlockMatmulKernel, dtypes("float32"))
     yield KernelEntry(TAG, "cpu.widen", partial(NumpyKernel, function=widen))
     yield KernelEntry(TAG, "cpu.attention", AttentionKernel)
     yield KernelEntry(TAG, "cpu.pack_integers", partial(NumpyKernel, function=pack_integers))
@@ -231,7 +239,7 @@ def headrace_passes() -> Iterable[PassEntry]:
     """Make products with packed weights that do what stands around them, then programs."""
     largest_tile()  # who sets it wrongly hears of it when the backend loads
     for name in _PASSES:
-        yield PassEntry(TAG, name, partial(_rewrite, name), quantized=name == "pack_integers")
+        yield PassEntry(TAG, name, partial(_rewrite, name), quantized=name in _QUANTIZED)
 
 
 def _rewrite(name: str, graph: JobGraph) -> JobGraph:

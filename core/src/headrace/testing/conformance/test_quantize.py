@@ -134,10 +134,24 @@ _DYNAMIC = tuple(
     )
 )
 
-CASES: tuple[Case, ...] = _QUANTIZES + _DEQUANTIZES + _DYNAMIC
+_PACKED = (np.arange(2 * 3 * 5) * 37 % 256).astype(np.uint8).reshape(2, 3, 5)
+_UNPACKS = (
+    Case("bits-1", "unpack_bits", (_PACKED,), {"bits": 1, "count": 40}),
+    Case("bits-2", "unpack_bits", (_PACKED,), {"bits": 2, "count": 20}),
+    Case("bits-4", "unpack_bits", (_PACKED,), {"bits": 4, "count": 10}),
+    Case("last-byte-not-full", "unpack_bits", (_PACKED,), {"bits": 2, "count": 18}),
+    Case("bytes-left-over", "unpack_bits", (_PACKED,), {"bits": 4, "count": 7}),
+    Case("rank-1", "unpack_bits", (_PACKED[0, 0],), {"bits": 4, "count": 9}),
+    Case("one-number", "unpack_bits", (_PACKED,), {"bits": 4, "count": 1}),
+    Case("no-numbers", "unpack_bits", (_PACKED,), {"bits": 4, "count": 0}),
+    Case("no-rows", "unpack_bits", (_PACKED[:0],), {"bits": 4, "count": 10}),
+)
+
+CASES: tuple[Case, ...] = _QUANTIZES + _DEQUANTIZES + _DYNAMIC + _UNPACKS
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_quantize(device: str, case: Case) -> None:
-    """Rounding, zero points and limits are those of the oracle, for every granularity."""
+    """Rounding, zero points and limits are those of the oracle, for every granularity; so are
+    the numbers that share bytes."""
     check_case(device, case)

@@ -95,8 +95,17 @@ def _place(at: tuple[int, ...], x: Array, scale: Array, axis: int, block_size: i
     return 0 if scale.size == 1 and scale.ndim < 2 else at[axis]
 
 
+def _unpack_bits(x: Array, *, bits: int, count: int) -> Array:
+    y = np.empty((*x.shape[:-1], count), np.uint8)
+    for at in np.ndindex(*y.shape):
+        byte, place = divmod(at[-1] * bits, 8)
+        y[at] = int(x[(*at[:-1], byte)]) // 2**place % 2**bits
+    return y
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "quantize": _quantize,
     "dequantize": _dequantize,
     "dynamic_quantize": _dynamic_quantize,
+    "unpack_bits": _unpack_bits,
 }

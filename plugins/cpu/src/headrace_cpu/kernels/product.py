@@ -9,6 +9,7 @@ from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.ops.block_matmul import SCALES, ZEROS
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.pack import PANEL, panel_count
@@ -71,6 +72,27 @@ class MatmulKernel(ProductKernel):
         from headrace_cpu import _native
 
         return _native.matmul(*self._arrays(views), *self._epilogue())
+
+
+class BlockMatmulKernel(ProductKernel):
+    """``cpu.block_matmul``: as the op says; y may be the addend's memory."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        x, panels, bias, addend, y = self._arrays(views)
+        return _native.block_matmul(
+            x,
+            panels,
+            bias,
+            addend,
+            views.input(SCALES),
+            views.optional(ZEROS),
+            y,
+            self._call.int_attr("bits"),
+            self._call.int_attr("block_size"),
+            *self._epilogue(),
+        )
 
 
 def is_product(call: OpCall) -> bool:

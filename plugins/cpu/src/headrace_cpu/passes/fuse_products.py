@@ -12,6 +12,7 @@ from headrace.dtypes import float32, int32
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops import Op
 from headrace.ops.quantize import per_tensor
+from headrace_cpu.ops.block_matmul import BlockMatmul
 from headrace_cpu.ops.conv import PackedConv
 from headrace_cpu.ops.depthwise import DepthwiseConv
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
@@ -35,6 +36,7 @@ PRODUCTS: Mapping[str, type[Op]] = {
         WinogradConv,
         DepthwiseConv,
         PackedMatmul,
+        BlockMatmul,
         IntegerConv,
         IntegerDepthwise,
         IntegerMatmul,

@@ -9,6 +9,7 @@ from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import OPS, Tensor
 from headrace_cpu.halves import HALVES, in_float32, is_half, wide_attrs
+from headrace_cpu.ops.block_matmul import BlockMatmul
 from headrace_cpu.passes.own_ops import KnownOps
 
 MOVES = frozenset(
@@ -48,7 +49,7 @@ class WidenHalves:
 
 def _has_halves(call: OpCall) -> bool:
     """Whether it can be said in float32 and is not: what casts is said as it is."""
-    known = call.op in OPS and call.op != "cast"
+    known = (call.op in OPS and call.op != "cast") or call.op == BlockMatmul.name
     return known and any(map(is_half, call.inputs))
 
 

@@ -7,10 +7,9 @@ import numpy as np
 from headrace.dtypes import int8, uint8
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.contrib import declare
-from headrace.onnx.formula import cast, with_number
+from headrace.onnx.formula import cast
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
-from headrace.tensor_spec import Array
 
 _FLOATS = "float float16 bfloat16"
 
@@ -33,19 +32,19 @@ def _matmul_nbits(node: Node) -> Tensor:
     if k < 1 or n < 1 or size < 1:
         node.invalid(f"K is {k}, N is {n} and block_size is {size}; they are above 0")
     blocks = -(-k // size)
-    numbers = _rows(node, 1, bits, n, blocks * size)[:, :k]
+    numbers = _rows(node, 1, bits, n, blocks * size, k)
     scale = node.one("reshape", [node.input(2)], shape=(n, blocks))
     zero, zeros = node.optional(3), None
     if zero is None:
-        numbers = (numbers.astype(np.int16) - (1 << bits - 1)).astype(np.int8)
+        zeros = node.constant(np.full((n, blocks), 1 << bits - 1, np.uint8))
     elif zero.spec.dtype == uint8:
-        zeros = node.constant(_rows(node, 3, bits, n, blocks))
+        zeros = _rows(node, 3, bits, n, blocks, blocks)
     if node.optional(4) is not None:  # each column says which block it is of
         of = node.constant(node.value(4).reshape(-1)[:k].astype(np.int64))
         scale = node.one("gather", [scale, of], axis=1)
         zeros = None if zeros is None else node.one("gather", [zeros, of], axis=1)
         size = 1
-    given = [node.constant(np.ascontiguousarray(numbers)), scale, zeros]
+    given = [numbers, scale, zeros]
     b = node.one("dequantize", given, axis=1, block_size=size, dtype=a.spec.dtype)
     if zero is not None and zero.spec.dtype != uint8:
         if size == 1:
@@ -65,16 +64,13 @@ def _of_columns(
     return node.one("gather", [worth, block], axis=1)
 
 
-def _rows(node: Node, index: int, bits: int, rows: int, columns: int) -> Array:
-    """Input ``index``, of several numbers to a byte, as ``[rows, columns]``."""
+def _rows(node: Node, index: int, bits: int, rows: int, held: int, count: int) -> Tensor:
+    """The first ``count`` of ``held`` numbers in each row of input ``index``, which is constant."""
     packed = node.value(index)
-    width = -(-columns * bits // 8)
+    width = -(-held * bits // 8)
     if packed.size != rows * width:
         node.invalid(f"input {index} is {node.input(index).spec}; it has {rows} rows of {width}")
-    packed = packed.reshape(rows, width, 1)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    numbers = packed >> shifts & np.uint8((1 << bits) - 1)
-    return np.ascontiguousarray(numbers.reshape(rows, -1)[:, :columns])
+    return _unpacked(node, node.constant(packed.reshape(rows, width)), bits, count)
 
 
 def _bits(node: Node) -> int:
@@ -118,13 +114,11 @@ def _gather_block_quantized(node: Node) -> Tensor:
     data, scale = (node.one("gather", [x, indices], axis=along) for x in (data, scale))
     zero = None if zero is None else node.one("gather", [zero, indices], axis=along)
     if packed:
-        data = _unpacked(node, data, bits)
+        data = _unpacked(node, data, bits, data.spec.shape[-1] * 8 // bits)
         if zero is None:
             zero = node.constant(np.full(scale.spec.shape, 1 << bits - 1, np.uint8))
         else:
-            blocks, zero = scale.spec.shape[-1], _unpacked(node, zero, bits)
-            last = zero.spec.rank - 1
-            zero = node.one("slice", [zero], starts=(0,), ends=(blocks,), axes=(last,))
+            zero = _unpacked(node, zero, bits, scale.spec.shape[-1])
     if axis > along:
         axis += indices.spec.rank - 1
     size, dtype = node.attr("block_size", 128), scale.spec.dtype
@@ -136,19 +130,13 @@ def _as_bytes(node: Node, x: Tensor) -> Tensor:
     return cast(node, x, int8 if x.spec.dtype.name == "int4" else uint8)
 
 
-def _unpacked(node: Node, x: Tensor, bits: int) -> Tensor:
-    """Numbers that share bytes along the last axis, one by one."""
-    if bits == 8:
+def _unpacked(node: Node, x: Tensor, bits: int, count: int) -> Tensor:
+    """The first numbers of each row of bytes."""
+    if bits < 8:
+        return node.one("unpack_bits", [x], bits=bits, count=count)
+    if x.spec.shape[-1] == count:
         return x
-    shape = x.spec.shape
-    parts = []
-    for shift in range(0, 8, bits):
-        count = node.constant(np.array(shift, np.uint8))
-        part = node.one("bit_shift", [x, count], direction="right")
-        part = with_number(node, "bitwise_and", part, (1 << bits) - 1)
-        parts.append(node.one("reshape", [part], shape=(*shape, 1)))
-    joined = node.one("concat", parts, axis=len(shape))
-    return node.one("reshape", [joined], shape=(*shape[:-1], shape[-1] * len(parts)))
+    return node.one("slice", [x], starts=(0,), ends=(count,), axes=(x.spec.rank - 1,))
 
 
 OPS = (

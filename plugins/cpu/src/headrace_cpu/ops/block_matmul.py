@@ -1,0 +1,87 @@
+"""cpu.block_matmul: a product with a matrix of few bits, and what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from headrace.dtypes import uint8
+from headrace.errors import OpError
+from headrace.numpy_ops.function import given
+from headrace.op_call import OpCall
+from headrace.ops import Attr, Input
+from headrace.ops.schema import fail
+from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.ops.epilogue import (
+    FLOAT32,
+    WEIGHTS,
+    Product,
+    check_epilogue,
+    finish,
+    product_inputs,
+)
+from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+
+SCALES, ZEROS = 4, 5
+"""Places among the inputs, after those that all products have."""
+
+BITS = (2, 4, 8)
+
+_BYTES = frozenset({uint8})
+
+
+class BlockMatmul(Product):
+    """``x[..., depth]`` times ``(bits - zero) * scale`` of each number of ``[depth, columns]``.
+
+    Several numbers of a column share a byte, the first in its lowest bits; every ``block_size`` of
+    them have a scale and a zero point, and begin a byte. Panels, scales and zeros are such
+    matrices as ``cpu.pack`` makes them, of [bytes, columns] and [blocks, columns]; without zeros
+    they are half of what the bits can say. y: T[..., columns] of x: T, which a pass makes float32.
+    """
+
+    name = "cpu.block_matmul"
+    inputs = (
+        Input("x", WEIGHTS),
+        *product_inputs(_BYTES)[1:],
+        Input("scales", FLOAT32, group=""),
+        Input("zeros", _BYTES, group="", optional=True),
+    )
+    attrs: ClassVar[tuple[Attr, ...]] = (
+        *Product.attrs,
+        Attr("bits", "int"),
+        Attr("block_size", "int"),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, columns = call.input(0), call.int_attr("columns")
+        bits, size = call.int_attr("bits"), call.int_attr("block_size")
+        if bits not in BITS or size < 1 or size * bits % 8:
+            fail(call, f"bits={bits} must be one of {BITS}, and block_size={size} bytes", OpError)
+        if x.rank < 1:
+            fail(call, f"x is {x}; it must have an axis")
+        blocks = -(-x.shape[-1] // size)
+        for index, depth in ((1, blocks * size * bits // 8), (SCALES, blocks), (ZEROS, blocks)):
+            panels = (panel_count(columns), depth, PANEL)
+            if call.has_input(index) and call.input(index).shape != panels:
+                name = cls.inputs[index].name
+                fail(call, f"{name} are {call.input(index)}; they must be {list(panels)}")
+        made = (*x.shape[:-1], columns)
+        check_epilogue(call, made)
+        return (x.with_shape(made),)
+
+
+def block_matmul(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    """Compute ``cpu.block_matmul``."""
+    x, columns, bits = given(inputs, 0), call.int_attr("columns"), call.int_attr("bits")
+    packed, scales = (unpack(given(inputs, index), columns)[0] for index in (1, SCALES))
+    shifts = np.arange(0, 8, bits, dtype=np.uint8).reshape(1, -1, 1)
+    numbers = (packed[:, None] >> shifts & (1 << bits) - 1).reshape(-1, columns)
+    zeros = np.full(scales.shape, 1 << bits - 1, np.uint8)
+    if inputs[ZEROS] is not None:
+        zeros = unpack(given(inputs, ZEROS), columns)[0]
+    block = np.arange(x.shape[-1]) // call.int_attr("block_size")
+    whole = numbers[: x.shape[-1]].astype(np.float32) - zeros[block]
+    finish(call, np.matmul(x, whole * scales[block]), inputs[2], inputs[3], outputs[0])
