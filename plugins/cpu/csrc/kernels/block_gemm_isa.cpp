@@ -1,7 +1,7 @@
 #include "activation.h"
 #include "block_gemm.h"
 #include "half.h"
-#include "quantise.h"
+#include "quantize.h"
 #include "simd.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
