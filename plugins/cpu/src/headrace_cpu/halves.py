@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from headrace.device import OpCall
 from headrace.dtypes import DType, bfloat16, float16, float32
-from headrace.graph import JobGraph
 from headrace.numpy_ops import evaluate
 from headrace.op_call import Attrs, AttrValue
 from headrace.ops import get_op, make_call
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:  # the plugin's hooks are read where no job is built
+    from headrace.graph import JobGraph
 
 HALVES = (float16, bfloat16)
 
