@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from headrace.device import StreamIndexGenerator
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec

@@ -36,7 +36,8 @@ print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values
 IDLE = (
     "onnx", "importlib.metadata", "packaging.requirements", "packaging.tags", "difflib", "email",
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
-    "headrace.compiler.pipeline", "headrace.graph.editor", "headrace.graph.job_graph",
+    "headrace.compiler.pipeline", "headrace.graph.builder", "headrace.graph.editor",
+    "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
     "headrace.ops.resize_taps",
     "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan",

@@ -6,14 +6,14 @@ import pytest
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.graph import job_graph
+from headrace.graph import builder
 
 RNG = np.random.default_rng(0)
 
 
 @pytest.fixture(autouse=True)
 def _every_weight_is_large(monkeypatch):
-    monkeypatch.setattr(job_graph, "FOLD_LIMIT_BYTES", 0)
+    monkeypatch.setattr(builder, "FOLD_LIMIT_BYTES", 0)
 
 
 def job_of(body, array):

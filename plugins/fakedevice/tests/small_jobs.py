@@ -12,7 +12,8 @@ import numpy as np
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import Compiled, compile_job
 from headrace.device import DeviceEntry, StreamIndexEntry, StreamIndexGenerator
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry

@@ -11,7 +11,7 @@ import headrace as flow
 from headrace.device import HostAllocator
 from headrace.errors import SettingError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec

@@ -11,7 +11,8 @@ import pytest
 from headrace.device import DeviceEntry, KernelEntry, OpCall
 from headrace.errors import ResourceLimitError, RunError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headrace.compiler.passes.fold_late import fold_late
-from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, OpEntry, job_graph
+from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, OpEntry, builder
 from headrace.op_call import OpCall
 from headrace.ops import Input, Op
 from headrace.placement import Placement
@@ -92,10 +92,10 @@ def test_each_weight_is_let_go_of_when_it_was_packed() -> None:
 
 def test_what_packs_may_fill_up_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their size, panels take the place of their source; other ops may not make more."""
-    monkeypatch.setattr(job_graph, "FOLD_LIMIT_BYTES", 100)
-    assert job_graph.fold_limit(80) == job_graph.fold_limit(80, late=True) == 100
-    assert job_graph.fold_limit(800) == 800
-    assert job_graph.fold_limit(800, late=True) == 900
+    monkeypatch.setattr(builder, "FOLD_LIMIT_BYTES", 100)
+    assert builder.fold_limit(80) == builder.fold_limit(80, late=True) == 100
+    assert builder.fold_limit(800) == 800
+    assert builder.fold_limit(800, late=True) == 900
 
 
 def test_a_weight_that_is_also_a_result_stays() -> None:

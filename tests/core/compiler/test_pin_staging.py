@@ -18,7 +18,8 @@ from headrace.compiler.verify.task_graph import verify_staging
 from headrace.device import AllocatorEntry, HostAllocator, MemoryKind
 from headrace.errors import GraphError, PlanError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.memory_case import MemoryCase
 from headrace.placement import Placement

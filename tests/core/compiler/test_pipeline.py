@@ -16,7 +16,8 @@ from headrace.errors import (
     UnknownOpError,
     UnsupportedError,
 )
-from headrace.graph.job_graph import FOLD_LIMIT_BYTES, JobGraph, JobGraphBuilder
+from headrace.graph.builder import FOLD_LIMIT_BYTES, JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
 from headrace.plan import TaskKind, encode

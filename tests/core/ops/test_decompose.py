@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
 from headrace.op_call import OpCall
 from headrace.ops import OPS, Tensor, get_op, make_call
 from headrace.placement import Placement

@@ -12,7 +12,8 @@ from toy_backends import FarAllocator, FarKernel, far, near
 from headrace.compiler.concurrency import Concurrency
 from headrace.errors import ResourceLimitError, RunError, SessionError, SettingError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.numpy_ops import NumpyFunction, NumpyKernel
 from headrace.op_call import OpCall
 from headrace.placement import Placement

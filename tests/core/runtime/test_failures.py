@@ -20,7 +20,8 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.device import DeviceContext, Launch
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry

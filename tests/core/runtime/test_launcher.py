@@ -15,7 +15,7 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.device import Device, DeviceContext, Event, Launch
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
 from headrace.ids import ActorId, DeviceId, StreamId
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry

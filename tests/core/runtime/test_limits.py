@@ -15,7 +15,8 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.device import AllocatorEntry, Device, DeviceEntry, MemoryKind
 from headrace.errors import PluginError, ResourceLimitError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry

@@ -14,7 +14,8 @@ from toy_backends import FarContext, far
 from headrace.device import Device, DeviceContextEntry, Event
 from headrace.errors import RunError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry

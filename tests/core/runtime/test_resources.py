@@ -10,7 +10,8 @@ from toy_backends import FarAllocator, FarBuffer, far
 
 from headrace.device import AllocatorEntry, Buffer, Device, DeviceEntry, MemoryKind
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry

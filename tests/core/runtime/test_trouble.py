@@ -21,7 +21,8 @@ from headrace.compiler.pipeline import compile_job
 from headrace.device import Buffer, DeviceContext, DeviceContextEntry, HostBuffer, Launch
 from headrace.errors import LaunchError, PlanError, RunError, SessionError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
 from headrace.placement import Placement

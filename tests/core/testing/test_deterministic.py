@@ -15,7 +15,8 @@ from toy_backends import far, near
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime import bus, worker

@@ -8,7 +8,7 @@ from toy_backends import far, near
 
 from headrace.device import ConformanceProfile
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec

@@ -14,8 +14,8 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, JobError, ShapeError
 from headrace.frontend.scope import LogicalView, current_placement, current_view
+from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.hint import SbpHint
-from headrace.graph.job_graph import JobGraphBuilder
 from headrace.ops import Tensor
 
 _BUILDER: ContextVar[JobGraphBuilder | None] = ContextVar("headrace_job", default=None)

@@ -1,10 +1,10 @@
 """Job graphs: what a job computes, for the compiler and for the passes of plugins.
 
-Start with ``job_graph.py``; a plugin's pass takes a ``JobGraph``, changes it with the
-``GraphEditor`` of ``editor.py``, and returns what that made. ``entries.py`` are the records by
-which a plugin brings ops and passes, ``op_source.py`` is where a graph learns what an op is,
-``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
-knows how a tensor lies in memory.
+Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plugin's pass takes a
+``JobGraph``, changes it with the ``GraphEditor`` of ``editor.py``, and returns what that made.
+``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
+graph learns what an op is, ``variable.py`` and ``hint.py`` are what jobs say besides ops,
+``dump.py`` prints. Nothing here knows how a tensor lies in memory.
 """
 
 from typing import TYPE_CHECKING
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from headrace.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from headrace.graph.builder import JobGraphBuilder, fold_limit
     from headrace.graph.editor import GraphEditor
     from headrace.graph.entries import OpEntry, PassEntry
     from headrace.graph.hint import Auto, SbpHint, Wish
-    from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp, fold_limit
+    from headrace.graph.job_graph import JobGraph, JobOp
     from headrace.graph.op_source import CORE_OPS, OpSource
     from headrace.graph.variable import Variable, VariablePart
 
@@ -28,10 +29,11 @@ if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "headrace.graph.builder": "JobGraphBuilder fold_limit",
             "headrace.graph.editor": "GraphEditor",
             "headrace.graph.entries": "OpEntry PassEntry",
             "headrace.graph.hint": "Auto SbpHint Wish",
-            "headrace.graph.job_graph": "JobGraph JobGraphBuilder JobOp fold_limit",
+            "headrace.graph.job_graph": "JobGraph JobOp",
             "headrace.graph.op_source": "CORE_OPS OpSource",
             "headrace.graph.variable": "Variable VariablePart",
         },

@@ -11,7 +11,7 @@ import numpy as np
 from headrace import numpy_ops
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, OpSource
-from headrace.graph.job_graph import JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
 from headrace.onnx import limits
 from headrace.onnx.draws import draw_name, drawn_by
 from headrace.onnx.guesses import GUESSED_ELEMENTS, Assumption

@@ -10,7 +10,8 @@ from headrace.compiler.pipeline import compile_job
 from headrace.dtypes import DType
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.op_call import OpCall
 from headrace.ops import make_call
 from headrace.placement import Placement

@@ -13,7 +13,8 @@ from headrace.compiler.layouts.ways import Way, as_it_is, call_of, in_order, ran
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.op_call import OpCall
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import Backend

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 
 

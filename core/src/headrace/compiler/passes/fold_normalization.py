@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.dtypes import float32, float64
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.numpy_ops import scaled
 from headrace.ops import Tensor
 from headrace.ops.data_format import channel_axis

@@ -10,7 +10,8 @@ from typing import NoReturn
 from headrace.compiler.decision import Decision, Fallback, How
 from headrace.device import KernelEntry
 from headrace.errors import FallbackWarning, UnsupportedError
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.ids import HOST_TAG
 from headrace.op_call import OpCall

@@ -32,7 +32,8 @@ from headrace.errors import (
     UnsupportedError,
 )
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph.job_graph import JobGraph, JobGraphBuilder
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph
 from headrace.hookspecs import hookimpl
 from headrace.placement import Placement
 from headrace.registry import Backend, BackendRegistry
