@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import threading
-import warnings
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from forked import in_child
 from gated_kernels import Gate
 from toy_backends import FarAllocator, FarBuffer, FarContext, far, near
 
@@ -355,29 +354,6 @@ def test_a_job_that_was_dropped_is_closed_when_the_next_is_made(
     with CompiledJob(job("near"), registry) as compiled:
         assert (FarAllocator.live, threading.active_count()) == (live, threads)
         check(compiled)
-
-
-def in_child(work: Callable[[], object]) -> str:
-    """What ``work`` raises, or "nothing", in a forked process; it has ten seconds."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads
-        child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(10)
-            try:
-                work()
-                text = "nothing"
-            except Exception as error:  # noqa: BLE001 - told to the parent
-                text = f"{type(error).__name__}: {error}"
-            os.write(writing, text.encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading) as pipe:
-        return pipe.read()
 
 
 @pytest.mark.parametrize("device", ["near", "far"])

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from headrace.errors import InputError
+from headrace.runtime import process
 from headrace.runtime.bus import Call
 from headrace.tensor_spec import Array
 
@@ -24,6 +25,7 @@ class Future(Generic[T_co]):
     def __init__(self, call: Call, made: Callable[[Mapping[str, Array]], T_co]) -> None:
         self._call = call
         self._made = made
+        self._forks = process.forks
 
     def result(self, timeout_seconds: float | None = None) -> T_co:
         """Wait until the call is over; returns what calling the job returns.
@@ -34,9 +36,11 @@ class Future(Generic[T_co]):
         Raises:
             InputError: that is no number of seconds.
             RunError: the run stopped; raised each time.
-            SessionError: the session was closed before the call came to its end.
+            SessionError: the session was closed before the call came to its end, or this process
+                was forked before.
             TimeoutError: it was not over in time; it goes on, and may be waited for again.
         """
+        self._check_process()
         return self._made(self._call.wait(_seconds(timeout_seconds)))
 
     def exception(self, timeout_seconds: float | None = None) -> BaseException | None:
@@ -44,10 +48,16 @@ class Future(Generic[T_co]):
 
         Raises:
             InputError: ``timeout_seconds`` is no number of seconds.
+            SessionError: this process was forked before it was over.
             TimeoutError: it was not over in time.
         """
+        self._check_process()
         self._call.join(_seconds(timeout_seconds))
         return self._call.error
+
+    def _check_process(self) -> None:
+        if process.forks != self._forks and not self.done():
+            raise process.forked_error("the job of this call, which is under way,")
 
     def done(self) -> bool:
         """True when ``result`` does not wait."""

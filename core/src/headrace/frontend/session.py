@@ -31,6 +31,7 @@ from headrace.frontend.tracing import check_not_tracing
 from headrace.graph import JobGraph
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime import process
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.recorder import Recorder
 from headrace.tensor_spec import Array
@@ -64,7 +65,7 @@ class Session:
         """
         self.status = SessionStatus.OPEN
         self._registry = registry
-        self._process = os.getpid()
+        self._forks = process.forks
         self._gate = Gate()
         self._set = JobSet(self._gate)
         close_at_exit(self, first=True)  # so that callbacks get what is under way
@@ -87,7 +88,7 @@ class Session:
                 "name, or start afresh with headrace.clear_default_session()"
             )
         job = SessionJob(function, signature, config or FunctionConfig())
-        with self._gate.changing():
+        with self._changing():
             self._set.jobs[signature.name] = job
         return signature
 
@@ -141,15 +142,17 @@ class Session:
         Calls by other threads wait meanwhile. What a call raised is not raised here.
 
         Raises:
-            SessionError: a callback asked for it, which would wait for itself.
+            SessionError: a callback asked for it, which would wait for itself, or this process was
+                forked since.
         """
         self._check_no_callback("sync")
+        self._check_process()
         is_over = False
         while not is_over:
             for job in tuple(self._set.jobs.values()):
                 job.delivery.wait()
             # A callback may have begun calls, or given another job's callback something to do.
-            with self._gate.changing(), self._gate.alone():
+            with self._changing(), self._gate.alone():
                 is_over = all(job.delivery.is_idle for job in self._set.jobs.values())
 
     def plan(self) -> Plan:
@@ -159,7 +162,7 @@ class Session:
             SessionError: the session is closed.
         """
         check_not_tracing("the plan was asked for")
-        with self._gate.changing():
+        with self._changing():
             return self._compiled().plan
 
     def get_all_variables(self) -> dict[str, Array]:
@@ -172,7 +175,7 @@ class Session:
             SessionError: the session is closed.
         """
         check_not_tracing("variables were read by get_all_variables")
-        with self._gate.changing():
+        with self._changing():
             ready = self._compiled()
             with self._gate.alone():
                 return {name: ready.save_variable(name) for name in ready.variables}
@@ -192,7 +195,7 @@ class Session:
             SessionError: the session is closed.
         """
         check_not_tracing("variables were loaded")
-        with self._gate.changing():
+        with self._changing():
             ready = self._compiled()
             specs = {name: desc.variable.spec for name, desc in ready.variables.items()}
             fitting = checkpoint.fit(values, specs, ignore_mismatch, self._set.failures())
@@ -249,7 +252,7 @@ class Session:
             ``with session.trace() as trace: job(x)`` and then ``trace.save_page(Path("t.html"))``
         """
         check_not_tracing("Session.trace was called")
-        with self._gate.changing():
+        with self._changing():
             ready = self._compiled()
             if self._set.is_traced:
                 raise SessionError("this session is traced already; leave the other block first")
@@ -260,7 +263,7 @@ class Session:
         try:
             yield Trace(ready.plan, recorder, notes)
         finally:
-            with self._gate.changing():
+            with self._changing():
                 self._set.is_traced = False
                 with self._gate.alone():
                     if not ready.is_closed:
@@ -303,9 +306,7 @@ class Session:
             SessionError: a callback asked for it, which would wait for itself.
         """
         self._check_no_callback("close")
-        if (
-            os.getpid() != self._process
-        ):  # calls, threads and who holds locks stayed with the parent
+        if process.forks != self._forks:  # calls, threads and who holds locks are the parent's
             self.status = SessionStatus.CLOSED
             return
         with ExitStack() as afterwards, self._gate.changing():
@@ -385,7 +386,7 @@ class Session:
         """Go through the gate, with the job ready; whoever calls this leaves again."""
         look = partial(self._set.find, job)
         while (found := self._gate.enter(visit, look)) is None:
-            with self._gate.changing():
+            with self._changing():
                 if look() is None:  # nobody was faster
                     self._compiled(job.signature.name)
         return found
@@ -399,6 +400,18 @@ class Session:
     def _check_open(self) -> None:
         if self.status is SessionStatus.CLOSED:
             raise SessionError("this session is closed; make a new one")
+        self._check_process()
+
+    def _check_process(self) -> None:
+        if process.forks != self._forks and self.status is SessionStatus.RUNNING:
+            raise process.forked_error("a job of this session")
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Alone among those that change what the session has."""
+        self._check_process()
+        with self._gate.changing():
+            yield
 
 
 class _Callback:

@@ -13,6 +13,7 @@ from headrace.onnx.draws import draw, draws_of
 from headrace.onnx.guesses import all_hold
 from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.plan import TaskKind
+from headrace.runtime import process
 from headrace.runtime.bus import new_lock
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -93,6 +94,7 @@ class JobCache:
         self._fixed: tuple[str, ...] = ()
         self._last: LeasedJob | None = None
         self._closed = False
+        self._forks = process.forks
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -111,6 +113,7 @@ class JobCache:
             SessionError: the cache was closed.
             ModelError, DeviceError, UnsupportedError: the job cannot be made.
         """
+        self._check_process()
         with self._lock:
             self._close_dropped()  # also those whose last user was interrupted
             leased = self._find(specs, arrays)
@@ -189,14 +192,25 @@ class JobCache:
 
     def close_dropped(self) -> None:
         """Close the jobs that were dropped and that nobody uses any more. Idempotent."""
-        with self._lock:
-            self._close_dropped()
+        if process.forks == self._forks:  # or they are the parent's
+            with self._lock:
+                self._close_dropped()
 
     def close(self) -> None:
-        """Close every job, those that run as soon as they are done. Idempotent."""
-        with self._lock:
-            self._closed = True
-            self._drop_down_to(0)
+        """Close every job, those that run as soon as they are done. Idempotent.
+
+        In a forked process it gives nothing back: all is the parent's.
+        """
+        self._closed = True
+        if process.forks == self._forks:
+            with self._lock:
+                self._drop_down_to(0)
+
+    def _check_process(self) -> None:
+        if process.forks != self._forks:
+            if self._jobs:
+                raise process.forked_error(f"a job of {self._maker.name}")
+            self._lock, self._forks = new_lock(), process.forks
 
     def _find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
         if self._closed:

@@ -206,10 +206,10 @@ class Executor:
         """
         if self._inline is not None:
             return self._run_at_once(feeds, job, over)
+        self._check_process()
         call = Call(feeds, self._network.sink_counts[job], self._rooms[job], over)
         try:
             self._rooms[job].enter(call)
-            self._check_process()
             with self._lock:
                 self._begin(call, job)
         except BaseException as error:
@@ -286,11 +286,7 @@ class Executor:
 
     def _check_process(self) -> None:
         if process.forks != self._forks:
-            raise SessionError(
-                f"job {self._plan.name!r} was compiled before this process was forked, and its "
-                "threads and devices stayed with the parent; compile it in this process, or start "
-                "it with multiprocessing's 'spawn' method"
-            )
+            raise process.forked_error(f"job {self._plan.name!r}")
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
         """``submit`` and wait; returns new arrays by name of the output, in the job's order.
