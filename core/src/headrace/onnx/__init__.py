@@ -18,8 +18,8 @@ The rest, by the step that it serves:
   process finds on disk);
 - is it sound: ``graphs``, ``schemas``, ``calls``, ``declared``, ``attributes``, ``text``;
 - can it run: ``contrib`` and ``plugin_ops`` (domains besides ONNX's), ``bodies``;
-- importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``formula``, ``einsum``,
-  ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);
+- importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``broadcast``, ``formula``,
+  ``einsum``, ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);
 - running: ``signature``, ``measure``, ``guesses`` and ``run_loop`` (what is computed between two
   jobs, and what is taken to be as before), ``make_job``, ``explain``.
 """
