@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from arguments import positive
 from rich.console import Console
 from rich.table import Table
 
@@ -41,7 +42,7 @@ WIDTHS = (1, 8)
 def main() -> None:
     """One table: who passes messages, and how many a second."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=3000)
+    parser.add_argument("--calls", type=positive, default=3000)
     options = parser.parse_args()
     rates: dict[str, Callable[[], float]] = {
         "SimpleQueue, to and fro": partial(to_and_fro, options.calls * 2),

@@ -22,6 +22,7 @@ from statistics import median
 
 import numpy as np
 import onnx
+from arguments import positive, positives
 from resnet50 import resnet50
 from rich.console import Console
 from rich.table import Table
@@ -38,15 +39,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("framework", choices=("oneflow", "torch"))
     parser.add_argument("--python", required=True)
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--threads", type=positives, default="1,2")
+    parser.add_argument("--batch", type=positive, default=1)
+    parser.add_argument("--rounds", type=positive, default=10)
     given = parser.parse_args()
     if shutil.which(given.python) is None:
         parser.error(f"there is no interpreter at {given.python}")
     peer = given.framework
     table = Table("threads", "headrace, ms", f"{peer}, ms", f"{peer} / headrace", "10 % .. 90 %")
-    for threads in map(int, given.threads.split(",")):
+    for threads in given.threads:
         ours, theirs = measured(given, threads)
         ratio = Spread.of([b / a for a, b in zip(ours, theirs, strict=True)])
         cells = (f"{1e3 * median(ours):.1f}", f"{1e3 * median(theirs):.1f}", f"{ratio.median:.2f}")

@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import onnxruntime
+from arguments import positive
 from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
@@ -33,8 +34,8 @@ PEER = "onnxruntime"
 def main() -> None:
     """One table of times, one of throughput."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3000)
-    parser.add_argument("--callers", type=int, default=8)
+    parser.add_argument("--rounds", type=positive, default=3000)
+    parser.add_argument("--callers", type=positive, default=8)
     options = parser.parse_args()
     times = Table("ops", *(f"{name}, us" for name in callers(1)), "cpu / onnxruntime")
     for ops in (1, 10, 1000):

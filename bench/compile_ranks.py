@@ -28,6 +28,7 @@ from statistics import median
 from types import SimpleNamespace
 
 import numpy as np
+from arguments import positive, positives
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -111,17 +112,17 @@ def measure(ranks: int, options: argparse.Namespace) -> dict[str, float]:
 def main() -> None:
     """Measure every size and print one row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", default="8,64,512")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--ranks", type=positives, default="8,64,512")
+    parser.add_argument("--layers", type=positive, default=4)
+    parser.add_argument("--width", type=positive, default=64)
     parser.add_argument("--derived", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         worker(options.worker, options.layers, options.width, options.derived)
         return
-    sizes = [int(size) for size in options.ranks.split(",")]
+    sizes = options.ranks
     runs: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}
     for _ in track(range(options.rounds), "rounds", transient=True):
         for size in sizes:

@@ -28,6 +28,7 @@ from statistics import median
 
 import numpy as np
 import onnx
+from arguments import check_devices, positive, positives
 from onnx import TensorProto, helper
 from rich.console import Console
 from rich.progress import track
@@ -119,16 +120,17 @@ def measure(what: str, path: Path, device: str) -> dict[str, float]:
 def main() -> None:
     """Measure every size and print one row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--sizes", type=positives, default="1000,10000,100000")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--shape", action="append", choices=sorted(MODELS), default=[])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         worker(*options.worker, options.device)
         return
-    sizes = [int(size) for size in options.sizes.split(",")]
+    check_devices(parser, [options.device])
+    sizes = options.sizes
     if min(sizes) < LEAST:
         parser.error(f"a model of {min(sizes)} ops is too small to be measured; take {LEAST}")
     table = Table("job", "ops", "headrace s", "onnxruntime s", "ratio", "bytes an op", "exponent")

@@ -18,6 +18,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from arguments import positive
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +31,7 @@ ROUNDS = 30
 def main() -> None:
     """One row for each share of backends among the packages."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--distributions", type=int, default=500, metavar="N")
+    parser.add_argument("--distributions", type=positive, default=500, metavar="N")
     count: int = parser.parse_args().distributions
     table = Table("packages", "backends", "entry_points(), ms", "headrace, ms", "added, ms")
     for backends in sorted({1, min(10, count), count}):

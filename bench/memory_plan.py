@@ -30,6 +30,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
+from arguments import check_devices, model_file, named_shape, positive
 from resnet50 import resnet50
 from rich.console import Console
 from rich.table import Table
@@ -161,23 +162,29 @@ def rows(name: str, path: str, shapes: Shapes, devices: Iterable[str]) -> Iterab
             ]
 
 
+def model(text: str) -> tuple[Path, Shapes]:
+    """A type of ``argparse``: a file, and the shape of an input whose sizes it leaves open."""
+    path, _, shape = text.partition(":")
+    return model_file(path), dict([named_shape(shape)]) if shape else {}
+
+
 def main() -> None:
     """Plan every model on every device and print one row for each memory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="MODEL.onnx[:INPUT=1,3,224,224]")
-    parser.add_argument("--resnet50", action="append", default=[], type=int, metavar="BATCH")
+    parser.add_argument("models", nargs="*", type=model, metavar="MODEL.onnx[:INPUT=1,3,224,224]")
+    parser.add_argument("--resnet50", action="append", default=[], type=positive, metavar="BATCH")
     parser.add_argument("--device", action="append", default=[])
     options = parser.parse_args()
+    devices = options.device or ["cpu", "fakedevice"]
+    check_devices(parser, devices)
+    if not options.models and not options.resnet50:
+        parser.error("name a model, or give --resnet50 BATCH")
     table = Table(
         "model", "device", "memory", "planned", "alive", "ratio", "not in-place", "ratio",
         "scratch", "onnxruntime: default", "least", "planned / least",
     )  # fmt: skip
-    devices = options.device or ["cpu", "fakedevice"]
-    for argument in options.models:
-        path, _, shape = argument.partition(":")
-        name, _, dims = shape.partition("=")
-        shapes = {name: tuple(map(int, dims.split(",")))} if dims else {}
-        for row in rows(Path(path).stem, path, shapes, devices):
+    for path, shapes in options.models:
+        for row in rows(path.stem, str(path), shapes, devices):
             table.add_row(*row)
     with tempfile.TemporaryDirectory() as folder:
         for batch in options.resnet50:

@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 import onnx
 import onnxruntime
+from arguments import positive
 from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
@@ -50,9 +51,9 @@ thread needs the interpreter's lock."""
 def main() -> None:
     """One table of virtual time, one of cpu."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pieces", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--kib", type=int, default=1024, help="size of a tensor")
+    parser.add_argument("--pieces", type=positive, default=100)
+    parser.add_argument("--rounds", type=positive, default=20)
+    parser.add_argument("--kib", type=positive, default=1024, help="size of a tensor")
     options = parser.parse_args()
     least = options.pieces + 2
     virtual = Table("calls at once", "stages of the plan", "of the executor", f"of {least}")

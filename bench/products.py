@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import onnxruntime
+from arguments import positive
 from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 from rich.table import Table
@@ -36,8 +37,8 @@ SIZES = (
 def main() -> None:
     """Measure every size and print one row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=positive, default=1)
+    parser.add_argument("--rounds", type=positive, default=15)
     options = parser.parse_args()
     headrace_cpu.set_threads(options.threads)
     table = Table("size", "headrace", "numpy", "onnxruntime", "ratio to the faster")

@@ -16,6 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from arguments import at_least, positive
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plugins" / "fakedevice" / "tests"))
 
@@ -36,8 +38,8 @@ def kind_of(error: BaseException) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--runs", type=positive, default=10_000)
+    parser.add_argument("--first", type=at_least(0), default=0, help="the first seed")
     options = parser.parse_args()
     found, struck, begin = Counter[str](), 0, time.monotonic()
     for seed in range(options.first, options.first + options.runs):

@@ -15,6 +15,7 @@ import time
 from contextlib import closing
 
 import numpy as np
+from arguments import check_devices, positive, positives
 from rich.console import Console
 from rich.table import Table
 
@@ -32,11 +33,12 @@ def main() -> None:
     """One line for each size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="fakedevice")
-    parser.add_argument("--mib", default="1,16,128")
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--mib", type=positives, default="1,16,128")
+    parser.add_argument("--rounds", type=positive, default=20)
     given = parser.parse_args()
+    check_devices(parser, [given.device])
     table = Table("MiB", "anew, ms", "kept, ms", "kept / anew", "plugin asked, anew", "kept")
-    for mib in map(int, given.mib.split(",")):
+    for mib in given.mib:
         (anew, asked), (kept, asked_kept) = opened(given.device, mib, given.rounds)
         table.add_row(
             f"{mib:,}",

@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import onnxruntime
+from arguments import at_least, positive, positives
 from products import packed_product, session
 from resnet50 import resnet50
 from rich.console import Console
@@ -33,15 +34,15 @@ SIDE = 1024
 def main() -> None:
     """One line for each number of threads."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=positives, default="1,2")
+    parser.add_argument("--batch", type=positive, default=1)
+    parser.add_argument("--rounds", type=at_least(2), default=15)
     given = parser.parse_args()
     model = resnet50(given.batch)
     work = flops_of_convolutions(model)
     columns = ("peak, GFLOP/s", "headrace", "share", "onnxruntime", "share")
     table = Table("threads", *columns)
-    for threads in map(int, given.threads.split(",")):
+    for threads in given.threads:
         headrace_cpu.set_threads(threads)
         ours, theirs, peak = measured(model, threads, given.rounds)
         rates = [work / statistics.median(times) / 1e9 for times in (ours, theirs)]

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from arguments import at_least, check_devices, positive
 from rich.console import Console
 from rich.table import Table
 
@@ -56,10 +57,11 @@ class Held:
 def main() -> None:
     """Run, compare, say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=at_least(10), default=1_000_000)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--width", type=int, default=1)
+    parser.add_argument("--width", type=positive, default=1)
     options = parser.parse_args()
+    check_devices(parser, [options.device])
     rows = []
     with flow.Session() as session:
         job = small_job(session, options.device, options.width)

@@ -34,6 +34,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from arguments import model_file, named_shape, positive
+
 PHASES = ("session", "creation", "start", "result", "process")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 Shapes = dict[str, list[int]]
@@ -115,7 +117,7 @@ class CannotStartError(Exception):
 def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float]:
     """Milliseconds of each phase of one fresh process."""
     command = [sys.executable, __file__, str(path), "--worker", what, "--device", options.device]
-    command += [word for shape in options.shape for word in ("--shape", shape)]
+    command += [f"--shape={name}={','.join(map(str, dims))}" for name, dims in options.shape]
     command += ["--cpu"] if options.cpu else []
     before = children() if options.cpu else time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
@@ -161,16 +163,17 @@ def row(
 def main() -> None:
     """Measure every model and print a row for each phase."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("models", nargs="*", type=model_file)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--shape", action="append", default=[], metavar="INPUT=1,3,224,224")
+    parser.add_argument("--rounds", type=positive, default=15)
+    parser.add_argument(
+        "--shape", action="append", type=named_shape, default=[], metavar="INPUT=1,3,224,224"
+    )
     parser.add_argument("--cpu", action="store_true", help="count processor time")
     parser.add_argument("--worker", choices=STARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        given = (item.rsplit("=", 1) for item in options.shape)
-        shapes = {name: [int(dim) for dim in dims.split(",")] for name, dims in given}
+        shapes = dict(options.shape)
         clock = time.process_time if options.cpu else time.perf_counter
         (path,) = options.models
         print(json.dumps(STARTS[options.worker](str(path), options.device, shapes, clock)))

@@ -15,6 +15,7 @@ import time
 from contextlib import ExitStack
 
 import numpy as np
+from arguments import positive
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +33,7 @@ X = {"x": np.ones((1, 8), np.float32)}
 def main() -> None:
     """One line for each device and length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--rounds", type=positive, default=2000)
     rounds = parser.parse_args().rounds
     table = Table("device", "ops", "not traced, us", "traced, us", "us more an op")
     for record in default_registry().records():

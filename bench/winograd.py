@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from arguments import positive
 
 import headrace_cpu
 from headrace_cpu import _native
@@ -32,7 +33,7 @@ NOTHING = ("none", 0.0, 0.0, False)
 def main() -> None:
     """Print a line for each shape, and the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=positive, default=1)
     headrace_cpu.set_threads(parser.parse_args().threads)
     table = []
     for channels in CHANNELS:
