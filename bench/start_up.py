@@ -38,7 +38,7 @@ from arguments import model_file, named_shape, positive
 
 PHASES = ("session", "creation", "start", "result", "process")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-Shapes = dict[str, list[int]]
+Shapes = dict[str, tuple[int, ...]]
 
 
 def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
@@ -101,13 +101,13 @@ def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dic
 STARTS = {"headrace": headrace_start, "onnxruntime": onnxruntime_start}
 
 
-def shape_of(name: str, declared: Any, shapes: Shapes) -> list[int]:
+def shape_of(name: str, declared: Any, shapes: Shapes) -> tuple[int, ...]:
     """The shape that an input is fed in: the one given for its name where it fits, else with 1s."""
-    given = shapes.get(name, [])
+    given = shapes.get(name, ())
     fits = len(given) == len(declared) and all(
         not isinstance(dim, int) or dim == size for dim, size in zip(declared, given, strict=True)
     )
-    return given if fits else [dim if isinstance(dim, int) else 1 for dim in declared]
+    return given if fits else tuple(dim if isinstance(dim, int) else 1 for dim in declared)
 
 
 class CannotStartError(Exception):
