@@ -23,6 +23,25 @@ def quantized(x, scale, zero, dtype):
     return np.clip(rounded, limits.min, limits.max).astype(np.int64).astype(dtype)
 
 
+ACTIVATIONS = {
+    "none": lambda x: x,
+    "clamp": lambda x: np.minimum(np.maximum(x, -0.5), 2.0),
+    "leaky": lambda x: np.where(x < 0, -0.5 * x, x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "hard_sigmoid": lambda x: np.clip(-0.5 * x + 2.0, 0, 1),
+    "hard_swish": lambda x: x * np.clip(-0.5 * x + 2.0, 0, 1),
+}
+"""With alpha = -0.5 and beta = 2."""
+
+
+def followed(sums, bias, activation, more, addend):
+    """What a product makes of its sums: ``more`` is added ``first``, ``last`` or, if None, not."""
+    sums = sums if bias is None else sums + bias
+    sums = ACTIVATIONS[activation](sums + more if addend == "first" else sums)
+    return sums + more if addend == "last" else sums
+
+
 def slow_conv(x, weight, strides, dilations, pads, groups):
     """x [n, *spatial, c], weight [m, *kernel, c / groups]; sums in float64."""
     rank = x.ndim - 2

@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+from exact import followed
+from geometry import places, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,29 +29,10 @@ def on_any_threads(bind, shape, start=None):
     return made[0]
 
 
-@st.composite
-def windows(draw, most_rank):
-    """A window that fits: (spatial, kernel, strides, dilations, pads, out)."""
-    rank = draw(st.integers(1, most_rank))
-    kernel = [draw(st.integers(1, 5 if rank < 3 else 2)) for _ in range(rank)]
-    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
-    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
-    spatial, out = [], []
-    for axis in range(rank):
-        extent = (kernel[axis] - 1) * dilations[axis] + 1
-        around = pads[axis] + pads[rank + axis]
-        size = draw(
-            st.integers(max(1, extent - around), max(1, extent - around) + (40, 11, 4)[rank - 1])
-        )
-        spatial.append(size)
-        out.append((size + around - extent) // strides[axis] + 1)
-    return spatial, kernel, strides, dilations, pads, out
-
-
 def reads(x, window, fill):
     """By tap, what each window reads: float64[n, *out, c]; ``fill`` in the padding."""
-    _, kernel, strides, dilations, pads, out = window
+    _, kernel, strides, dilations, pads = window
+    out = places(*window)
     around = zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)
     padded = np.pad(x.astype(np.float64), ((0, 0), *around, (0, 0)), constant_values=fill)
     for tap in itertools.product(*map(range, kernel)):
@@ -72,29 +55,20 @@ def test_a_depthwise_convolution_of_any_geometry(
     window, channels, n, with_bias, addend, activation
 ):
     """Sums of taps, and what follows them, in place over the addend too."""
-    spatial, kernel, strides, dilations, pads, out = window
+    spatial, kernel, strides, dilations, pads = window
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, *spatial, channels), np.float32)
     taps = rng.standard_normal((int(np.prod(kernel)), channels), np.float32)
     want = sum(read * tap for read, tap in zip(reads(x, window, 0.0), taps, strict=True))
     bias = rng.standard_normal(channels, np.float32) if with_bias else None
     more = rng.standard_normal(want.shape, np.float32) if addend else None
-    if bias is not None:
-        want = want + bias
-    if addend == "first":
-        want = want + more
-    if activation == "clamp":
-        want = np.clip(want, -0.5, 2.0)
-    elif activation == "silu":
-        want = want / (1 + np.exp(-want))
-    if addend == "last":
-        want = want + more
+    want = followed(want, bias, activation, more, addend)
     got = on_any_threads(
         lambda y: _native.depthwise_conv_last(
             x, taps, bias, None if more is None else y, y, kernel, strides, dilations,
             pads[: len(kernel)], activation, -0.5, 2.0, addend == "last",
         ),
-        (n, *out, channels),
+        (n, *places(*window), channels),
         more,
     )  # fmt: skip
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
@@ -104,7 +78,7 @@ def test_a_depthwise_convolution_of_any_geometry(
 @given(window=windows(3), channels=CHANNELS, kind=st.sampled_from(["max", "mean", "padded mean"]))
 def test_a_pool_of_any_geometry(window, channels, kind):
     """The largest wins, NaN over all; a mean is over what counts."""
-    spatial, kernel, strides, dilations, pads, out = window
+    spatial, kernel, strides, dilations, pads = window
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, *spatial, channels), np.float32)
     if kind == "max":
@@ -120,7 +94,7 @@ def test_a_pool_of_any_geometry(window, channels, kind):
             "max" if kind == "max" else "mean", x, y, kernel, strides, dilations, pads[:rank],
             pads[rank:], kind == "padded mean",
         ),
-        (2, *out, channels),
+        (2, *places(*window), channels),
     )  # fmt: skip
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from exact import BYTES, quantized, slow_conv, some_bytes
+from geometry import convolutions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,28 +107,9 @@ def test_a_product_of_any_size(rows, x_dtype, weight_dtype, kind):
         np.testing.assert_array_equal(*made)
 
 
-@st.composite
-def geometries(draw):
-    """(x shape, weight shape, strides, dilations, pads, groups) of a convolution that fits."""
-    rank, groups = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
-    channels = groups * draw(st.sampled_from([1, 3, 4, 13, 20]))
-    columns = groups * draw(st.sampled_from([1, 5, 16, 17, 70]))
-    kernel = [draw(st.integers(1, 4 if rank < 3 else 2)) for _ in range(rank)]
-    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
-    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
-    spatial = []
-    for axis in range(rank):
-        reach = (kernel[axis] - 1) * dilations[axis] + 1 - pads[axis] - pads[rank + axis]
-        most = (70, 13, 6)[rank - 1]
-        spatial.append(draw(st.integers(max(1, reach), max(1, reach) + most)))
-    x = (draw(st.integers(1, 2)), *spatial, channels)
-    return x, (columns, *kernel, channels // groups), strides, dilations, pads, groups
-
-
 @settings(max_examples=120)
 @given(
-    geometry=geometries(),
+    geometry=convolutions([1, 3, 4, 13, 20], [1, 5, 16, 17, 70]),
     dtypes=st.tuples(st.sampled_from(BYTES), st.sampled_from(BYTES)),
     kind=st.sampled_from([np.int32, np.float32, np.int8, np.uint8]),
 )

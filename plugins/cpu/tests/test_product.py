@@ -4,12 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from exact import slow_conv
+from exact import ACTIVATIONS, followed, slow_conv
+from geometry import convolutions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace_cpu
 from headrace_cpu import _native
+
+CHANNELS = [1, 2, 3, 7, 11, 12, 13, 20]
+COLUMNS = [1, 5, 15, 16, 17, 40, 70, 97]
+"""Of a group."""
 
 
 def packed(matrix, groups=1, *, transposed=False):
@@ -48,41 +53,9 @@ def test_a_matrix_is_packed_wherever_it_lies():
     np.testing.assert_array_equal(packed(matrix[:, ::2]), packed(matrix[:, ::2].copy()))
 
 
-ACTIVATIONS = {
-    "none": lambda x: x,
-    "clamp": lambda x: np.minimum(np.maximum(x, -0.5), 2.0),
-    "leaky": lambda x: np.where(x < 0, -0.5 * x, x),
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "silu": lambda x: x / (1 + np.exp(-x)),
-    "hard_sigmoid": lambda x: np.clip(-0.5 * x + 2.0, 0, 1),
-    "hard_swish": lambda x: x * np.clip(-0.5 * x + 2.0, 0, 1),
-}
-"""With alpha = -0.5 and beta = 2."""
-
-
-@st.composite
-def geometries(draw):
-    """A convolution of any kind that fits: (x shape, weight shape, strides, dilations, pads, g)."""
-    rank = draw(st.integers(1, 3))
-    groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
-    channels = groups * draw(st.sampled_from([1, 2, 3, 7, 11, 12, 13, 20]))
-    columns = groups * draw(st.sampled_from([1, 5, 15, 16, 17, 40, 70, 97]))
-    numbers = [draw(st.integers(1, 4 if rank < 3 else 2)) for _ in range(rank)]
-    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilations = [draw(st.sampled_from([1, 1, 2])) for _ in range(rank)]
-    pads = [draw(st.integers(0, 3)) for _ in range(2 * rank)]
-    most = (70, 13, 6)[rank - 1]
-    spatial = []
-    for axis in range(rank):
-        reach = (numbers[axis] - 1) * dilations[axis] + 1 - pads[axis] - pads[rank + axis]
-        spatial.append(draw(st.integers(max(1, reach), max(1, reach) + most)))
-    x = (draw(st.integers(1, 2)), *spatial, channels)
-    return x, (columns, *numbers, channels // groups), strides, dilations, pads, groups
-
-
 @settings(max_examples=150)
 @given(
-    geometry=geometries(),
+    geometry=convolutions(CHANNELS, COLUMNS),
     activation=st.sampled_from(sorted(ACTIVATIONS)),
     with_bias=st.booleans(),
     addend=st.sampled_from([None, "first", "last"]),
@@ -97,13 +70,7 @@ def test_a_convolution_of_any_geometry(geometry, activation, with_bias, addend):
     want = slow_conv(x, weight, strides, dilations, pads, groups)
     bias = rng.standard_normal(weight_shape[0], np.float32) if with_bias else None
     more = rng.standard_normal(want.shape, np.float32) if addend else None
-    if bias is not None:
-        want = want + bias
-    if addend == "first":
-        want = want + more
-    want = ACTIVATIONS[activation](want)
-    if addend == "last":
-        want = want + more
+    want = followed(want, bias, activation, more, addend)
 
     panels = packed(weight.reshape(weight_shape[0], -1), groups, transposed=True)
     rank = len(strides)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact import followed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,16 +87,7 @@ def test_tiles_of_any_image(tile, size, channels, columns, pads, n, with_bias, a
     want = sums_of_taps(x, weight, pads)
     bias = rng.standard_normal(columns, np.float32) if with_bias else None
     more = rng.standard_normal(want.shape, np.float32) if addend else None
-    if bias is not None:
-        want = want + bias
-    if addend == "first":
-        want = want + more
-    if activation == "clamp":
-        want = np.clip(want, -0.5, 2.0)
-    elif activation == "silu":
-        want = want / (1 + np.exp(-want))
-    if addend == "last":
-        want = want + more
+    want = followed(want, bias, activation, more, addend)
     made = []
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
