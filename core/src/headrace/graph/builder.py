@@ -78,7 +78,7 @@ class JobGraphBuilder:
         self._hints: dict[str, SbpHint] = {}
         self._tensors: dict[str, TensorSpec] = {}
         self._op_names: set[str] = set()
-        self._read: set[str] = set()  # what ops read
+        self._read: set[str | None] = set()  # what ops read; None for absent inputs
         self._counts: dict[str, int] = {}
 
     @property
@@ -211,33 +211,30 @@ class JobGraphBuilder:
         if node in self._op_names:
             raise GraphError(f"job {self.name!r} has two ops called {node!r}")
         self._op_names.add(node)
+        specs: list[TensorSpec | None] = []
+        read: list[str | None] = []
         for tensor in inputs:
-            if tensor is not None and self._tensors.get(tensor.name) != tensor.spec:
+            if tensor is None:
+                specs.append(None)
+                read.append(None)
+                continue
+            known = self._tensors.get(tensor.name)
+            if known is not tensor.spec and known != tensor.spec:
                 raise GraphError(
                     f"{op} {node!r} reads {tensor.name!r}, which is no tensor of job {self.name!r}"
                 )
-        specs = [None if t is None else t.spec for t in inputs]
-        call = make_call(
-            schema,
-            node,
-            specs,
-            {**attrs, **more_attrs} if more_attrs else attrs,
-            outputs=outputs,
-            location=location,
-        )
-        names: tuple[str | None, ...] = tuple(None if t is None else t.name for t in inputs)
-        names += (None,) * (len(call.inputs) - len(names))
+            specs.append(tensor.spec)
+            read.append(tensor.name)
+        all_attrs = {**attrs, **more_attrs} if more_attrs else attrs
+        call = make_call(schema, node, specs, all_attrs, outputs=outputs, location=location)
+        names = (*read, *(None,) * (len(call.inputs) - len(read)))
         folded = self._fold(call, names) if self.folds(call, names) else None
-        made = tuple(
-            self._define(f"{node}/{out.name}", spec)
-            for out, spec in zip(schema.outputs, call.outputs, strict=False)
-        )
+        made_names = tuple([f"{node}/{out.name}" for out in schema.outputs[: len(call.outputs)]])
+        made = tuple(map(self._define, made_names, call.outputs))
         if folded is not None:
-            values = map(_read_only, folded)
-            self._constants.update(zip((t.name for t in made), values, strict=True))
+            self._constants.update(zip(made_names, map(_read_only, folded), strict=True))
         else:
-            made_names = tuple(t.name for t in made)
-            self._read.update(name for name in names if name is not None)
+            self._read.update(names)
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
 
@@ -274,8 +271,8 @@ class JobGraphBuilder:
         For passes: the call was checked when it was first added, and is not checked again.
         """
         self._op_names.add(op.call.name)
-        self._read.update(name for name in inputs if name is not None)
         wired = tuple(inputs)
+        self._read.update(wired)
         # One that a pass leaves alone is the same object in both graphs: who compares sees it.
         self._ops.append(op if wired == op.inputs else replace(op, inputs=wired))
         return tuple(map(self._define, op.outputs, op.call.outputs))
@@ -372,10 +369,11 @@ class JobGraphBuilder:
             call: the complete call.
             names: the tensors it reads; None for an absent optional input.
         """
-        if not self._may_fold or any(
-            name is not None and name not in self._constants for name in names
-        ):
+        if not self._may_fold:
             return False
+        for name in names:
+            if name is not None and name not in self._constants:
+                return False
         entry = self._ops_known.op(call.op)
         if entry.op.folds_late and not self._may_fold_late and call.outputs[0].elements > 1:
             return False
@@ -401,9 +399,8 @@ class JobGraphBuilder:
             number = self._counts.get(stem, 0)
             self._counts[stem] = number + 1
             name = f"{stem}_{number}"
-            if name in self._op_names or name in self._tensors:
-                continue
-            if not any(name + suffix in self._tensors for suffix in suffixes):
+            taken = name in self._op_names or name in self._tensors
+            if not taken and self._tensors.keys().isdisjoint([name + s for s in suffixes]):
                 return name
 
 

@@ -49,11 +49,14 @@ def values(attributes: Attributes, where: str, folder: Path | None) -> dict[str,
         InvalidModelError: a value is malformed.
         UnsupportedModelError: it is a tensor of a dtype headrace lacks.
     """
-    return {
-        name: value(attribute, f"{where}, attribute {quote(name)}", folder)
-        for name, attribute in attributes.items()
-        if attribute.type not in _NO_VALUES
-    }
+    found: dict[str, Any] = {}
+    for name, attribute in attributes.items():
+        kind = attribute.type
+        if kind not in _NO_VALUES:
+            simple = kind in _SCALARS or kind in _LISTS  # of these no message tells
+            place = where if simple else f"{where}, attribute {quote(name)}"
+            found[name] = value(attribute, place, folder)
+    return found
 
 
 def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:

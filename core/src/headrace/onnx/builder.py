@@ -157,18 +157,20 @@ class BoundedBuilder(JobGraphBuilder):
             outputs=outputs,
             name=name,
             location=location,
-            attrs={**attrs, **more_attrs},
+            attrs=attrs,
+            **more_attrs,
         )
-        if any(tensor is not None and tensor.name in self._guesses for tensor in inputs):
+        if self._guesses and any(t is not None and t.name in self._guesses for t in inputs):
             self._follow(inputs, made)
         for tensor in made:
-            if tensor.spec.nbytes > limits.TENSOR_BYTES:
+            nbytes = tensor.spec.nbytes
+            if nbytes > limits.TENSOR_BYTES:
                 raise ResourceLimitError(
-                    f"{location}: {op} would make {tensor.spec}, {tensor.spec.nbytes} bytes; the "
+                    f"{location}: {op} would make {tensor.spec}, {nbytes} bytes; the "
                     f"limit for one tensor is {limits.TENSOR_BYTES}"
                 )
-            if self.value(tensor) is not None:
-                self._folded += tensor.spec.nbytes
+            if tensor.name in self._constants:
+                self._folded += nbytes
         if self._folded > limits.FOLDED_BYTES:
             raise ResourceLimitError(
                 f"{location}: tensors that do not depend on the inputs take over "

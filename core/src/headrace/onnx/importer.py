@@ -151,9 +151,10 @@ class Importer:
         """Import the nodes, which the wanted values are computed with; returns these."""
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
-        readers = Counter(wanted)
+        readers = dict(Counter(wanted))
         for _, reads in nodes:
-            readers.update(reads)
+            for name in reads:
+                readers[name] = readers.get(name, 0) + 1
         for node, reads in nodes:
             if node.op_type == CONSTANT and scope.has(node.output[0]):
                 continue  # it is one of the weights
@@ -175,7 +176,7 @@ class Importer:
             results.append(tensor)
         return results
 
-    def _forget(self, reads: AbstractSet[str], scope: Scope, readers: Counter[str]) -> None:
+    def _forget(self, reads: AbstractSet[str], scope: Scope, readers: dict[str, int]) -> None:
         """Let go of constants that a node was the last to read, once others were made of them."""
         for name in reads:
             readers[name] -= 1

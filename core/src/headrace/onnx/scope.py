@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from onnx import AttributeProto
@@ -41,13 +40,15 @@ class Scope:
         # A constant is made when it is first read: models bring some that nothing reads.
         self._values: dict[str, Value | Callable[[], Tensor] | None] = {}
         # Of each tensor: it may have several, and be in sequences that have.
-        self._names: Counter[str] = Counter()
+        self._names: dict[str, int] = {}
 
     def bind(self, name: str, value: Value | None) -> None:
         """Give a value its name; None stands for an input that the caller left out."""
-        self.release(name)
+        if name in self._values:
+            self.release(name)
         self._values[name] = value
-        self._names.update(tensor.name for tensor in tensors_of(value))
+        for tensor in tensors_of(value):
+            self._names[tensor.name] = self._names.get(tensor.name, 0) + 1
 
     def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
         """Name a tensor that ``make`` makes when it is first read."""
@@ -60,9 +61,10 @@ class Scope:
     def release(self, name: str) -> Tensor | None:
         """Let a name be nobody's; returns the tensor that had it, if that has no other one here."""
         value = self._values.pop(name, None)
-        if callable(value):
+        if value is None or callable(value):
             return None
-        self._names.subtract(tensor.name for tensor in tensors_of(value))
+        for tensor in tensors_of(value):
+            self._names[tensor.name] -= 1
         if not isinstance(value, Tensor):
             return None
         return None if self._names[value.name] else value

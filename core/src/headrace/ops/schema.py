@@ -7,6 +7,7 @@ in ``OPS``. An op class is never instantiated; its methods are static or class m
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -275,14 +276,17 @@ def _form(
 
     Attributes count by their types and what they print: 1 equals True and 1.0, and 0.0 equals -0.0.
     """
+    values: list[object] = [op, outputs]
+    for spec in inputs:  # what a spec is made of: names and tuples of numbers are hashed natively
+        values += (None,) if spec is None else (spec.shape, spec.dtype.name)
     if type(attrs) is Attrs:
-        return (op, outputs, *inputs, attrs.form)
-    values: list[object] = [op, outputs, *inputs]
+        values.append(attrs.form)
+        return tuple(values)
     for name, value in attrs.items():
         kind = type(value)
         if kind in (tuple, list):
             assert isinstance(value, (tuple, list))
-            if not all(type(item) in _PLAIN for item in value):
+            if not _PLAIN.issuperset(map(type, value)):
                 return None
         elif kind not in _PLAIN:
             return None
@@ -323,11 +327,12 @@ def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...
 
 
 def _complete_attrs(op: type[Op], call: OpCall, given: Mapping[str, object]) -> Attrs:
-    known = {attr.name: attr for attr in op.attrs}
-    for name in given:
-        if name not in known:
-            names = ", ".join(known) or "none"
-            fail(call, f"has no attribute {name!r}; attributes are {names}", OpError)
+    if given:
+        known = [attr.name for attr in op.attrs]
+        for name in given:
+            if name not in known:
+                names = ", ".join(known) or "none"
+                fail(call, f"has no attribute {name!r}; attributes are {names}", OpError)
     values: dict[str, AttrValue] = {}
     for attr in op.attrs:
         value = given.get(attr.name, attr.default)
@@ -364,11 +369,11 @@ def _bool(value: Any) -> bool:
 
 _CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "bool": _bool,
-    "int": lambda value: value.__index__(),
+    "int": operator.index,
     "float": float,
     "str": _text,
     "dtype": dtype_of,
-    "ints": lambda value: tuple(item.__index__() for item in value),
-    "floats": lambda value: tuple(float(item) for item in value),
-    "strs": lambda value: tuple(_text(item) for item in value),
+    "ints": lambda value: tuple(map(operator.index, value)),
+    "floats": lambda value: tuple(map(float, value)),
+    "strs": lambda value: tuple(map(_text, value)),
 }

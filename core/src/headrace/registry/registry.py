@@ -79,6 +79,9 @@ class BackendRegistry:
             return tuple(zip(backends, records, strict=True))
 
         self._loader = Loader(find, watch or quarantine.watch)
+        # What was found stays; compilers ask for the same things several times for each op.
+        self._backends: dict[str, Backend] = {}
+        self._ops: dict[str, OpEntry] = {}
 
     @classmethod
     def from_modules(cls, modules: Mapping[str, object]) -> BackendRegistry:
@@ -110,10 +113,13 @@ class BackendRegistry:
             DeviceUnavailableError: none is installed, or it cannot be used; says why, and what
                 to do.
         """
-        loaded = self._load(tag)
-        if loaded.backend is None:
-            raise refused_backend(loaded.record) from loaded.error
-        return loaded.backend
+        backend = self._backends.get(tag)
+        if backend is None:
+            loaded = self._load(tag)
+            if loaded.backend is None:
+                raise refused_backend(loaded.record) from loaded.error
+            backend = self._backends[tag] = loaded.backend
+        return backend
 
     def op(self, name: str) -> OpEntry:
         """Return the op called ``name``; for one of a plugin (``hello.swish``), load the plugin.
@@ -122,6 +128,12 @@ class BackendRegistry:
             UnknownOpError: neither core nor the plugin has it; names those that look alike.
             DeviceUnavailableError: as ``backend``.
         """
+        entry = self._ops.get(name)
+        if entry is None:
+            entry = self._ops[name] = self._find_op(name)
+        return entry
+
+    def _find_op(self, name: str) -> OpEntry:
         tag = tag_of(name)
         if not tag:
             return CORE_OPS.op(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.compiler.layouts.orders import before, plain
 from headrace.compiler.layouts.ways import Way, as_it_is, in_order, minds, rank_of
@@ -13,7 +13,11 @@ from headrace.ops.shape import permutation
 
 
 def orders_wanted(
-    graph: JobGraph, turned: Mapping[str, Way], free: frozenset[str], ops: OpSource
+    graph: JobGraph,
+    near: Sequence[JobOp],
+    turned: Mapping[str, Way],
+    free: frozenset[str],
+    ops: OpSource,
 ) -> dict[str, dict[Order, bool]]:
     """The orders in which tensors will be needed, and whether that is sure.
 
@@ -23,6 +27,7 @@ def orders_wanted(
 
     Args:
         graph: the job.
+        near: those of its ops that may read or make tensors in another order, in order.
         turned: the ways of the ops that change their format, by name.
         free: names of the ops that may run in any order that they can.
         ops: where ops are known.
@@ -30,7 +35,7 @@ def orders_wanted(
     wanted: dict[str, dict[Order, bool]] = {}
     for _, tensor in graph.results:
         wanted[tensor.name] = {plain(tensor.spec.rank): True}
-    for op in reversed(graph.ops):
+    for op in reversed(near):
         name = op.call.name
         sure = name in turned or name not in free or minds(op.call, ops)
         if sure:

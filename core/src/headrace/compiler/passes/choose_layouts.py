@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from headrace.compiler.layouts.choice import can_move, choose_format
 from headrace.compiler.layouts.forms import Forms
+from headrace.compiler.layouts.near import ops_near
 from headrace.compiler.layouts.orders import between, laid, plain
 from headrace.compiler.layouts.wanted import orders_wanted
 from headrace.compiler.layouts.ways import Way, as_it_is, call_of, in_order, rank_of
@@ -82,7 +83,9 @@ class _Rewriting:
             for op in graph.ops
             if op.placement.tag in tags and op.placement.parallel_num == 1
         )
-        self._wanted = orders_wanted(graph, turned, self._free, registry)
+        self._near = ops_near(graph, turned, self._free, registry)
+        near = [op for op in graph.ops if op.call.name in self._near]
+        self._wanted = orders_wanted(graph, near, turned, self._free, registry)
         self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
         self._forms = Forms(self._builder, registry)
         self._answers: dict[object, bool] = {}  # nets repeat themselves, and asking is slow
@@ -94,7 +97,10 @@ class _Rewriting:
             forms.add(name, plain(tensor.spec.rank), tensor)
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:
-            if op.call.name in self._turned:
+            if op.call.name not in self._near:  # what it reads lies plain, and is called the same
+                for name, made in zip(op.outputs, builder.adopt(op, op.inputs), strict=True):
+                    forms.add(name, plain(made.spec.rank), made)
+            elif op.call.name in self._turned:
                 self._add(op, self._turned[op.call.name])
             elif op.call.name not in self._free:
                 self._add(op, as_it_is(op.call))

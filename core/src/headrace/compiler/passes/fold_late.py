@@ -32,14 +32,16 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
     known = builder.begin_like(graph)
     graph = replace(graph, constants=MappingProxyType({}))
     builder.reserve(op.call.name for op in graph.ops)
+    reads = [_reads(op) for op in graph.ops]
     readers = Counter(tensor.name for _, tensor in graph.results)
-    for op in graph.ops:
-        readers.update(_reads(op))
+    for names_read in reads:
+        for name in names_read:
+            readers[name] += 1
     folded: set[str] = set()
-    for op in graph.ops:
+    for op, names_read in zip(graph.ops, reads, strict=True):
         read = [None if name is None else known[name] for name in op.inputs]
         names = [None if tensor is None else tensor.name for tensor in read]
-        follows = _is_late(op, known_ops) or not folded.isdisjoint(_reads(op))
+        follows = _is_late(op, known_ops) or not folded.isdisjoint(names_read)
         if follows and builder.folds(op.call, names) and op.placement.parallel_num == 1:
             call, count = op.call, op.call.output_count
             made = builder.op(
@@ -49,8 +51,8 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
         else:
             made = builder.adopt(op, names)
         known.update(zip(op.outputs, made, strict=True))
-        readers.subtract(_reads(op))
-        for name in _reads(op):
+        for name in names_read:
+            readers[name] -= 1
             if not readers[name]:
                 builder.forget(known[name])
     builder.end_like(graph, known)
