@@ -34,12 +34,13 @@ print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values
 
 # What a process need not import that takes a plan out of the cache.
 IDLE = (
-    "onnx", "importlib.metadata", "packaging.requirements", "packaging.tags", "difflib", "email",
+    "onnx", "ml_dtypes", "importlib.metadata", "packaging", "difflib", "email",
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.builder", "headrace.graph.editor",
     "headrace.graph.job_graph",
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
     "headrace.ops.resize_taps",
+    "headrace.runtime.event_log",
     "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan",
     "headrace.plan.dump_plan", "headrace_cpu.passes",
 )  # fmt: skip

@@ -1,10 +1,11 @@
-"""The cyclic garbage collector rests while a job is compiled, or a plugin loaded.
+"""The cyclic garbage collector rests while a job is compiled, or what is needed for it imported.
 
 A graph is many small objects that all live until it is done. Python's collector looks through them
 again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
 again as it does without, and grew faster than the job. What compiling makes and drops is freed by
-its count of references; cycles wait until it is over. A plugin is modules, classes and records that
-all stay, in the middle of which a collection would look through all that is imported.
+its count of references; cycles wait until it is over. A plugin, or the half of headrace that
+``headrace.onnx`` stands on, is modules, classes and records that all stay, in the middle of which a
+collection would look through all that is imported.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The element types of tensors: one ``DType`` per type, and how each looks to numpy.
 
 The set is closed and ordered; ``number`` is what plans store and never changes its meaning.
-Types that numpy lacks come from ml_dtypes. Strings, complex numbers, sequences and optionals are
+Types that numpy lacks come from ml_dtypes, which is imported when the first of them is met: most
+models have none. Strings, complex numbers, sequences and optionals are
 no tensor types here: whoever meets one raises ``DTypeError`` or ``UnsupportedModelError``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from headrace.errors import DTypeError
@@ -31,13 +31,26 @@ class DType:
         name: numpy's name of the type, for example ``float32``.
         itemsize: bytes of one element as headrace stores it (4-bit types take a whole byte).
         kind: ``b`` bool, ``u`` unsigned, ``i`` signed, ``f`` float.
+        numpy: what arrays of it have.
     """
 
     number: int
     name: str
     itemsize: int
     kind: str
-    numpy: np.dtype[Any] = field(compare=False, repr=False)
+    numpy: np.dtype[Any] = field(init=False, compare=False, repr=False)
+
+    if not TYPE_CHECKING:  # or an attribute that does not exist would pass for one of any type
+
+        def __getattr__(self, name: str) -> object:
+            """Of ``numpy`` alone, and once: later it is found without asking here."""
+            if name != "numpy":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            import ml_dtypes
+
+            numpy_dtype = np.dtype(getattr(ml_dtypes, self.name))
+            object.__setattr__(self, "numpy", numpy_dtype)
+            return numpy_dtype
 
     def __str__(self) -> str:
         return self.name
@@ -59,36 +72,36 @@ class DType:
         return self.kind in "iu"
 
 
-def _make(number: int, name: str, kind: str) -> DType:
-    numpy_dtype = np.dtype(getattr(np, name, None) or getattr(ml_dtypes, name))
-    return DType(number, name, numpy_dtype.itemsize, kind, numpy_dtype)
+def _numpys(number: int, name: str, kind: str) -> DType:
+    """A type that numpy has."""
+    numpy_dtype = np.dtype(name)
+    made = DType(number, name, numpy_dtype.itemsize, kind)
+    object.__setattr__(made, "numpy", numpy_dtype)
+    return made
 
 
-bool_ = DType(1, "bool", 1, "b", np.dtype(np.bool_))
-uint8 = _make(2, "uint8", "u")
-uint16 = _make(3, "uint16", "u")
-uint32 = _make(4, "uint32", "u")
-uint64 = _make(5, "uint64", "u")
-int8 = _make(6, "int8", "i")
-int16 = _make(7, "int16", "i")
-int32 = _make(8, "int32", "i")
-int64 = _make(9, "int64", "i")
-float16 = _make(10, "float16", "f")
-bfloat16 = _make(11, "bfloat16", "f")
-float32 = _make(12, "float32", "f")
-float64 = _make(13, "float64", "f")
+bool_ = _numpys(1, "bool", "b")
+uint8 = _numpys(2, "uint8", "u")
+uint16 = _numpys(3, "uint16", "u")
+uint32 = _numpys(4, "uint32", "u")
+uint64 = _numpys(5, "uint64", "u")
+int8 = _numpys(6, "int8", "i")
+int16 = _numpys(7, "int16", "i")
+int32 = _numpys(8, "int32", "i")
+int64 = _numpys(9, "int64", "i")
+float16 = _numpys(10, "float16", "f")
+bfloat16 = DType(11, "bfloat16", 2, "f")
+float32 = _numpys(12, "float32", "f")
+float64 = _numpys(13, "float64", "f")
 
 # Storage only: tensors of these may be held, moved and cast, but no op computes in them.
-_STORAGE = tuple(
-    _make(number, name, kind)
-    for number, name, kind in (
-        (14, "int4", "i"),
-        (15, "uint4", "u"),
-        (16, "float8_e4m3fn", "f"),
-        (17, "float8_e4m3fnuz", "f"),
-        (18, "float8_e5m2", "f"),
-        (19, "float8_e5m2fnuz", "f"),
-    )
+_STORAGE = (
+    DType(14, "int4", 1, "i"),
+    DType(15, "uint4", 1, "u"),
+    DType(16, "float8_e4m3fn", 1, "f"),
+    DType(17, "float8_e4m3fnuz", 1, "f"),
+    DType(18, "float8_e5m2", 1, "f"),
+    DType(19, "float8_e5m2fnuz", 1, "f"),
 )
 
 BOOL = frozenset({bool_})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +77,7 @@ def test_a_damaged_plan_is_one_line(headrace: Headrace, plan: Path) -> None:
 def test_a_plan_of_another_version_is_one_line(headrace: Headrace, plan: Path) -> None:
     """What it was compiled with, what is here, and what to do."""
     file = read_plan_file(plan)
-    older = replace(file.saved, versions=replace(file.saved.versions, core="0.0.1"))
+    older = file.saved._replace(versions=file.saved.versions._replace(core="0.0.1"))
     write_plan_file(plan, older, list(file.weights.values()))
     done = headrace("run", plan, "--random-inputs", 1)
     assert done.exit_code == 1

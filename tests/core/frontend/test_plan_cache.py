@@ -29,7 +29,7 @@ from headrace.device import (
 from headrace.frontend.plan_cache import identity, identity_of
 from headrace.graph import PassEntry
 from headrace.hookspecs import hookimpl
-from headrace.registry.discover import InstalledBackend
+from headrace.registry.discover import InstalledBackend, version_of
 from headrace.registry.registry import BackendRegistry
 
 MODULE = "headrace_toy_near"
@@ -240,7 +240,10 @@ def test_a_package_that_a_plugin_needs_changes_it(asked: Identity, tmp_path: Pat
         ("headrace.frontend.plan_cache.identity.installed_version", lambda: "9.9"),
         ("headrace.frontend.plan_cache.identity.API_VERSION", (9, 9)),
         ("numpy.__version__", "9.9"),
-        ("ml_dtypes.__version__", "9.9"),
+        (
+            "headrace.frontend.plan_cache.identity.version_of",
+            lambda name: "9.9" if name == "ml_dtypes" else version_of(name),
+        ),
         ("sys.version", "9.9"),
         ("platform.machine", lambda: "abacus"),
     ],

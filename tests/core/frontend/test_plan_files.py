@@ -64,7 +64,7 @@ def change(path: Path, **fields: object) -> None:
     """Write the file again with other fields; its checksums are right."""
     file = read_plan_file(path)
     blobs = [file.weights[w.name] for w in file.saved.weights]
-    write_plan_file(path, replace(file.saved, **fields), [b.copy() for b in blobs])
+    write_plan_file(path, file.saved._replace(**fields), [b.copy() for b in blobs])
 
 
 def test_a_saved_job_gives_what_the_job_gives(saved: Path, registry: BackendRegistry) -> None:
@@ -209,10 +209,10 @@ def test_another_headrace_or_plugin_is_named(saved: Path, registry: BackendRegis
     versions = read_plan_file(saved).saved.versions
     (plugin,) = versions.plugins
     for other, message in (
-        (replace(versions, core="99.1"), "compiled with headrace 99.1, and here is"),
-        (replace(versions, api=(1, 99)), "the contract with backends 1.99, and here is 1."),
+        (versions._replace(core="99.1"), "compiled with headrace 99.1, and here is"),
+        (versions._replace(api=(1, 99)), "the contract with backends 1.99, and here is 1."),
         (
-            replace(versions, plugins=(PluginVersion(plugin.tag, "headrace-toy", "7"),)),
+            versions._replace(plugins=(PluginVersion(plugin.tag, "headrace-toy", "7"),)),
             f"the plugin of device '{plugin.tag}' headrace-toy 7, and here is a module; compile",
         ),
     ):
@@ -279,7 +279,7 @@ def test_a_weight_that_is_missing_is_named(saved: Path, registry: BackendRegistr
 def test_a_weight_outside_the_file_is_named(saved: Path, registry: BackendRegistry) -> None:
     """A header that is whole and wrong is refused as well."""
     (weight,) = read_plan_file(saved).saved.weights
-    change(saved, weights=(replace(weight, offset=1 << 40),))
+    change(saved, weights=(weight._replace(offset=1 << 40),))
     with pytest.raises(PlanError, match="ends at byte 1099511627800 of 64"):
         flow.load_plan(saved, registry=registry)
 

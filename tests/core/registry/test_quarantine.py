@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -173,7 +172,7 @@ def test_a_breadcrumb_that_cannot_be_remembered_is_kept(tmp_path: Path) -> None:
     """It waits until the folder can be written."""
     (tmp_path / "loading").mkdir()
     crumb = tmp_path / "loading/toy.json"
-    crumb.write_text(json.dumps(asdict(CRASH)), "utf-8")
+    crumb.write_text(json.dumps(CRASH._asdict()), "utf-8")
     (tmp_path / "crashed").write_text("in the way", "utf-8")
     assert Quarantine(tmp_path).crashes() == ()
     assert crumb.exists()

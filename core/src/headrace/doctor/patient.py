@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.registry import BackendRecord, InstalledBackend
@@ -72,7 +72,7 @@ class Patient:
         self._progress = folder / "progress"
         self._printed = folder / "stderr"
         request = folder / "request.json"
-        fields = asdict(installed) | {"implementation": None}
+        fields = installed._asdict() | {"implementation": None}
         request.write_text(json.dumps({"backend": fields, "path": sys.path}), "utf-8")
         self._started = time.monotonic()
         with self._printed.open("wb") as printed:

@@ -32,9 +32,8 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -52,8 +51,7 @@ ALIGNMENT_BYTES = 64
 _FIELDS = struct.Struct("<8sIIQQQ")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlanFile:
+class PlanFile(NamedTuple):
     """What a plan file holds.
 
     Attributes:

@@ -24,7 +24,10 @@ The rest, by the step that it serves:
   jobs, and what is taken to be as before), ``make_job``, ``explain``.
 """
 
-from headrace.onnx.model import Model, load
-from headrace.onnx.signature import TensorInfo
+from headrace.collector import collector_rests
+
+with collector_rests():
+    from headrace.onnx.model import Model, load
+    from headrace.onnx.signature import TensorInfo
 
 __all__ = ["Model", "TensorInfo", "load"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -160,8 +160,7 @@ def _stamp(descriptor: int) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Extent:
+class Extent(NamedTuple):
     """Some bytes of a content, not read yet."""
 
     content: Content

@@ -8,10 +8,12 @@ as long as it is the same in each: that is guessed from one turn, and looked at 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.ops import Tensor
 from headrace.tensor_spec import Array
+
+if TYPE_CHECKING:
+    from headrace.ops import Tensor
 
 GUESSED_ELEMENTS = 64
 """Numbers of a tensor whose value is followed through a job that is built for a guess."""

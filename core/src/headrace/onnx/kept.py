@@ -15,8 +15,7 @@ Models that are given as bytes are not kept: who decrypts a model in memory want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
 _FORMAT = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptPlan:
+class KeptPlan(NamedTuple):
     """A plan from an earlier process.
 
     Attributes:
@@ -193,7 +191,7 @@ class KeptPlans:
             saved = pack(packer, made.graph, compiled, registry, fixed)
         except InvalidModelError:
             return  # of the model itself, this is how it is told
-        saved = replace(saved, sources=(self._model, *self._externals))
+        saved = saved._replace(sources=(self._model, *self._externals))
         keys = self._keys(specs, fixed, made.fixed)
         self._store.keep_plan(keys[-1], saved, packer.blobs)
 
@@ -206,7 +204,7 @@ class KeptPlans:
         if end > len(self._content):
             raise PlanError(f"weight {weight.name!r} ends behind the model's file")
         data = self._content.array(weight.offset, end)
-        return array_in(data.data, replace(weight, offset=0))
+        return array_in(data.data, weight._replace(offset=0))
 
     def _warned(self, compiled: Compiled) -> bool:
         """True when compiling warned of something, which it should do in the next process too."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from headrace.errors import InvalidModelError, ResourceLimitError
 from headrace.onnx import limits
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     """What a model can be loaded from."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenModel:
+class GivenModel(NamedTuple):
     """A model as it was given.
 
     Attributes:

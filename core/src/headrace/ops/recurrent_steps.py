@@ -7,8 +7,7 @@ long sequences on such a device are long plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ Functions = Sequence["Activation"]
 State = tuple[Tensor, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Direction:
+class _Direction(NamedTuple):
     """What one direction is computed with; everything in the dtype of the formula.
 
     Attributes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.op_call import OpCall
 from headrace.ops.shapes import normal_axes
 
 
-@dataclass(frozen=True, slots=True)
-class ResampledAxis:
+class ResampledAxis(NamedTuple):
     """One axis that a ``resize`` changes: its number, lengths in and out, scale and crop."""
 
     axis: int

@@ -6,8 +6,8 @@ elements. ``Taps`` holds them for one axis; they depend on shapes and attributes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from headrace.ops.resize_axes import ResampledAxis, resampled_axes
 from headrace.tensor_spec import Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Taps:
+class Taps(NamedTuple):
     """What one axis reads: the elements, what each weighs, and where it looks beyond the input.
 
     Attributes:
@@ -41,8 +40,7 @@ def resize_taps(call: OpCall) -> dict[int, Taps]:
     return {part.axis: _axis_taps(part, rules) for part in parts}
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """The attributes that decide where every axis looks and how much each element weighs."""
 
     mode: str

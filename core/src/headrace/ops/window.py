@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.op_call import OpCall
 from headrace.ops.data_format import DATA_FORMAT, first_shape, is_last
@@ -27,8 +27,7 @@ are 1, 1 and 0. ``data_format`` says which axes are the spatial ones."""
 MAX_SPATIAL_RANK = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The attributes of a sliding window, complete: one number for each spatial axis."""
 
     kernel: tuple[int, ...]

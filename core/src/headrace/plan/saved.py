@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.plan.model import Plan
 from headrace.tensor_spec import TensorSpec
@@ -35,8 +36,7 @@ class PassRun:
         return f"pass {self.name} of {self.origin} (device {self.tag!r}) {did}"
 
 
-@dataclass(frozen=True, slots=True)
-class PluginVersion:
+class PluginVersion(NamedTuple):
     """A plugin that a plan was compiled with; empty texts for one that is no package."""
 
     tag: str
@@ -47,8 +47,7 @@ class PluginVersion:
         return f"{self.distribution or 'a module'} {self.version}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(NamedTuple):
     """What a plan depends on: it runs where all of it is the same.
 
     Attributes:
@@ -62,16 +61,14 @@ class Versions:
     plugins: tuple[PluginVersion, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(NamedTuple):
     """An input or output of a plan."""
 
     name: str
     spec: TensorSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(NamedTuple):
     """Where the bytes of an array are.
 
     Attributes:
@@ -87,8 +84,7 @@ class Weight:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A part of a file that holds weights which the plan's own file does not repeat.
 
     Attributes:
@@ -103,8 +99,7 @@ class Source:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
+class SavedPlan(NamedTuple):
     """All of a plan file but the bytes of its weights.
 
     Attributes:

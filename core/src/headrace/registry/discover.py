@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
 
@@ -13,8 +13,7 @@ GROUP = "headrace.backends"
 UNNAMED = "(unnamed distribution)"
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledBackend:
+class InstalledBackend(NamedTuple):
     """An entry point and what its distribution's metadata say.
 
     Attributes:
@@ -63,8 +62,7 @@ def version_of(name: str) -> str | None:
     return None if found is None else _first(_fields(found).get("version", ()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Package:
+class _Package(NamedTuple):
     """What a distribution's metadata say; ``fault`` is empty when they can be read."""
 
     name: str

@@ -11,8 +11,8 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace.errors import InputError
 from headrace.registry.discover import InstalledBackend
@@ -38,8 +38,7 @@ def lock_file() -> Path:
     return Path(os.environ.get(LOCK_VARIABLE) or DEFAULT_FILE)
 
 
-@dataclass(frozen=True, slots=True)
-class LockedPlugin:
+class LockedPlugin(NamedTuple):
     """A plugin that may run: its entry point, its version, and SHA-256 by file."""
 
     tag: str
@@ -66,7 +65,7 @@ def write_lock(plugins: Iterable[LockedPlugin], path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    listed = sorted((asdict(plugin) for plugin in plugins), key=lambda p: (p["tag"], p["module"]))
+    listed = sorted((plugin._asdict() for plugin in plugins), key=lambda p: (p["tag"], p["module"]))
     path.write_text(json.dumps({"format": FORMAT, "plugins": listed}, indent=1) + "\n", "utf-8")
 
 

@@ -15,8 +15,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
@@ -41,8 +41,7 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "headrace"
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(NamedTuple):
     """A plugin that ended a process.
 
     Attributes:
@@ -202,7 +201,7 @@ class _Breadcrumb:
             "the process ended",
             time.strftime("%Y-%m-%d %H:%M:%S"),
         )
-        text = json.dumps(asdict(crash)).encode().ljust(_ROOM)
+        text = json.dumps(crash._asdict()).encode().ljust(_ROOM)
         with contextlib.suppress(OSError):
             # One write over the old text: a file that is emptied first is, on ext4, flushed to the
             # disk when it is closed, which costs milliseconds.
@@ -259,7 +258,7 @@ def _read(path: Path) -> Crash | None:
 def _write(path: Path, crash: Crash) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
-    scratch.write_text(json.dumps(asdict(crash)), "utf-8")
+    scratch.write_text(json.dumps(crash._asdict()), "utf-8")
     try:
         scratch.replace(path)
     except OSError:

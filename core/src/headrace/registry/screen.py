@@ -7,16 +7,19 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.registry.discover import UNNAMED, InstalledBackend
 from headrace.registry.lock import check_lock
 from headrace.registry.metadata import normal_name
+from headrace.registry.plain_versions import plainly_in_range
 from headrace.registry.quarantine import Crash, check_crashes
 from headrace.registry.record import BackendRecord, Phase, Refusal, State
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 __all__ = ["ALLOW_VARIABLE", "BLOCK_VARIABLE", "CORE", "Choice", "refused", "screen"]
 
@@ -30,8 +33,7 @@ TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _REQUIREMENT_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Which backends the user wants. Names are tags or distributions.
 
     Attributes:
@@ -152,6 +154,8 @@ def _check_requirements(backend: InstalledBackend, core_version: str | None) -> 
         name = _REQUIREMENT_NAME.match(line)
         if name is None or normal_name(name[1]) != CORE:
             continue
+        if core_version and plainly_in_range(core_version, line[name.end() :]):
+            continue
         hint = f"pip install --upgrade {CORE} {backend.distribution}"
         try:
             wanted = _versions(line[name.end() :], line)
@@ -169,9 +173,11 @@ def _versions(behind_name: str, line: str) -> SpecifierSet:
     Raises:
         ValueError: it is malformed.
     """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # seldom needed
+
     with contextlib.suppress(InvalidSpecifier):
         return SpecifierSet(behind_name)
-    # With markers and extras; importing what reads these takes longer than all else here.
+    # With markers and extras.
     from packaging.requirements import Requirement
 
     requirement = Requirement(line)

@@ -35,7 +35,6 @@ from headrace.runtime.bus import (
     stand_back,
     start_thread,
 )
-from headrace.runtime.event_log import EventLog
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.launcher import Launcher
@@ -45,7 +44,8 @@ from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
 from headrace.tensor_spec import Array
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported by those who ask for them
+    from headrace.runtime.event_log import EventLog
     from headrace.runtime.failure import Failure
     from headrace.runtime.recorder import Recorder
     from headrace.runtime.threaded import ThreadedEngine

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from headrace.device import Allocator, Buffer
 from headrace.errors import OutOfMemoryError
@@ -31,8 +32,7 @@ STEP_BYTES = 512
 """Parts begin at multiples of it, as registers in a chunk do, or of what a plugin aligns to."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStatistics:
+class MemoryStatistics(NamedTuple):
     """One memory of this process, at one moment.
 
     Attributes:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from headrace.ids import ActorId, RegisterId
 from headrace.runtime.actor import Actor, Wiring
 from headrace.runtime.commands import Act, Publish, Return
-from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import Event, RegisterReady, RegisterReturned
 from headrace.runtime.story import KEPT, Transition, story_of
+
+if TYPE_CHECKING:  # runs are seldom written down
+    from headrace.runtime.event_log import EventLog
 
 Post = Callable[[ActorId, Event], None]
 Launch = Callable[[ActorId, int], None]

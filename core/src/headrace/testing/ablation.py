@@ -176,7 +176,7 @@ def ablate(
     module = SimpleNamespace(**{name: hookimpl(hook) for name, hook in hooks.items()})
     if installed is None:
         installed = InstalledBackend(tag, getattr(plugin, "__name__", type(plugin).__name__))
-    registry = CountingRegistry(replace(installed, implementation=module))
+    registry = CountingRegistry(installed._replace(implementation=module))
     try:
         _programs(tag, registry)
     except WrongNumbersError as error:

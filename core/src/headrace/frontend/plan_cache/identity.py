@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 
 import headrace
@@ -72,7 +71,7 @@ def identity_of(registry: BackendRegistry, tags: Iterable[str]) -> str | None:
     parts = [
         f"core {installed_version()} api {API_VERSION}",
         f"python {sys.version} {platform.machine()} {processor()}",
-        f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__}",
+        f"numpy {np.__version__} ml_dtypes {version_of('ml_dtypes')}",
         *(f"plugin {r.tag} {r.module} {r.distribution} {r.version}" for r in records),
         *(f"needs {need}" for need in sorted(_needs(registry.requirements()))),
         *(line for tag in sorted(tags) for line in _device(registry, tag)),

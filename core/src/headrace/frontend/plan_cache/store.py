@@ -14,9 +14,8 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.digest import digest_of
 from headrace.errors import PlanError
@@ -66,8 +65,7 @@ def plan_folder() -> Path | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file of the store, whether or not it can be used.
 
     Attributes:

@@ -13,7 +13,7 @@ from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.numpy_ops import scaled
 from headrace.ops import get_op
 from headrace.tensor_spec import Array
-from headrace_cpu.halves import in_float32
+from headrace_cpu.passes.halves import in_float32
 
 
 class FoldScales:

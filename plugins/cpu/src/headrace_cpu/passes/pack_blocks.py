@@ -11,7 +11,8 @@ from headrace.dtypes import float32, uint8
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
-from headrace_cpu.halves import HALVES, in_float32
+from headrace_cpu.halves import HALVES
+from headrace_cpu.passes.halves import in_float32
 from headrace_cpu.passes.own_ops import KnownOps
 
 

@@ -10,10 +10,10 @@ from headrace.dtypes import float32
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry, fold_limit
 from headrace.op_call import OpCall
 from headrace.ops import Tensor, make_call
-from headrace_cpu.halves import stored_weights
 from headrace_cpu.kernels.depthwise import depthwise_last
 from headrace_cpu.kernels.product import conv_products
 from headrace_cpu.kernels.winograd import tile_for
+from headrace_cpu.passes.halves import stored_weights
 from headrace_cpu.passes.own_ops import KnownOps
 
 FEW_ROWS = 8

@@ -8,8 +8,9 @@ from headrace.dtypes import DType, float32
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import OPS, Tensor
-from headrace_cpu.halves import HALVES, in_float32, is_half, wide_attrs
+from headrace_cpu.halves import HALVES, is_half
 from headrace_cpu.ops.block_matmul import BlockMatmul
+from headrace_cpu.passes.halves import in_float32, wide_attrs
 from headrace_cpu.passes.own_ops import KnownOps
 
 MOVES = frozenset(
