@@ -7,7 +7,8 @@ PYBIND11_MODULE(_native, m) {
       "CPU kernels. A function checks its arguments and returns the launch that does the work on\n"
       "them. Arrays are C-contiguous and never converted; outputs are given, never made. Sizes\n"
       "that do not fit raise ValueError; another dtype or layout raises TypeError. The GIL is\n"
-      "released while a launch runs, and no kernel keeps state between calls.";
+      "released while a launch runs, unless that works on a few kilobytes only. No kernel keeps\n"
+      "state between calls.";
   headrace::cpu::bind::RegisterLaunch(m);
   headrace::cpu::bind::RegisterThreads(m);
   headrace::cpu::bind::RegisterConv(m);

@@ -3,8 +3,9 @@
 A function checks its arguments and returns the launch that does the work on them, any number of
 times. Arrays are C-contiguous and never converted; outputs are given, never made, and may not
 overlap inputs unless that is said. Sizes that do not fit raise ``ValueError``; another dtype or
-layout raises ``TypeError``. The GIL is released while a launch runs, and no kernel keeps state
-between calls.
+layout raises ``TypeError``. The GIL is released while a launch runs, unless that works on a few
+kilobytes only. No kernel keeps state between calls: a launch may be called by any thread, by one at
+a time.
 
 Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. Tap ``k`` of
 output position ``o`` reads input position ``o * stride + k * dilation - pad_begin``.
@@ -44,7 +45,7 @@ def set_threads(count: int) -> None:
     """Change it; waits for the loop that is under way. ``count``: 1 to 1024."""
 
 def isa() -> str:
-    """The instruction set that kernels run on: ``baseline``, ``avx2`` or ``avx512``."""
+    """What kernels run on, as ``HEADRACE_CPU_ISA`` names it: ``avx2``, for one."""
 
 def parallel_for(count: int, grain: int, body: Callable[[int, int], object]) -> None:
     """Call ``body(begin, end)`` for parts of ``range(count)`` on the threads of the pool.
@@ -60,7 +61,7 @@ def pack(matrix: NDArray[Any], panels: NDArray[Any], groups: int, transposed: bo
     is float32, float16, bfloat16 or uint8.
     """
 
-def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: int) -> Launch:
+def winograd_pack(weight: _Floats, panels: _Floats, m: int) -> Launch:
     """Transform kernels for tiles of m x m outputs, and lay them out in panels.
 
     weight: float32[outputs, 3, 3, channels]; it may lie in any way. panels: float32[(m + 2)^2,
@@ -68,21 +69,10 @@ def winograd_pack(weight: NDArray[np.float32], panels: NDArray[np.float32], m: i
     """
 
 def conv(
-    x: NDArray[np.float32],
-    panels: NDArray[Any],
-    bias: NDArray[np.float32] | None,
-    addend: NDArray[np.float32] | None,
-    y: NDArray[np.float32],
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    groups: int,
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-) -> Launch:
+    x: _Floats, panels: NDArray[Any], bias: _Floats | None, addend: _Floats | None, y: _Floats,
+    kernel: _Dims, strides: _Dims, dilations: _Dims, pads_begin: _Dims, groups: int,
+    activation: str, alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
     """Convolve images whose channels are last.
 
     x: float32[n, *spatial, c]; panels: the weight [m, *kernel, c / groups] as ``pack`` lays it out,
@@ -93,17 +83,15 @@ def conv(
     """
 
 def matmul(
-    x: _Floats, panels: NDArray[Any],
-    bias: _Floats | None, addend: _Floats | None, y: _Floats,
+    x: _Floats, panels: NDArray[Any], bias: _Floats | None, addend: _Floats | None, y: _Floats,
     activation: str, alpha: float, beta: float, addend_last: bool,
 ) -> Launch:  # fmt: skip
     """Multiply by a packed matrix: y[..., m] = x[..., k] * panels; the rest as ``conv`` has it."""
 
 def block_matmul(
-    x: _Floats, panels: NDArray[np.uint8],
-    bias: _Floats | None, addend: _Floats | None,
-    scales: _Floats, zeros: NDArray[np.uint8] | None, y: _Floats,
-    bits: int, block: int, activation: str, alpha: float, beta: float, addend_last: bool,
+    x: _Floats, panels: NDArray[np.uint8], bias: _Floats | None, addend: _Floats | None,
+    scales: _Floats, zeros: NDArray[np.uint8] | None, y: _Floats, bits: int, block: int,
+    activation: str, alpha: float, beta: float, addend_last: bool,
 ) -> Launch:  # fmt: skip
     """Multiply by a matrix of 2, 4 or 8 bits with a scale for each ``block`` of a column.
 
@@ -113,14 +101,9 @@ def block_matmul(
     """
 
 def im2col(
-    x: NDArray[_Float],
-    cols: NDArray[_Float],
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    out: _Dims,
-) -> Launch:
+    x: NDArray[_Float], cols: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
+    pads_begin: _Dims, out: _Dims,
+) -> Launch:  # fmt: skip
     """Gather the windows of one image into columns; padding reads as 0.
 
     x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written; out: the spatial
@@ -129,14 +112,9 @@ def im2col(
     """
 
 def col2im(
-    cols: NDArray[_Float],
-    y: NDArray[_Float],
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    out: _Dims,
-) -> Launch:
+    cols: NDArray[_Float], y: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
+    pads_begin: _Dims, out: _Dims,
+) -> Launch:  # fmt: skip
     """Add columns back onto the image that ``im2col`` would have read: its adjoint.
 
     cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. ``out`` and the other
@@ -145,14 +123,9 @@ def col2im(
     """
 
 def depthwise_conv(
-    x: NDArray[_Float],
-    w: NDArray[_Float],
-    bias: NDArray[_Float] | None,
-    y: NDArray[_Float],
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-) -> Launch:
+    x: NDArray[_Float], w: NDArray[_Float], bias: NDArray[_Float] | None, y: NDArray[_Float],
+    strides: _Dims, dilations: _Dims, pads_begin: _Dims,
+) -> Launch:  # fmt: skip
     """Convolve each channel by itself (groups == c); output channel j reads input channel j // m.
 
     x: T[n, c, *spatial]; w: T[c * m, 1, *kernel]; bias: T[c * m] or None; y: T[n, c * m, *out],
@@ -160,15 +133,9 @@ def depthwise_conv(
     """
 
 def max_pool(
-    x: NDArray[_Number],
-    y: NDArray[_Number],
-    indices: NDArray[np.int64] | None,
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    column_major: bool,
-) -> Launch:
+    x: NDArray[_Number], y: NDArray[_Number], indices: NDArray[np.int64] | None, kernel: _Dims,
+    strides: _Dims, dilations: _Dims, pads_begin: _Dims, column_major: bool,
+) -> Launch:  # fmt: skip
     """Take the largest element of each window; padding never wins, NaN always does.
 
     x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are; the
@@ -178,15 +145,9 @@ def max_pool(
     """
 
 def avg_pool(
-    x: NDArray[_Float],
-    y: NDArray[_Float],
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    pads_end: _Dims,
-    count_include_pad: bool,
-) -> Launch:
+    x: NDArray[_Float], y: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
+    pads_begin: _Dims, pads_end: _Dims, count_include_pad: bool,
+) -> Launch:  # fmt: skip
     """Take the mean of each window.
 
     x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are. The
@@ -196,27 +157,18 @@ def avg_pool(
     """
 
 def normalization(
-    x: NDArray[_Float],
-    mean: NDArray[_Float],
-    variance: NDArray[_Float],
-    gamma: NDArray[_Float],
-    beta: NDArray[_Float],
-    y: NDArray[_Float],
-    axis: int,
-    epsilon: float,
-) -> Launch:
+    x: NDArray[_Float], mean: NDArray[_Float], variance: NDArray[_Float], gamma: NDArray[_Float],
+    beta: NDArray[_Float], y: NDArray[_Float], axis: int, epsilon: float,
+) -> Launch:  # fmt: skip
     """``y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`` along an axis.
 
     x, y: T[...] of one shape; may be the same array. The others: T[length of axis].
     """
 
 def instance_norm(
-    x: NDArray[_Float],
-    gamma: NDArray[_Float],
-    beta: NDArray[_Float],
-    y: NDArray[_Float],
+    x: NDArray[_Float], gamma: NDArray[_Float], beta: NDArray[_Float], y: NDArray[_Float],
     epsilon: float,
-) -> Launch:
+) -> Launch:  # fmt: skip
     """Bring each channel of each image to mean beta and deviation gamma.
 
     x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double.
@@ -235,8 +187,8 @@ def clip(x: _Doubles, low: _Doubles | None, high: _Doubles | None, y: _Doubles) 
     """
 
 def binary(
-    op: str, a: NDArray[_Arithmetic], b: NDArray[_Arithmetic], y: NDArray[_Arithmetic]
-) -> Launch:
+    op: str, a: NDArray[_Arithmetic], b: NDArray[_Arithmetic], y: NDArray[_Arithmetic],
+) -> Launch:  # fmt: skip
     """``y = f(a, b)`` with broadcasting, by the name of the op; integers wrap around.
 
     a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Floats alone
@@ -244,32 +196,19 @@ def binary(
     """
 
 def pack_integers(
-    matrix: _Bytes, panels: NDArray[np.int8], sums: _Ints, groups: int, transposed: bool
-) -> Launch:
+    matrix: _Bytes, panels: NDArray[np.int8], sums: _Ints, groups: int, transposed: bool,
+) -> Launch:  # fmt: skip
     """Pack a matrix of bytes, or one for each group of its columns, as ``cpu.pack_integers`` says.
 
     matrix: T[depth, columns], or [columns, depth] if transposed. T is int8 or uint8.
     """
 
 def integer_matmul(
-    x: _Bytes,
-    panels: NDArray[np.int8],
-    sums: _Ints,
-    bias: _Floats | None,
-    addend: _Floats | None,
-    scale: _Floats | None,
-    x_zero: _Bytes | None,
-    weight_zeros: _Ints | None,
-    shift: _Ints | None,
-    y_scale: _Floats | None,
-    y_zero: _Bytes | None,
-    y: Any,
-    corrections: _Ints,
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-) -> Launch:
+    x: _Bytes, panels: NDArray[np.int8], sums: _Ints, bias: _Floats | None, addend: _Floats | None,
+    scale: _Floats | None, x_zero: _Bytes | None, weight_zeros: _Ints | None, shift: _Ints | None,
+    y_scale: _Floats | None, y_zero: _Bytes | None, y: Any, corrections: _Ints, activation: str,
+    alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
     """Multiply bytes by packed ones, and what follows, as ``cpu.integer_matmul`` says.
 
     x: T[..., depth]; y: int32, float32, int8 or uint8 [..., columns], or float32 where the addend
@@ -293,14 +232,13 @@ def integer_add(a: _Bytes, b: _Bytes, y: _Bytes, *numbers: float) -> Launch:
     """Add as ``cpu.integer_add`` says, in one shape. The numbers are its attributes but dtype."""
 
 def dynamic_quantize(
-    x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8]
-) -> Launch:
+    x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8],
+) -> Launch:  # fmt: skip
     """As the op ``dynamic_quantize`` says: y has the shape of x; the scalars are written."""
 
 def winograd_conv(
-    x: _Floats, panels: _Floats,
-    bias: _Floats | None, addend: _Floats | None, y: _Floats,
-    m: int, pads_begin: _Dims, activation: str, alpha: float, beta: float, addend_last: bool,
+    x: _Floats, panels: _Floats, bias: _Floats | None, addend: _Floats | None, y: _Floats, m: int,
+    pads_begin: _Dims, activation: str, alpha: float, beta: float, addend_last: bool,
 ) -> Launch:  # fmt: skip
     """Convolve with 3x3 taps, stride 1, in tiles of m x m outputs, and do what follows.
 
@@ -310,20 +248,10 @@ def winograd_conv(
     """
 
 def depthwise_conv_last(
-    x: _Floats,
-    taps: _Floats,
-    bias: _Floats | None,
-    addend: _Floats | None,
-    y: _Floats,
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    activation: str,
-    alpha: float,
-    beta: float,
-    addend_last: bool,
-) -> Launch:
+    x: _Floats, taps: _Floats, bias: _Floats | None, addend: _Floats | None, y: _Floats,
+    kernel: _Dims, strides: _Dims, dilations: _Dims, pads_begin: _Dims, activation: str,
+    alpha: float, beta: float, addend_last: bool,
+) -> Launch:  # fmt: skip
     """Convolve each channel by itself, channels last, and do what follows.
 
     x: float32[n, *spatial, c], one or two spatial axes; taps: float32[prod(kernel), c]; bias, c
@@ -334,16 +262,9 @@ def max_pool_bytes(x: _Bytes, y: _Bytes, *geometry: _Dims) -> Launch:
     """The largest of each window: kernel, strides, dilations, pads_begin; channels last."""
 
 def pool_last(
-    kind: str,
-    x: _Floats,
-    y: _Floats,
-    kernel: _Dims,
-    strides: _Dims,
-    dilations: _Dims,
-    pads_begin: _Dims,
-    pads_end: _Dims,
-    count_include_pad: bool,
-) -> Launch:
+    kind: str, x: _Floats, y: _Floats, kernel: _Dims, strides: _Dims, dilations: _Dims,
+    pads_begin: _Dims, pads_end: _Dims, count_include_pad: bool,
+) -> Launch:  # fmt: skip
     """The ``max`` or ``mean`` of each window, as ``max_pool`` and ``avg_pool``, channels last.
 
     x: float32[n, *spatial, c]; y: float32[n, *out, c].
@@ -356,25 +277,20 @@ def fold_rows(kind: str, x: _Floats, y: _Floats) -> Launch:
     """
 
 def group_norm_last(
-    x: _Floats, gamma: _Floats, beta: _Floats, y: _Floats, groups: int, epsilon: float
-) -> Launch:
+    x: _Floats, gamma: _Floats, beta: _Floats, y: _Floats, groups: int, epsilon: float,
+) -> Launch:  # fmt: skip
     """Bring each of ``groups`` runs of channels of each image to mean beta and deviation gamma.
 
     x, y: float32[n, *spatial, c], which may be the same array; gamma, beta: float32[c].
     """
 
 def normalization_last(
-    x: _Floats,
-    mean: _Floats,
-    variance: _Floats,
-    gamma: _Floats,
-    beta: _Floats,
-    y: _Floats,
+    x: _Floats, mean: _Floats, variance: _Floats, gamma: _Floats, beta: _Floats, y: _Floats,
     epsilon: float,
-) -> Launch:
+) -> Launch:  # fmt: skip
     """``normalization`` along the last axis. x, y: float32[..., c], may be one; others: [c]."""
 
-def resample(x: _Floats, y: _Floats, sources: NDArray[np.int32], weights: _Floats) -> Launch:
+def resample(x: _Floats, y: _Floats, sources: _Ints, weights: _Floats) -> Launch:
     """``y[o, i, j] = sum over k of weights[i, k] * x[o, sources[i, k], j]``.
 
     x: float32[outer, length, inner]; y: float32[outer, count, inner]; sources, weights:
@@ -382,8 +298,8 @@ def resample(x: _Floats, y: _Floats, sources: NDArray[np.int32], weights: _Float
     """
 
 def copy(
-    parts: _Parts[tuple[NDArray[Any], _Dims, int, _Dims, int, _Dims]], y: NDArray[Any]
-) -> Launch:
+    parts: _Parts[tuple[NDArray[Any], _Dims, int, _Dims, int, _Dims]], y: NDArray[Any],
+) -> Launch:  # fmt: skip
     """Copy elements by strides, of any dtype of 1, 2, 4, 8 or 16 bytes.
 
     Each part is an array of the item size of y, a shape, and for the array and for y an offset and
@@ -391,19 +307,17 @@ def copy(
     """
 
 def take(
-    x: NDArray[Any], y: NDArray[Any], tables: _Parts[_Dims | None], fill: NDArray[Any] | None
-) -> Launch:
+    x: NDArray[Any], y: NDArray[Any], tables: _Parts[_Dims | None], fill: NDArray[Any] | None,
+) -> Launch:  # fmt: skip
     """``y[i, j, ...] = x[tables[0][i], tables[1][j], ...]``; fill, or 0, where a table has -1.
 
     A table that is None leaves its axis as it is. fill: one element, read on each launch.
     """
 
 def program(
-    steps: _Parts[tuple[str, _Dims]],
-    constants: _Parts[float],
-    inputs: _Parts[NDArray[Any]],
+    steps: _Parts[tuple[str, _Dims]], constants: _Parts[float], inputs: _Parts[NDArray[Any]],
     y: NDArray[Any],
-) -> Launch:
+) -> Launch:  # fmt: skip
     """Elementwise steps in one pass over memory.
 
     Operands are numbered: the inputs, the constants, then what each step made; the last step makes
@@ -422,8 +336,8 @@ def softmax_columns(x: _Floats, y: _Floats, logarithm: bool) -> Launch:
     """
 
 def layer_norm(
-    x: _Floats, scale: _Floats | None, bias: _Floats | None, y: _Floats, epsilon: float
-) -> Launch:
+    x: _Floats, scale: _Floats | None, bias: _Floats | None, y: _Floats, epsilon: float,
+) -> Launch:  # fmt: skip
     """Bring each row to mean 0 and deviation 1, times scale, plus bias.
 
     x, y: float32[..., n], which may be the same array; scale, bias: float32[n]. Sums go on in
@@ -434,14 +348,9 @@ def fold_each_row(kind: str, x: _Floats, y: _Floats) -> Launch:
     """``sum``, ``mean``, ``max`` or ``min`` of each row. x: float32[..., n], y: float32[...]."""
 
 def batch_matmul(
-    a: _Floats,
-    b: _Floats,
-    panels: _Floats,
-    y: _Floats,
-    a_places: _Dims,
-    b_places: _Dims,
+    a: _Floats, b: _Floats, panels: _Floats, y: _Floats, a_places: _Dims, b_places: _Dims,
     transposed: bool,
-) -> Launch:
+) -> Launch:  # fmt: skip
     """``y[i] = a[a_places[i]] @ b[b_places[i]]``; every matrix of b is packed into panels first.
 
     a: float32[p, m, k]; b: float32[q, k, n], or [q, n, k] if transposed; y: float32[r, m, n];
@@ -449,20 +358,10 @@ def batch_matmul(
     """
 
 def attention(
-    q: _Floats,
-    k: _Floats,
-    v: _Floats,
-    mask: _Floats | None,
-    y: _Floats,
-    panels: _Floats,
-    scale: float,
-    nan_is_zero: bool,
-    q_rows_first: bool,
-    k_rows_first: bool,
-    k_transposed: bool,
-    v_rows_first: bool,
-    y_rows_first: bool,
-) -> Launch:
+    q: _Floats, k: _Floats, v: _Floats, mask: _Floats | None, y: _Floats, panels: _Floats,
+    scale: float, nan_is_zero: bool, q_rows_first: bool, k_rows_first: bool, k_transposed: bool,
+    v_rows_first: bool, y_rows_first: bool,
+) -> Launch:  # fmt: skip
     """``softmax(scale * q k^T + mask) v`` of each head, as ``cpu.attention`` says.
 
     q, k, v, y: float32[batch, heads, rows, columns], with rows before heads where that is said; k
@@ -474,20 +373,10 @@ def recurrent_scratch(kind: str, steps: int, batch: int, features: int, hidden: 
     """Floats of the scratch that ``recurrent`` needs."""
 
 def recurrent(
-    kind: str,
-    x: _Floats,
-    w: _Floats,
-    r: _Floats,
-    b: _Floats | None,
-    h: _Floats | None,
-    c: _Floats | None,
-    y: _Floats,
-    y_h: _Floats | None,
-    y_c: _Floats | None,
-    scratch: _Floats,
-    reversed: list[bool],
-    linear_before_reset: bool,
-) -> Launch:
+    kind: str, x: _Floats, w: _Floats, r: _Floats, b: _Floats | None, h: _Floats | None,
+    c: _Floats | None, y: _Floats, y_h: _Floats | None, y_c: _Floats | None, scratch: _Floats,
+    reversed: list[bool], linear_before_reset: bool,
+) -> Launch:  # fmt: skip
     """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
 
     w and r are packed in groups: w for each direction, r likewise or, of a GRU, for each gate.
