@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import load
@@ -262,9 +262,6 @@ def test_labels(device: str, x: Array, attrs: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("op", "attrs", "message"),
     [
-        ("LinearClassifier", {"classlabels_strings": ["a"], "coefficients": [1.0] * FEATURES},
-         "classes are texts"),
-        ("ZipMap", {"classlabels_int64s": [1, 2]}, "zipmap=False"),
         ("LinearRegressor", {"coefficients": [1.0] * FEATURES, "post_transform": "PROBIT"},
          "'PROBIT'"),
     ],
@@ -280,18 +277,6 @@ def test_what_is_not_run_is_refused(
         pytest.raises(UnsupportedModelError, match=f"node making 'y'.*{message}"),
     ):
         loaded.run(feeds)
-
-
-def test_outputs_of_maps_are_refused_with_what_to_do(device: str) -> None:
-    """A converter of scikit-learn writes them unless it is told not to."""
-    source, _ = model("ZipMap", [rows()], "y", classlabels_int64s=[1, 2])
-    maps = helper.make_map_type_proto(
-        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-    )
-    kind = helper.make_sequence_type_proto(maps)
-    source.graph.output[0].CopyFrom(helper.make_value_info("y", kind))
-    with pytest.raises(UnsupportedModelError, match=r"output 'y': is a sequence.*zipmap=False"):
-        load(source, device)
 
 
 def test_trees_that_contradict_themselves(device: str) -> None:

@@ -33,7 +33,8 @@ def fails_on_onnxruntime(case: SuiteCase) -> str:
         )
         names = [value.name for value in session.get_inputs()]
         for inputs, expected in case.data_sets:
-            feeds = {name: np.asarray(x) for name, x in zip(names, inputs, strict=True)}
+            arrays = [x if isinstance(x, list) else np.asarray(x) for x in inputs]
+            feeds = dict(zip(names, arrays, strict=True))
             difference = same(session.run(None, feeds), expected, case)
             if difference:
                 return difference

@@ -105,6 +105,11 @@ def specs_for(
     for info in model.inputs:
         if info.optional or info.name in given:
             continue
+        if info.kind != "tensor":
+            raise InputError(
+                f"input {info.name!r} is {info}, of which nothing is made up; give its value: "
+                f"--input {info.name}=FILE.npy"
+            )
         if info.shape is None:
             raise InputError(
                 f"input {info.name!r} has no rank in the model; give its value: "

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -162,7 +162,7 @@ def _named(devices: str) -> list[str]:
     return [place.device(index).name for index in range(place.parallel_num)]
 
 
-def write_outputs(outputs: Mapping[str, Array], folder: Path) -> None:
+def write_outputs(outputs: Mapping[str, Any], folder: Path) -> None:
     """Write each output to ``folder`` and say where."""
     import numpy as np
 
@@ -171,6 +171,9 @@ def write_outputs(outputs: Mapping[str, Array], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for (name, array), file in zip(outputs.items(), file_names(outputs), strict=True):
+            if isinstance(array, list):
+                click.echo(escape(f"{name} is a list, which no .npy file holds: not written"))
+                continue
             stored = _storable(array)
             np.save(folder / file, stored, allow_pickle=False)
             changed = "" if stored is array else f" ({array.dtype.name} as {stored.dtype.name})"
@@ -183,6 +186,8 @@ def _storable(array: Array) -> Array:
     """The array, in a dtype that .npy files know: they lose the name of those numpy lacks."""
     import numpy as np
 
+    if array.dtype.kind == "O":
+        return array.astype(np.str_)
     kept = np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(array.dtype))
     return array if kept == array.dtype else array.astype(np.float32)
 
@@ -211,15 +216,21 @@ def file_names(names: Sequence[str] | Mapping[str, object]) -> list[str]:
     return files
 
 
-def _show(outputs: Mapping[str, Array]) -> None:
+def _show(outputs: Mapping[str, Any]) -> None:
     from headrace.cli.show import print_table
 
     numbers = ("min", "mean", "max")
-    rows = [
-        (name, array.dtype.name, list(array.shape), *_statistics(array))
-        for name, array in outputs.items()
-    ]
+    rows = [(name, *_described(value)) for name, value in outputs.items()]
     print_table(("output", "dtype", "shape", *numbers), rows, right=numbers)
+
+
+def _described(value: Any) -> tuple[object, ...]:
+    """Kind, shape and numbers; text, and lists of tensors or maps, have no numbers."""
+    if isinstance(value, list):
+        return "list", [len(value)], "-", "-", "-"
+    if value.dtype.kind == "O":
+        return "text", list(value.shape), "-", "-", "-"
+    return value.dtype.name, list(value.shape), *_statistics(value)
 
 
 def _statistics(array: Array) -> tuple[str, str, str]:

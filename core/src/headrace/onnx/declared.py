@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from onnx import TypeProto, ValueInfoProto
 
-from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.errors import InvalidModelError
+from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.hosted.kinds import is_number_tensor
 from headrace.onnx.read import ModelFile
 from headrace.onnx.signature import Shape, TensorInfo
 from headrace.onnx.tensors import dtype_from_onnx
@@ -47,16 +49,32 @@ def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
     if kind is None:
         return TensorInfo(value.name, None, None, optional)
     if kind != "tensor_type":
-        of_maps = value.type.sequence_type.elem_type.HasField("map_type")
-        hint = ", in place of the maps of ZipMap: convert the model with zipmap=False"
-        raise UnsupportedModelError(
-            f"{where}: is a {kind.removesuffix('_type')}; headrace has tensors only"
-            + (hint if of_maps else "")
+        raise HostedValuesError(
+            f"{where}: is a {kind.removesuffix('_type')}; a device has tensors only"
         )
     tensor = value.type.tensor_type
     dtype = dtype_from_onnx(tensor.elem_type, where) if tensor.elem_type else None
     shape = _shape(tensor, where) if tensor.HasField("shape") else None
     return TensorInfo(value.name, dtype, shape, optional)
+
+
+def info_of(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
+    """What the model takes or gives, of whatever kind.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``inputs_of``.
+    """
+    if is_number_tensor(value.type):
+        return _info(value, where, optional)
+    if value.type.HasField("tensor_type"):
+        tensor = value.type.tensor_type
+        shape = _shape(tensor, where) if tensor.HasField("shape") else None
+        return TensorInfo(value.name, None, shape, optional, kind="text")
+    kind = str(value.type.WhichOneof("value")).removesuffix("_type")
+    if kind == "sequence":
+        of_maps = value.type.sequence_type.elem_type.HasField("map_type")
+        kind = "sequence of maps" if of_maps else "sequence of tensors"
+    return TensorInfo(value.name, None, None, optional, kind=kind)
 
 
 def _shape(tensor: TypeProto.Tensor, where: str) -> Shape:

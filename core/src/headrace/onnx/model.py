@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
@@ -79,6 +80,8 @@ class Model(Closing):
         self.device = placement.name
         self.inputs = inputs
         self.outputs = outputs
+        self._takes = inputs
+        self._gives = outputs
         self._file = file
         self._placement = placement
         self._registry = registry
@@ -135,6 +138,11 @@ class Model(Closing):
             InputError, ModelError, SessionError: as ``run``. That it stopped is raised by
                 ``Future.result``.
         """
+        return self._submitted(feeds, dict)
+
+    def _submitted(
+        self, feeds: Mapping[str, Array], finish: Callable[[dict[str, Array]], dict[str, Array]]
+    ) -> Future[dict[str, Array]]:
         visit = Visit()
         with visit:
             leased, fed = self._last_stage(feeds, visit)
@@ -142,14 +150,14 @@ class Model(Closing):
                 call = leased.job.submit(fed)
             finally:
                 leased.leave(visit)
-        names = [info.name for info in self.outputs]
-        return Future(call, lambda made: {name: made[name] for name in names})
+        names = [info.name for info in self._gives]
+        return Future(call, lambda made: finish({name: made[name] for name in names}))
 
     def _last_stage(
         self, feeds: Mapping[str, Array], visit: Visit
     ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run."""
-        infos = check_names(feeds, self.inputs, self.name)
+        infos = check_names(feeds, self._takes, self.name)
         arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
         return self._jobs.last_stage(arrays, visit)
 
@@ -339,7 +347,7 @@ class Model(Closing):
         """The specs of what is fed, and the values as far as they are given."""
         specs: dict[str, TensorSpec] = {}
         arrays: dict[str, Array] = {}
-        for name, info in check_names(feeds, self.inputs, self.name).items():
+        for name, info in check_names(feeds, self._takes, self.name).items():
             value = feeds[name]
             if isinstance(value, TensorSpec):
                 check_spec(value, info, self.name)
@@ -357,6 +365,9 @@ class Model(Closing):
         takes = ", ".join(f"{quote(i.name)}: {i}" for i in self.inputs if not i.optional)
         gives = ", ".join(f"{quote(o.name)}: {o}" for o in self.outputs)
         return f"<Model {self.name} on {self.device}: ({takes}) -> ({gives})>"
+
+
+_M = TypeVar("_M", bound=Model)
 
 
 def load(
@@ -415,24 +426,33 @@ def load(
     concurrency = concurrency_of(concurrency_width, compute_streams)
     kept = KeptPlans.of(given, placement, registry, fallback, memory, concurrency, store)
     file = LazyFile(given, registry)
+
+    def made(
+        of: type[_M],
+        file: LazyFile,
+        inputs: tuple[TensorInfo, ...],
+        outputs: tuple[TensorInfo, ...],
+        kept: KeptPlans | None = None,
+    ) -> _M:
+        maker = JobMaker(file, placement, registry, fallback, memory, concurrency, kept)
+        cache = JobCache(maker, jobs)
+        return of(file, inputs, outputs, placement, registry, cache, fallback, memory, concurrency)
+
     if kept is not None and kept.inputs is not None and kept.outputs is not None:
-        inputs, outputs = kept.inputs, kept.outputs
-    else:
+        return made(Model, file, kept.inputs, kept.outputs, kept)
+    try:
         inputs, outputs = _declared(file)
-        if kept is not None:
-            kept.keep_model(file.parsed(), inputs, outputs)
-    maker = JobMaker(file, placement, registry, fallback, memory, concurrency, kept)
-    return Model(
-        file,
-        inputs,
-        outputs,
-        placement,
-        registry,
-        JobCache(maker, jobs),
-        fallback,
-        memory,
-        concurrency,
-    )
+    except UnsupportedModelError as error:
+        from headrace.onnx.hosted.error import HostedValuesError
+
+        if not isinstance(error, HostedValuesError):
+            raise
+        from headrace.onnx.hosted.model import HostedModel
+
+        return HostedModel.of(given, registry, partial(made, HostedModel))
+    if kept is not None:
+        kept.keep_model(file.parsed(), inputs, outputs)
+    return made(Model, file, inputs, outputs, kept)
 
 
 def _declared(file: LazyFile) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:

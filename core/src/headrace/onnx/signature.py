@@ -27,17 +27,23 @@ class TensorInfo:
         shape: a number for a fixed dimension, a name for one that may be any, None for one that
             may be any and has no name; None in place of a shape when not even the rank is given.
         optional: it has a value in the model that is used when nothing is fed.
+        kind: ``tensor`` of numbers, or what the host alone has: ``text``, a tensor of ``str``;
+            ``sequence of tensors``, a list of arrays; ``sequence of maps``, a list of dicts.
     """
 
     name: str
     dtype: DType | None
     shape: Shape | None
     optional: bool = False
+    kind: str = "tensor"
 
     def __str__(self) -> str:
+        if self.kind not in ("tensor", "text"):
+            return self.kind
+        of = "text" if self.kind == "text" else self.dtype or "?"
         if self.shape is None:
-            return f"{self.dtype or '?'}[...]"
-        return f"{self.dtype or '?'}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"
+            return f"{of}[...]"
+        return f"{of}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"
 
 
 def check_names(
@@ -79,13 +85,28 @@ def check_spec(spec: TensorSpec, info: TensorInfo, model: str) -> None:
             f"{_where(info, model)}: is {spec} and the model takes {info}; if no value is lost by "
             f"it, give array.astype({str(info.dtype)!r})"
         )
-    if info.shape is not None:
-        fits = len(info.shape) == spec.rank and all(
+    if not _fits(spec.shape, info):
+        raise InputError(f"{_where(info, model)}: is {spec} and the model takes {info}")
+
+
+def check_shape(shape: tuple[int, ...], info: TensorInfo, where: str) -> None:
+    """Check the shape of what is fed to an input, whatever it is a tensor of.
+
+    Raises:
+        InputError: the model declares another rank or dimension.
+    """
+    if not _fits(shape, info):
+        raise InputError(f"{where}: is of shape {list(shape)} and the model takes {info}")
+
+
+def _fits(shape: tuple[int, ...], info: TensorInfo) -> bool:
+    return info.shape is None or (
+        len(info.shape) == len(shape)
+        and all(
             not isinstance(wanted, int) or wanted == dim
-            for wanted, dim in zip(info.shape, spec.shape, strict=True)
+            for wanted, dim in zip(info.shape, shape, strict=True)
         )
-        if not fits:
-            raise InputError(f"{_where(info, model)}: is {spec} and the model takes {info}")
+    )
 
 
 def check_array(value: object, info: TensorInfo, model: str) -> Array:

@@ -22,6 +22,8 @@ from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import order, wired
+from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.hosted.kinds import is_always_hosted
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
@@ -40,6 +42,7 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
         DeviceUnavailableError: the plugin that an op is of is installed and cannot be used.
     """
     missing: dict[str, None] = {}
+    hosted = ""
     seen: set[FunctionKey] = set()
     pending = [(file.name, file.nodes, file.opsets)]
     while pending:
@@ -47,6 +50,8 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
         for node, _ in nodes:
             key = function_key(node)
             if key not in file.functions:
+                if not hosted and is_always_hosted(node):
+                    hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
                 missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
                 for body in _bodies(node):
                     results, inside = [o.name for o in body.output], place(where, node)
@@ -58,6 +63,8 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
                 called = opsets_of(function.opset_import, inside)
                 needed = order(wired(function.node), function.output, inside)
                 pending.append((inside, needed, called))
+    if hosted:
+        raise HostedValuesError(f"{hosted}, which only the host has")
     if missing:
         raise UnsupportedModelError(
             f"{file.name}: headrace does not run {', '.join(sorted(missing))}"

@@ -20,6 +20,7 @@ from headrace.dtypes import DType, dtype_of
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import external, limits
 from headrace.onnx.content import Extent
+from headrace.onnx.hosted.error import HostedValuesError
 from headrace.tensor_spec import Array
 
 _DTYPES: Mapping[int, DType] = {
@@ -73,7 +74,8 @@ def dtype_from_onnx(number: int, where: str) -> DType:
         raise InvalidModelError(f"{where}: ONNX has no data type {number}") from None
     if number == TensorProto.UNDEFINED:
         raise InvalidModelError(f"{where}: the data type is not given")
-    raise UnsupportedModelError(f"{where}: headrace has no {name} tensors")
+    kind = HostedValuesError if number == TensorProto.STRING else UnsupportedModelError
+    raise kind(f"{where}: headrace has no {name} tensors")
 
 
 def dtype_to_onnx(dtype: DType) -> int:

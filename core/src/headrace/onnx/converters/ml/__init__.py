@@ -1,7 +1,7 @@
 """How the ops of domain ``ai.onnx.ml`` are said in headrace ops: one file per family.
 
-Models of scikit-learn, XGBoost and LightGBM are made of them. What gives or takes strings, or maps,
-is not imported: headrace has tensors of numbers.
+Models of scikit-learn, XGBoost and LightGBM are made of them. What gives or takes text, or maps, is
+run by the host: see ``headrace.onnx.hosted``.
 """
 
 from __future__ import annotations

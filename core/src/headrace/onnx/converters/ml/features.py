@@ -9,7 +9,6 @@ import numpy as np
 from headrace.dtypes import float32
 from headrace.onnx.formula import cast, scalar, with_number
 from headrace.onnx.node import Converter, Node
-from headrace.onnx.values import Value
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -124,10 +123,6 @@ def _of_kind(node: Node, which: str) -> Array:
     return given
 
 
-def _zip_map(node: Node) -> Value:
-    node.refuse("gives maps; headrace has tensors: convert the model with zipmap=False")
-
-
 CONVERTERS: Mapping[str, Converter] = {
     "Scaler": _scaler,
     "Imputer": _imputer,
@@ -137,5 +132,4 @@ CONVERTERS: Mapping[str, Converter] = {
     "FeatureVectorizer": _feature_vectorizer,
     "OneHotEncoder": _one_hot_encoder,
     "LabelEncoder": _label_encoder,
-    "ZipMap": _zip_map,
 }

@@ -45,7 +45,7 @@ def _regressor(node: Node) -> Tensor:
 
 
 def _classifier(node: Node) -> tuple[Tensor, ...]:
-    labels = labels_of(node, "classlabels_ints", "classlabels_strings")
+    labels = labels_of(node, "classlabels_ints")
     transform = node.attr("post_transform", "NONE")
     width = node.input(0).spec.shape[-1]
     targets = len(node.attr("coefficients")) // max(width, 1)

@@ -41,14 +41,12 @@ def _softmax_of_some(node: Node, x: Tensor) -> Tensor:
     return node.one("divide", [grown, total])
 
 
-def labels_of(node: Node, ints: str, strings: str) -> Sequence[int]:
-    """The classes.
+def labels_of(node: Node, ints: str) -> Sequence[int]:
+    """The classes, which are numbers: the host gives them names where they have some.
 
     Raises:
-        UnsupportedModelError: they are texts.
+        InvalidModelError: there are none.
     """
-    if node.attr(strings, []):
-        node.refuse("its classes are texts; headrace has tensors of numbers: train it with numbers")
     labels: Sequence[int] = node.attr(ints, [])
     if not labels:
         node.invalid(f"attribute {ints!r} is required and is absent")

@@ -222,7 +222,7 @@ def _regressor(node: Node) -> Tensor:
 
 
 def _classifier(node: Node) -> tuple[Tensor, ...]:
-    x, labels = _input(node), labels_of(node, "classlabels_int64s", "classlabels_strings")
+    x, labels = _input(node), labels_of(node, "classlabels_int64s")
     trees = _of_lists(node, x, "class", len(labels))
     scores = _sums(node, trees, _walk(node, trees, x), "SUM", x.spec.dtype)
     base, transform = _numbers(node, "base_values"), node.attr("post_transform", "NONE")

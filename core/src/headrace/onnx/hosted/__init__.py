@@ -1,0 +1,12 @@
+"""Values that only the host has: text, maps, and sequences that a model takes or gives.
+
+A device computes with tensors of numbers. What models do with text is at their ends: words become
+numbers at the start (``LabelEncoder``, ``TfIdfVectorizer``), numbers become the names of classes at
+the end, or a map of them (``ZipMap``). So a model with such values is cut into three: nodes that
+the host runs first, a model of numbers for the device, and nodes that the host runs last. What the
+host runs moves or looks up values; arithmetic stays with the device.
+
+``kinds`` says which nodes are the host's, ``cut`` makes the three parts, ``nodes`` runs those of
+the host, ``feeds`` checks what is fed, and ``model`` is what users hold. ``error`` is how the rest
+of the import says that a model has such values.
+"""

@@ -1,0 +1,59 @@
+"""What is fed to a model that takes text or sequences, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InputError
+from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape
+from headrace.onnx.text import quote
+
+
+def check_feeds(
+    feeds: Mapping[str, Any], inputs: tuple[TensorInfo, ...], model: str
+) -> dict[str, Any]:
+    """What is fed by name: arrays of numbers, of ``str`` as objects, or lists of arrays.
+
+    Raises:
+        InputError: a name, a kind, a dtype or a shape is not the model's.
+    """
+    found = check_names(feeds, inputs, model)
+    return {name: _checked(feeds[name], info, model) for name, info in found.items()}
+
+
+def _checked(value: Any, info: TensorInfo, model: str) -> Any:
+    if info.kind == "tensor":
+        return check_array(value, info, model)
+    where = f"{model}: input {quote(info.name)}"
+    if info.kind == "text":
+        return _text(value, info, where)
+    if info.kind.startswith("sequence"):
+        if not isinstance(value, (list, tuple)):
+            raise InputError(f"{where}: is a sequence; give a list, not {type(value).__name__}")
+        return [np.asarray(item) for item in value]
+    if info.kind == "optional":
+        is_list = isinstance(value, (list, tuple))
+        return (
+            [np.asarray(v) for v in value]
+            if is_list
+            else None
+            if value is None
+            else np.asarray(value)
+        )
+    raise InputError(f"{where}: is a {info.kind}, which headrace does not take")
+
+
+def _text(value: Any, info: TensorInfo, where: str) -> Any:
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise InputError(
+            f"{where}: is of type {type(value).__name__}; give a numpy array of text, for example "
+            "np.array([['a', 'b']], object)"
+        )
+    array = np.asarray(value)
+    if array.dtype.kind not in "OU" or not all(isinstance(item, str) for item in array.flat):
+        raise InputError(f"{where}: holds what is no text; every element must be a str")
+    check_shape(array.shape, info, where)
+    return array.astype(object)

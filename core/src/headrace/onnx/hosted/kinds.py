@@ -1,0 +1,158 @@
+"""Which values are the host's, and which nodes it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
+
+from headrace.onnx.calls import domain_of
+from headrace.onnx.converters.ml import ML_DOMAIN
+
+CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
+"""Ops of ``ai.onnx.ml`` whose first output is a class, which may be text."""
+
+CLASS_NAMES = "classlabels_strings"
+
+_FIRST = frozenset({0})
+_NONE: frozenset[int] = frozenset()
+
+# What moves values of any kind: text of them is text.
+_MOVERS = frozenset(
+    {
+        "Identity",
+        "Reshape",
+        "Flatten",
+        "Squeeze",
+        "Unsqueeze",
+        "Transpose",
+        "Concat",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Slice",
+        "Split",
+        "Expand",
+        "Tile",
+        "Where",
+        "ArrayFeatureExtractor",
+        "Compress",
+        "SequenceAt",
+        "SequenceInsert",
+        "SequenceErase",
+        "SequenceConstruct",
+        "SplitToSequence",
+        "ConcatFromSequence",
+        "Optional",
+        "OptionalGetElement",
+    }
+)
+_SEQUENCES = frozenset(
+    {
+        "SequenceInsert",
+        "SequenceErase",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SplitToSequence",
+        "Identity",
+        "Optional",
+        "OptionalGetElement",
+    }
+)
+# What reads text and makes numbers of it.
+_READERS = frozenset(
+    {
+        "Shape",
+        "Size",
+        "Equal",
+        "RegexFullMatch",
+        "TfIdfVectorizer",
+        "SequenceLength",
+        "OptionalHasElement",
+        "OneHotEncoder",
+    }
+)
+_WRITERS = frozenset({"StringNormalizer", "StringConcat", "StringSplit"})
+_TABLES = frozenset({"LabelEncoder", "CategoryMapper"})
+_ALWAYS = frozenset({"TfIdfVectorizer", "ZipMap", "RegexFullMatch", *_WRITERS})
+_TEXT_MAKERS = _TABLES | CLASSIFIERS | {"Cast"}
+_DOMAINS = ("", ML_DOMAIN)
+
+
+def is_number_tensor(kind: TypeProto) -> bool:
+    """True for a type that a device has, and for one that is not given."""
+    if kind.WhichOneof("value") is None:
+        return True
+    return kind.HasField("tensor_type") and kind.tensor_type.elem_type != TensorProto.STRING
+
+
+def holds_text(node: NodeProto) -> bool:
+    """True for a ``Constant`` of text."""
+    return any(
+        attribute.name in ("value_string", "value_strings")
+        or (attribute.name == "value" and attribute.t.data_type == TensorProto.STRING)
+        for attribute in node.attribute
+    )
+
+
+def can_run(node: NodeProto) -> bool:
+    """True for a node that the host knows."""
+    known = _MOVERS | _SEQUENCES | _READERS | _ALWAYS | _TABLES | {"Cast", "CastLike", "Constant"}
+    return domain_of(node.domain) in _DOMAINS and node.op_type in known
+
+
+def is_always_hosted(node: NodeProto) -> bool:
+    """True for a node that the host runs whatever it is given: no device could."""
+    if domain_of(node.domain) not in _DOMAINS:
+        return False
+    op = node.op_type
+    return op in _ALWAYS or (op in _TEXT_MAKERS and bool(hosted_outputs(node, ())))
+
+
+def makes_sequences(node: NodeProto) -> bool:
+    """True for a node that the host runs where what it makes is a sequence that it needs."""
+    return not node.domain and node.op_type in _SEQUENCES
+
+
+def hosted_outputs(node: NodeProto, hosted: Collection[str]) -> frozenset[int]:
+    """Which outputs of a node only the host can have.
+
+    Args:
+        node: the node.
+        hosted: names of values that only the host has.
+    """
+    op, attributes = node.op_type, {a.name: a for a in node.attribute}
+    is_given = any(name in hosted for name in node.input)
+    if op == "Constant":
+        return _FIRST if holds_text(node) else _NONE
+    if op in _WRITERS or op == "ZipMap":
+        return _FIRST
+    if op == "Cast":
+        return _FIRST if _is_cast_to_text(attributes) else _NONE
+    if op in CLASSIFIERS:
+        return _FIRST if CLASS_NAMES in attributes else _NONE
+    if op == "CategoryMapper":
+        return _NONE if is_given else _FIRST
+    if op == "LabelEncoder":
+        return _FIRST if _gives_text(attributes, is_given) else _NONE
+    if op == "CastLike":
+        return _FIRST if any(name in hosted for name in node.input[1:2]) else _NONE
+    if op in ("SequenceAt", "ConcatFromSequence") and is_given:
+        return _FIRST  # of text or numbers: who reads it decides
+    if op in _MOVERS and is_given:
+        return frozenset(range(len(node.output)))
+    return _NONE
+
+
+def _is_cast_to_text(attributes: dict[str, AttributeProto]) -> bool:
+    to = attributes.get("to")
+    return to is not None and (to.i == TensorProto.STRING or to.s == b"STRING")
+
+
+def _gives_text(attributes: dict[str, AttributeProto], is_given: bool) -> bool:
+    if "classes_strings" in attributes:  # of version 1: text to places in it, and back
+        return not is_given
+    values = attributes.get("values_tensor")
+    return "values_strings" in attributes or (
+        values is not None and values.t.data_type == TensorProto.STRING
+    )

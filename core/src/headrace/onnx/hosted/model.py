@@ -1,0 +1,106 @@
+"""``HostedModel``: a model with text, maps or sequences at its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from onnx import ModelProto
+
+from headrace.errors import UnsupportedModelError
+from headrace.frontend.future import Future
+from headrace.onnx.content import HeldContent
+from headrace.onnx.declared import info_of, inputs_of, outputs_of
+from headrace.onnx.hosted.cut import cut_model
+from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.hosted.feeds import check_feeds
+from headrace.onnx.hosted.nodes import HostedNodes
+from headrace.onnx.lazy import LazyFile
+from headrace.onnx.model import Model
+from headrace.onnx.source import GivenModel
+from headrace.onnx.text import quote
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array, TensorSpec
+
+
+class HostedModel(Model):
+    """A model whose first and last nodes are run by the host, since only it has their values.
+
+    Text is fed as an array of ``str``, and given back as an array of objects; a sequence is a list
+    of arrays, a map a ``dict``. Everything else is as for any model. What is said of how it is
+    compiled (``explain``, ``plan_for``, ``trace``) is said of the part that the device runs.
+    """
+
+    _first: HostedNodes
+    _last: HostedNodes
+
+    @classmethod
+    def of(
+        cls,
+        given: GivenModel,
+        registry: BackendRegistry,
+        make: Callable[..., HostedModel],
+    ) -> HostedModel:
+        """Cut a model and load what the device runs of it.
+
+        Args:
+            given: the model.
+            registry: knows the plugins' domains.
+            make: makes an object of this class of the device's part, its inputs and its outputs.
+
+        Raises:
+            InvalidModelError: the model contradicts itself.
+            UnsupportedModelError: what it does with such values cannot be put at an end.
+        """
+        model = ModelProto.FromString(given.content.part(0, len(given.content)))
+        parts = cut_model(model, given.name)
+        middle = GivenModel(given.name, given.path, HeldContent(parts.middle.SerializeToString()))
+        file = LazyFile(middle, registry)
+        try:
+            parsed = file.parsed()
+            made = make(file, inputs_of(parsed), outputs_of(parsed))
+        except HostedValuesError as error:
+            raise UnsupportedModelError(str(error)) from error
+        fixed = {tensor.name for tensor in model.graph.initializer}
+        infos = [
+            info_of(v, f"{given.name}: input {quote(v.name)}", v.name in fixed)
+            for v in model.graph.input
+        ]
+        made.inputs = tuple(sorted(infos, key=lambda info: info.optional))
+        made.outputs = tuple(
+            info_of(v, f"{given.name}: output {quote(v.name)}", False) for v in model.graph.output
+        )
+        made._first = HostedNodes(parts.first, given.name)
+        made._last = HostedNodes(parts.last, given.name)
+        return made
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """As ``Model.run``."""
+        begun, fed = self._begin(feeds)
+        return self._end(begun, super().run(fed))
+
+    def submit(self, feeds: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """As ``Model.submit``; the host's last nodes run when the result is asked for."""
+        begun, fed = self._begin(feeds)
+        return self._submitted(fed, lambda made: self._end(begun, made))
+
+    def _specs(
+        self, feeds: Mapping[str, TensorSpec | Array]
+    ) -> tuple[dict[str, TensorSpec], dict[str, Array]]:
+        if any(isinstance(value, TensorSpec) for value in feeds.values()):
+            raise UnsupportedModelError(
+                f"{self.name}: takes or gives text, maps or sequences, so how it is compiled is "
+                "known of arrays, not of their specs"
+            )
+        return super()._specs(self._begin(feeds)[1])
+
+    def _begin(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+        """What is known before the device runs, and what is fed to it."""
+        known = check_feeds(feeds, self.inputs, self.name)
+        known.update(self._first(known))
+        return known, {info.name: known[info.name] for info in self._takes if info.name in known}
+
+    def _end(self, known: dict[str, Any], made: Mapping[str, Array]) -> dict[str, Any]:
+        known = {**known, **made}
+        known.update(self._last(known))
+        return {info.name: known[info.name] for info in self.outputs}

@@ -1,0 +1,95 @@
+"""Running the nodes of the host: ONNX's reference implementation, and two ops that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+from headrace.errors import InvalidModelError
+from headrace.onnx.converters.ml import ML_DOMAIN
+
+
+class ZipMap(OpRun):
+    """Each row of a matrix as a map, from the names of its columns."""
+
+    op_domain = ML_DOMAIN
+
+    def _run(
+        self,
+        x: Any,
+        classlabels_int64s: Sequence[int] | None = None,
+        classlabels_strings: Sequence[str] | None = None,
+    ) -> tuple[list[dict[Any, float]]]:
+        names = list(classlabels_strings or classlabels_int64s or ())
+        rows = x.reshape(1, -1) if x.ndim == 1 else x
+        if rows.ndim != 2 or rows.shape[1] != len(names):
+            raise ValueError(f"{len(names)} names for the columns of a tensor {list(x.shape)}")
+        return ([dict(zip(names, row.tolist(), strict=True)) for row in rows],)
+
+
+class CategoryMapper(OpRun):
+    """Text as numbers, or numbers as text, by two lists."""
+
+    op_domain = ML_DOMAIN
+
+    def _run(
+        self,
+        x: Any,
+        cats_int64s: Sequence[int] | None = None,
+        cats_strings: Sequence[str] | None = None,
+        default_int64: int | None = None,
+        default_string: str | None = None,
+    ) -> tuple[Any]:
+        pairs = list(zip(cats_strings or (), cats_int64s or (), strict=True))
+        if x.dtype.kind in "iu":
+            default = "_Unused" if default_string is None else default_string
+            names = {number: text for text, number in pairs}
+            made = [names.get(number, default) for number in x.reshape(-1).tolist()]
+            return (np.array(made, object).reshape(x.shape),)
+        unknown = -1 if default_int64 is None else default_int64
+        numbers = dict(pairs)
+        found = [numbers.get(text, unknown) for text in x.reshape(-1).tolist()]
+        return (np.array(found, np.int64).reshape(x.shape),)
+
+
+class HostedNodes:
+    """The nodes that the host runs before, or after, the device; used from any thread.
+
+    Raises:
+        InvalidModelError: a node has not the attributes that it needs.
+    """
+
+    def __init__(self, model: ModelProto, name: str) -> None:
+        self._name = name
+        self._is_empty = not model.graph.output
+        try:
+            self._evaluator = ReferenceEvaluator(model, new_ops=[ZipMap, CategoryMapper])
+        except Exception as error:  # whatever the library raises speaks of the model
+            raise InvalidModelError(f"{name}: {error}") from error
+
+    def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the nodes make, by name.
+
+        Raises:
+            InvalidModelError: a node does not take what it is given.
+        """
+        if self._is_empty:
+            return {}
+        try:
+            made = self._evaluator.run(None, dict(given))
+        except Exception as error:  # whatever the library raises speaks of the model
+            raise InvalidModelError(
+                f"{self._name}: what the host runs, of text, maps and sequences, failed: {error}"
+            ) from error
+        return dict(zip(self._evaluator.output_names, map(_as_objects, made), strict=True))
+
+
+def _as_objects(value: Any) -> Any:
+    """Text always in an array of objects, also where numpy has made one of fixed width."""
+    is_fixed = isinstance(value, np.ndarray) and value.dtype.kind == "U"
+    return value.astype(object) if is_fixed else value

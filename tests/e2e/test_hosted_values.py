@@ -1,0 +1,204 @@
+"""Models that take or give text, maps or sequences: what onnxruntime gives, headrace gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from headrace.errors import InputError, InvalidModelError, UnsupportedModelError
+from headrace.onnx import load
+from headrace.tensor_spec import TensorSpec
+
+ort = pytest.importorskip("onnxruntime")
+ort.set_default_logger_severity(4)
+
+ML = "ai.onnx.ml"
+WORDS = np.array([["cat", "dog"], ["emu", "gnu"], ["gnu", "cat"]], object)
+X = np.array([[1, -2, 3], [0.5, 4, -1], [2, 2, 0], [-3, 0, 1]], np.float32)
+
+
+def node(op: str, inputs: str, outputs: str, domain: str = "", **attrs: Any) -> NodeProto:
+    return helper.make_node(op, inputs.split(), outputs.split(), domain=domain, **attrs)
+
+
+def model(
+    nodes: Sequence[NodeProto],
+    takes: Mapping[str, int],
+    gives: Sequence[Any],
+    weights: Mapping[str, Any] | None = None,
+) -> ModelProto:
+    inputs = [
+        helper.make_tensor_value_info(name, kind, ["n", None]) for name, kind in takes.items()
+    ]
+    tensors = [numpy_helper.from_array(np.asarray(v), k) for k, v in (weights or {}).items()]
+    graph = helper.make_graph(list(nodes), "g", inputs, list(gives), tensors)
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid(ML, 3)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def tensor(name: str, kind: int = TensorProto.FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, None)
+
+
+def text(name: str) -> Any:
+    return tensor(name, TensorProto.STRING)
+
+
+def maps(name: str, key: int) -> Any:
+    value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    kind = helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
+    return helper.make_value_info(name, kind)
+
+
+def equal(got: Any, want: Any) -> None:
+    assert type(got) is type(want)
+    if isinstance(want, list):
+        assert len(got) == len(want)
+        for ours, theirs in zip(got, want, strict=True):
+            equal(ours, theirs)
+    elif isinstance(want, dict):
+        assert list(got) == list(want)
+        np.testing.assert_allclose(list(got.values()), list(want.values()), rtol=1e-5)
+    elif want.dtype == object:
+        assert (got.dtype, got.tolist()) == (want.dtype, want.tolist())
+    else:
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def agree(device: str, source: ModelProto, feeds: Mapping[str, Any]) -> None:
+    """The device gives what onnxruntime does, for two numbers of rows, and the first again."""
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    with load(source, device) as loaded:
+        for rows in (3, 1, 3):
+            fed = {name: value[:rows] for name, value in feeds.items()}
+            want = session.run(None, fed)
+            for results in (loaded.run(fed), loaded.submit(fed).result()):
+                assert list(results) == [output.name for output in source.graph.output]
+                for got, expected in zip(results.values(), want, strict=True):
+                    equal(got, expected)
+
+
+def test_names_of_classes_and_maps_of_their_scores(device: str) -> None:
+    """As scikit-learn's classifiers are exported: a label for each row, and its scores by name."""
+    for names, key in (
+        (["emu", "gnu", "ibex"], TensorProto.STRING),
+        ([3, 5, 9], TensorProto.INT64),
+    ):
+        kind = "strings" if key == TensorProto.STRING else "ints"
+        columns = {f"classlabels_{'strings' if kind == 'strings' else 'int64s'}": names}
+        nodes = [
+            node(
+                "LinearClassifier",
+                "x",
+                "label scores",
+                ML,
+                coefficients=[1.0, 0.5, -1, -2, 1, 0.25, 0.5, -1, 1],
+                intercepts=[0.1, -0.2, 0.3],
+                post_transform="SOFTMAX",
+                **{f"classlabels_{kind}": names},
+            ),
+            node("ZipMap", "scores", "maps", ML, **columns),
+        ]
+        gives = [tensor("label", key), maps("maps", key)]
+        agree(device, model(nodes, {"x": TensorProto.FLOAT}, gives), {"x": X})
+
+
+def test_names_that_are_looked_up_by_a_computed_place(device: str) -> None:
+    """The table of names is a weight; it is reshaped on its way out."""
+    nodes = [
+        node("ArgMax", "x", "place", axis=1, keepdims=0),
+        node("ArrayFeatureExtractor", "names place", "found", ML),
+        node("Reshape", "found shape", "label"),
+    ]
+    weights = {"names": np.array(["emu", "gnu", "ibex"], object), "shape": np.array([-1])}
+    agree(device, model(nodes, {"x": TensorProto.FLOAT}, [text("label")], weights), {"x": X})
+
+
+def test_words_become_numbers_that_the_device_computes_with(device: str) -> None:
+    """Unknown words have the default, and what the device makes of them is a tensor."""
+    nodes = [
+        node(
+            "LabelEncoder",
+            "words",
+            "places",
+            ML,
+            keys_strings=["cat", "dog", "emu"],
+            values_int64s=[2, 1, 0],
+            default_int64=3,
+        ),
+        node("Gather", "table places", "rows"),
+        node("OneHotEncoder", "words", "marks", ML, cats_strings=["gnu", "cat"], zeros=1),
+        node("ReduceSum", "marks", "total", keepdims=0),
+    ]
+    gives = [tensor("rows"), tensor("total")]
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    source = model(nodes, {"words": TensorProto.STRING}, gives, {"table": table})
+    agree(device, source, {"words": WORDS})
+
+
+def test_text_may_pass_by_what_the_device_computes(device: str) -> None:
+    """A choice between texts by computed numbers, and text of text alone."""
+    nodes = [
+        node("Greater", "x y", "greater"),
+        node("Where", "greater words other", "chosen"),
+        node("Concat", "words words", "twice", axis=1),
+        node("Shape", "words", "shape"),
+    ]
+    weights = {"other": np.array("cat", object), "y": np.array(0, np.float32)}
+    gives = [text("chosen"), text("twice"), tensor("shape", TensorProto.INT64)]
+    takes = {"x": TensorProto.FLOAT, "words": TensorProto.STRING}
+    agree(device, model(nodes, takes, gives, weights), {"x": X[:3, :2], "words": WORDS})
+
+
+def test_sequences_are_lists(device: str) -> None:
+    """What makes or takes one at the ends of a model moves tensors, and the device computes."""
+    kind = helper.make_tensor_sequence_value_info("parts", TensorProto.FLOAT, None)
+    nodes = [node("Exp", "x", "grown"), node("SplitToSequence", "grown", "parts", axis=1)]
+    agree(device, model(nodes, {"x": TensorProto.FLOAT}, [kind]), {"x": X})
+
+
+def test_what_the_host_makes_of_computed_numbers_must_be_an_output(device: str) -> None:
+    """The device would have to go on after the host, and the error says which value it is."""
+    nodes = [
+        node("ArgMax", "x", "place", axis=1),
+        node("LabelEncoder", "place", "name", ML, keys_int64s=[0], values_strings=["a"]),
+        node("LabelEncoder", "name", "number", ML, keys_strings=["a"], values_floats=[1.0]),
+        node("Exp", "number", "y"),
+    ]
+    source = model(nodes, {"x": TensorProto.FLOAT}, [tensor("y")])
+    source.graph.output.append(text("name"))
+    with pytest.raises(UnsupportedModelError, match="reads 'number', which the host makes"):
+        load(source, device)
+
+
+def test_text_that_is_changed_in_no_known_way_is_refused(device: str) -> None:
+    """The op is named, and the file."""
+    nodes = [node("Unique", "words", "y")]
+    source = model(nodes, {"words": TensorProto.STRING}, [text("y")])
+    with pytest.raises(UnsupportedModelError, match="does not run Unique of text"):
+        load(source, device)
+
+
+def test_what_is_fed_is_checked(device: str) -> None:
+    """Text is an array of str; what a node does not take names the model."""
+    nodes = [node("Identity", "words", "y"), node("Cast", "words", "z", to=TensorProto.FLOAT)]
+    source = model(nodes, {"words": TensorProto.STRING}, [text("y"), tensor("z")])
+    with load(source, device) as loaded:
+        assert str(loaded.inputs[0]) == "text[n, ?]"
+        with pytest.raises(InputError, match="give a numpy array of text"):
+            loaded.run({"words": [["a"]]})  # type: ignore[dict-item]
+        with pytest.raises(InputError, match="every element must be a str"):
+            loaded.run({"words": np.array([[1]], object)})
+        with pytest.raises(InputError, match=r"shape \[1\] and the model takes text\[n, \?\]"):
+            loaded.run({"words": np.array(["1"])})
+        with pytest.raises(InvalidModelError, match="what the host runs"):
+            loaded.run({"words": WORDS})
+        with pytest.raises(UnsupportedModelError, match="known of arrays"):
+            loaded.plan_for({"words": TensorSpec((1, 1), "float32")})
+        results = loaded.run({"words": np.array([["2.5"]])})
+        assert results["z"].tolist() == [[2.5]]
