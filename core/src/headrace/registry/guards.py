@@ -51,6 +51,7 @@ class Guards:
         self._origin = origin
         self._memory = memory
         self._peers = PEER_COPIES in capabilities
+        self._matches: dict[int, NamedMatch] = {}  # by the identity of what each holds
 
     def device(self, entry: DeviceEntry) -> DeviceEntry:
         """``open`` returns a device of the index that was asked for."""
@@ -124,7 +125,9 @@ class Guards:
 
     def kernel(self, entry: KernelEntry) -> KernelEntry:
         """``create`` returns a kernel, and ``match`` prints as a name."""
-        match = entry.match if entry.match is any_call else NamedMatch(entry.match)
+        match = entry.match
+        if match is not any_call:  # many kernels share one
+            match = self._matches.setdefault(id(match), NamedMatch(match))
         make, is_class = entry.create, isinstance(entry.create, type)
         what = f"create of its kernel for {entry.op}"
 

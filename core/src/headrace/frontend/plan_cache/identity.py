@@ -20,6 +20,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -116,11 +117,13 @@ def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
     for record in (backend.device, backend.allocator, backend.context, backend.streams):
         yield from (f"{f.name}={_shown(getattr(record, f.name))}" for f in fields(record))
     kernels, collectives = backend.kernels, backend.collectives
-    for op in kernels.ops():
-        for entry in kernels.entries(op):
-            yield f"{_entry(entry)} {entry.data_formats}"
+    matches: dict[int, str] = {}  # there are fewer than kernels, and what they say of themselves
+    for op in kernels.ops():  # takes longer than the rest
+        for kernel in kernels.entries(op):
+            yield f"{op} {kernel.data_formats} {_entry(kernel, matches)}"
     for name in collectives.names():
-        yield from map(_entry, collectives.entries(name))
+        for collective in collectives.entries(name):
+            yield f"{name} {_entry(collective, matches)}"
     yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
 
 
@@ -135,9 +138,11 @@ def _shown(value: object) -> str:
     return repr(value)
 
 
-def _entry(entry: KernelEntry | CollectiveEntry) -> str:
-    name = entry.op if isinstance(entry, KernelEntry) else entry.name
-    return f"{entry.tag} {name} {entry.priority} {name_of_match(entry.match)}"
+def _entry(entry: KernelEntry | CollectiveEntry, matches: dict[int, str]) -> str:
+    match = entry.match
+    if id(match) not in matches:
+        matches[id(match)] = name_of_match(match)
+    return f"{entry.tag} {entry.priority} {matches[id(match)]}"
 
 
 @functools.cache
@@ -188,18 +193,33 @@ def _files(package: str) -> list[_Stamp]:
         raise _NoFilesError
     while pending:
         folder, inside = pending.pop()
-        with os.scandir(folder) as entries:
+        with _entries(folder) as entries:
             for entry in entries:
                 name = entry.name
                 if entry.is_dir():
                     if name != "__pycache__" and f"{package}/{inside}{name}" not in _IDLE:
-                        pending.append((entry.path, f"{inside}{name}/"))
+                        pending.append((os.path.join(folder, name), f"{inside}{name}/"))
                 elif not name.endswith(".pyc"):
                     status = entry.stat()
                     stamps.append(
                         (inside + name, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
                     )
     return stamps
+
+
+@contextmanager
+def _entries(folder: str) -> Iterator[Iterable[os.DirEntry[str]]]:
+    """What is in a folder: the way there is looked up once, where the system can, not per file."""
+    if os.scandir not in os.supports_fd:
+        with os.scandir(folder) as entries:
+            yield entries
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        with os.scandir(opened) as found:
+            yield found
+    finally:
+        os.close(opened)
 
 
 def _stamp(name: str, status: os.stat_result) -> _Stamp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -110,14 +110,19 @@ def _padded(call: OpCall) -> Sequence[list[int] | None]:
         if (before, after) == (0, 0):
             tables.append(None)
             continue
-        kept = np.arange(max(-before, 0), min(count, count + after))
-        around = (max(before, 0), max(after, 0))
-        if mode == "constant" or not kept.size:
-            table = np.pad(kept, around, constant_values=-1)
-        else:
-            table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
-        tables.append(table[:size].tolist())
+        tables.append(_padded_axis(count, before, after, mode)[:size])
     return tables
+
+
+@lru_cache(maxsize=64)  # the layers of a net are padded alike
+def _padded_axis(count: int, before: int, after: int, mode: str) -> list[int]:
+    kept = np.arange(max(-before, 0), min(count, count + after))
+    around = (max(before, 0), max(after, 0))
+    if mode == "constant" or not kept.size:
+        table = np.pad(kept, around, constant_values=-1)
+    else:
+        table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
+    return table.tolist()
 
 
 def copy_entries(tag: str) -> Iterator[KernelEntry]:
