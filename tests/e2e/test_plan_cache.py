@@ -46,8 +46,12 @@ IDLE = (
 )  # fmt: skip
 
 # No file may have more bytes than the note of the model, and fewer than its plan. What is written
-# up to there stays; then the kernel says so by a signal, which Python has switched off.
-FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
+# up to there stays; then the kernel says so by a signal, which Python has switched off. Modules are
+# not kept compiled meanwhile: what is cut short of them would be found by all processes after it.
+FULL = (
+    "import resource, sys; sys.dont_write_bytecode = True; "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
+)
 KILLED = f"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); {FULL}"
 
 

@@ -122,7 +122,7 @@ def _padded_axis(count: int, before: int, after: int, mode: str) -> list[int]:
         table = np.pad(kept, around, constant_values=-1)
     else:
         table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
-    return table.tolist()
+    return list(map(int, table))
 
 
 def copy_entries(tag: str) -> Iterator[KernelEntry]:
