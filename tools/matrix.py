@@ -18,8 +18,8 @@ PAGE = ROOT / "docs/matrix.md"
 
 HEAD = """# The matrix
 
-Every environment builds nothing: it installs the wheels that environment `wheels` built, and holds
-only the backends that it is about. None needs a device. `tox run -m ci` runs what continuous
+Environment `wheels` builds; the others install what it built, each only the backends that it is
+about, and but for `cambricon-hw` none needs a device. `tox run -m ci` runs what continuous
 integration runs; `tox run -m LABEL` the environments of a label; `tox run -e wheels,NAME` one of
 them. This page is what `tox list` says; `python tools/matrix.py` writes it.
 

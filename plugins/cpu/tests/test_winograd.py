@@ -15,7 +15,7 @@ from headrace_cpu.kernels.winograd import BEGINS, tile_for
 from headrace_cpu.ops.winograd_numpy import TRANSFORMS
 
 GROWTH = {2: 3.5, 4: 81.0}
-"""How much more than plain sums the tiles round, in the mean; as docs/cpu.md states it."""
+"""How much more than plain sums the tiles round, in the mean; as the README states it."""
 
 WORST = {2: 16.0, 4: 861.0}
 """And at most."""

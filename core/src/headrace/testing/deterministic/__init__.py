@@ -8,8 +8,8 @@ block that waits for itself does not hang: it ends with ``DeadlockError``, which
 what. A thread that outlives the block is an error.
 
 Each thread has a clock of its own in virtual seconds, which messages and locks carry along. A
-device that knows how long its work takes moves it (``Schedule.clock``); with ``in_time_order`` the
-thread whose clock is behind goes first, and the clocks say how long the whole would have taken.
+device that knows how long its work takes moves it (``Schedule.advance``); with ``in_time_order``
+the thread whose clock is behind goes first, and the clocks say how long the whole would have taken.
 
 What was turned down: a second engine, made for tests. It would be stepped in place of the one that
 runs, and its bugs would be found.
