@@ -221,6 +221,28 @@ def test_support_vectors(device: str, kernel: str, one_class: int) -> None:
     agree(device, "SVMRegressor", [np.nan_to_num(rows())], **attrs)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 4])
+@pytest.mark.parametrize("probable", [False, True])
+@pytest.mark.parametrize("kernel", ["RBF", "LINEAR", "POLY"])
+def test_classes_by_support_vectors(device: str, classes: int, probable: bool, kernel: str) -> None:
+    """By the votes of all pairs; with probabilities that fit those of the pairs."""
+    random, pairs = np.random.default_rng(5), classes * (classes - 1) // 2
+    counts = [3, 2, 4, 3][:classes]
+    attrs = {
+        "classlabels_ints": [7, 3, 5, 1][:classes],
+        "kernel_type": kernel,
+        "kernel_params": [0.3, 0.5, 2.0],
+        "vectors_per_class": counts,
+        "support_vectors": random.uniform(-1, 1, sum(counts) * FEATURES),
+        "coefficients": random.uniform(-1, 1, sum(counts) * (classes - 1)),
+        "rho": random.uniform(-0.1, 0.1, pairs),
+    }
+    if probable:
+        attrs["prob_a"] = random.uniform(-2, -1, pairs)
+        attrs["prob_b"] = random.uniform(-0.2, 0.2, pairs)
+    agree(device, "SVMClassifier", [np.nan_to_num(rows())], "label scores", **attrs)
+
+
 def test_features(device: str) -> None:
     """What is done to them before a model sees them."""
     x = rows()

@@ -185,7 +185,22 @@ def test_regions_outside_of_the_image_are_nothing() -> None:
     assert made.reshape(-1).tolist() == [0, 7]
 
 
-def test_a_number_of_samples_that_differs_by_region_is_refused() -> None:
-    """The attribute is named, and what runs."""
-    with pytest.raises(UnsupportedModelError, match=r"sampling_ratio 0 .*from 1 on"):
-        folded("RoiAlign", noise(1, 1, 4, 4), noise(1, 4), np.array([0]), opset=16)
+@pytest.mark.parametrize(("mode", "fold"), [("avg", np.mean), ("max", np.max)])
+def test_each_region_may_have_as_many_samples_as_elements(mode: str, fold: Any) -> None:
+    """A ratio of 0: 3 x 2 of them in a region, 1 x 1 in another, none in one without a size."""
+    x = 1 + np.abs(noise(1, 2, 6, 8))
+    regions = np.array([[2.0, 1, 4, 4], [5, 2, 6, 3], [3, 3, 3, 3]])
+    made = folded("RoiAlign", x, regions, np.array([0, 0, 0]), opset=16, mode=mode)
+    np.testing.assert_allclose(made[0, :, 0, 0], fold(x[0, :, 1:4, 2:4], axis=(1, 2)), atol=1e-12)
+    np.testing.assert_allclose(made[1, :, 0, 0], x[0, :, 2, 5], atol=1e-12)
+    assert made[2].tolist() == [[[0]], [[0]]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_determinants(size: int) -> None:
+    """Of any number of matrices, also where the first pivot is 0, and where no pivot is left."""
+    x = noise(2, 3, size, size)
+    x[0, 0, 0, 0] = 0
+    x[1, 2, -1] = x[1, 2, 0] * (size > 1)
+    np.testing.assert_allclose(folded("Det", x, opset=20), np.linalg.det(x), atol=1e-12)
+    assert folded("Det", x[0, 0], opset=20).shape == ()

@@ -166,12 +166,23 @@ class Node:
             InvalidModelError: an input is absent.
         """
         tensors = [self.input(index) for index in indices]
+        reads, made = self.measured_of(tensors, compute, outputs)
+        if reads != tensors:
+            self.computed.update(zip(tensors, reads, strict=True))
+        return made
+
+    def measured_of(
+        self, tensors: Sequence[Tensor], compute: Compute, outputs: int = 1
+    ) -> tuple[Sequence[Tensor], tuple[Tensor, ...]]:
+        """As ``measured``, of tensors that the converter has made; returns these as well.
+
+        Raises:
+            MeasureNeeded: they have not been computed yet; the importer handles it.
+        """
         known = [self._builder.value(tensor) for tensor in tensors]
         if all(value is not None for value in known):
-            return tuple(map(self.constant, compute(*known)))
-        found = self._builder.measured(tensors, compute, outputs, str(self))
-        self.computed.update(zip(tensors, found.reads, strict=True))
-        return found.made
+            return tensors, tuple(map(self.constant, compute(*known)))
+        return self._builder.measured(tensors, compute, outputs, str(self))
 
     def likely(self, index: int) -> Array | None:
         """The value of the required input ``index`` where it is known, or guessed."""

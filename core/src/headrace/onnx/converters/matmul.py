@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+
+import numpy as np
 
 from headrace.onnx.einsum import contract, read_equation
 from headrace.onnx.formula import at_least_float32, cast, scalar
@@ -52,8 +55,45 @@ def _einsum(node: Node) -> Tensor:
     return contract(node, equation, inputs)
 
 
+def _det(node: Node) -> Tensor:
+    """By elimination, each step with the largest element of its column for a pivot."""
+    x = node.input(0)
+    *batch, size, columns = x.spec.shape if x.spec.rank > 1 else (0, 1)
+    if x.spec.rank < 2 or size != columns or not size:
+        node.invalid(f"input 0 is {x.spec}; it must be square matrices")
+    dtype = at_least_float32(x.spec.dtype)
+    rest = node.one("reshape", [cast(node, x, dtype)], shape=(math.prod(batch), size, size))
+    factors = []
+    for left in range(size, 1, -1):
+        column = _cut(node, rest, 2, 0, 1)
+        largest = node.one("argmax", [node.one("abs", [column])], axis=1, keep_dims=True)
+        rows = node.constant(np.arange(left).reshape(1, left, 1))
+        chosen = node.one("equal", [rows, largest])
+        pivots = node.one("where", [chosen, rest, scalar(node, 0, rest)])
+        row = node.one("reduce_sum", [pivots], axes=(1,), keep_dims=True)
+        # The first row takes the place of the pivot's, which turns the sign unless it is the same.
+        others = [_cut(node, t, 1, 1, left) for t in (chosen, rest)]
+        below = node.one("where", [others[0], _cut(node, rest, 1, 0, 1), others[1]])
+        pivot = _cut(node, row, 2, 0, 1)
+        is_first = _cut(node, chosen, 1, 0, 1)
+        factors.append(node.one("where", [is_first, pivot, node.one("negative", [pivot])]))
+        none = node.one("equal", [pivot, scalar(node, 0, pivot)])  # then all below are 0 as well
+        divisor = node.one("where", [none, scalar(node, 1, pivot), pivot])
+        share = node.one("divide", [_cut(node, below, 2, 0, 1), divisor])
+        taken = node.one("multiply", [share, _cut(node, row, 2, 1, left)])
+        rest = node.one("subtract", [_cut(node, below, 2, 1, left), taken])
+    for factor in factors:
+        rest = node.one("multiply", [rest, factor])
+    return cast(node, node.one("reshape", [rest], shape=tuple(batch)), x.spec.dtype)
+
+
+def _cut(node: Node, x: Tensor, axis: int, start: int, end: int) -> Tensor:
+    return node.one("slice", [x], starts=(start,), ends=(end,), axes=(axis,))
+
+
 CONVERTERS: Mapping[str, Converter] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Einsum": _einsum,
+    "Det": _det,
 }

@@ -16,6 +16,6 @@ __all__ = ["MACHINE_LEARNING", "ML_DOMAIN"]
 ML_DOMAIN = "ai.onnx.ml"
 
 MACHINE_LEARNING: Mapping[str, Converter] = merged(
-    __name__, "CONVERTERS", ("trees", "linear", "features")
+    __name__, "CONVERTERS", ("trees", "linear", "support_vectors", "features")
 )
 """The converter of every op of the domain that headrace imports, by name."""

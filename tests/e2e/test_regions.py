@@ -1,0 +1,63 @@
+"""Regions of images, of any number and size: what onnxruntime computes, headrace computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from headrace.onnx import load
+
+ort = pytest.importorskip("onnxruntime")
+ort.set_default_logger_severity(4)
+
+
+def pooled(mode: str, ratio: int, centring: str) -> ModelProto:
+    """A model that doubles an image and pools regions of it, which it computes as well."""
+    nodes = [
+        helper.make_node("Add", ["x", "x"], ["double"]),
+        helper.make_node("Add", ["boxes", "boxes"], ["regions"]),
+        helper.make_node(
+            "RoiAlign",
+            ["double", "regions", "batches"],
+            ["y"],
+            mode=mode,
+            sampling_ratio=ratio,
+            output_height=3,
+            output_width=2,
+            spatial_scale=0.5,
+            coordinate_transformation_mode=centring,
+        ),
+        helper.make_node("Exp", ["y"], ["z"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w"]),
+        helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["r", 4]),
+        helper.make_tensor_value_info("batches", TensorProto.INT64, ["r"]),
+    ]
+    outputs = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+
+
+@pytest.mark.parametrize("centring", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("ratio", [0, 2])
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_are_pooled(device: str, mode: str, ratio: int, centring: str) -> None:
+    """Small and large, over the edge, of no size; as many as there are, also none."""
+    random = np.random.default_rng(3)
+    source = pooled(mode, ratio, centring)
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    with load(source, device) as loaded:
+        for count in (6, 2, 6, 0):
+            x = random.standard_normal((2, 3, 13, 17)).astype(np.float32) / 2
+            first = random.uniform(-2, 12, (count, 2))
+            size = random.uniform(0, 9, (count, 2)) * (random.random((count, 1)) < 0.8)
+            feeds = {
+                "x": x,
+                "boxes": np.concatenate([first, first + size], 1).astype(np.float32),
+                "batches": random.integers(0, 2, count),
+            }
+            (got,), (want,) = loaded.run(feeds).values(), session.run(None, feeds)
+            assert (got.dtype, got.shape) == (want.dtype, want.shape)
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
