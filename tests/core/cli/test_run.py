@@ -12,7 +12,7 @@ from click.testing import Result
 from onnx import ModelProto, TensorProto
 from onnx_models import info, model, node
 
-from headrace.cli.run import file_names, write_outputs
+from headrace.cli.outputs import file_names, write_outputs
 
 Headrace = Callable[..., Result]
 Save = Callable[[ModelProto], Path]

@@ -16,7 +16,7 @@ import headrace.ops
 from headrace import hookspecs
 from headrace.device import Event
 from headrace.graph import OpEntry
-from headrace.testing.ablation import FIELDS, MADE, METHODS, OPTIONAL
+from headrace.testing.ablation.removal import FIELDS, MADE, METHODS, OPTIONAL
 
 # Classes of the contract that no plugin makes, or that are one that is covered: why.
 NOT_BACKENDS = {

@@ -2,7 +2,8 @@
 
 A subcommand imports what it needs when it runs, so that ``headrace --help`` does not wait for it.
 ``group.py`` turns errors into one line and an exit code, ``feeds.py`` makes inputs of options,
-``show.py`` prints tables. Nothing here computes: whatever a command does can be done in Python.
+``outputs.py`` shows and writes what a run gave, ``show.py`` prints tables. Nothing here computes:
+whatever a command does can be done in Python.
 """
 
 from __future__ import annotations
