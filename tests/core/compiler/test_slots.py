@@ -60,8 +60,8 @@ def named(plan: Plan, name: str) -> RegisterDesc:
 
 def changed(plan: Plan, name: str, **fields: Any) -> Plan:
     """The plan with another register."""
-    registers = tuple(replace(r, **fields) if r.name == name else r for r in plan.registers)
-    return replace(plan, registers=registers)
+    registers = tuple(r._replace(**fields) if r.name == name else r for r in plan.registers)
+    return plan._replace(registers=registers)
 
 
 def prove(plan: Plan) -> None:
@@ -112,9 +112,9 @@ def test_streams_of_which_one_does_not_wait_for_the_other_share_nothing() -> Non
     task = next(task for task in plan.tasks if task.name == "a10")
     actor = plan.actors[task.actor]
     elsewhere = replace(actor.stream_id, stream_index=7)
-    actors = tuple(replace(a, stream_id=elsewhere) if a is actor else a for a in plan.actors)
+    actors = tuple(a._replace(stream_id=elsewhere) if a is actor else a for a in plan.actors)
     with pytest.raises(GraphError, match="may be needed at the same time"):
-        verify_memory(replace(plan, actors=actors))
+        verify_memory(plan._replace(actors=actors))
 
 
 @pytest.mark.parametrize("slot", [0, 1])

@@ -342,20 +342,19 @@ def test_chains_that_do_not_hold(fault: str) -> None:
 
 def _plan_task(plan: Plan, number: int, **changes: Any) -> Plan:
     tasks = list(plan.tasks)
-    tasks[number] = replace(tasks[number], **changes)
-    return replace(plan, tasks=tuple(tasks))
+    tasks[number] = tasks[number]._replace(**changes)
+    return plan._replace(tasks=tuple(tasks))
 
 
 def _plan_register(plan: Plan, register: str, **changes: Any) -> Plan:
-    return replace(
-        plan,
-        registers=tuple(replace(r, **changes) if r.name == register else r for r in plan.registers),
+    return plan._replace(
+        registers=tuple(r._replace(**changes) if r.name == register else r for r in plan.registers),
     )
 
 
 PLAN_FAULTS: dict[str, tuple[Callable[[Plan], Plan], str]] = {
     "a task too few": (
-        lambda p: replace(p, tasks=p.tasks[1:]),
+        lambda p: p._replace(tasks=p.tasks[1:]),
         "it has 8 tasks; the task graph has 9",
     ),
     "another input": (
@@ -375,11 +374,11 @@ PLAN_FAULTS: dict[str, tuple[Callable[[Plan], Plan], str]] = {
         "task 'third' has job 1; in the task graph it is 0",
     ),
     "an actor too few": (
-        lambda p: replace(p, actors=p.actors[1:]),
+        lambda p: p._replace(actors=p.actors[1:]),
         "it has 8 actors; there are 9 chains",
     ),
     "actors in another order": (
-        lambda p: replace(p, actors=p.actors[::-1]),
+        lambda p: p._replace(actors=p.actors[::-1]),
         r"chain 0 is tasks \[0\]; no actor 0 is",
     ),
     "a register too few": (
@@ -395,7 +394,7 @@ PLAN_FAULTS: dict[str, tuple[Callable[[Plan], Plan], str]] = {
         r"register 'third/y' lies at .*=1, offset=4096.*; the memory plan says .*=1, offset=2048",
     ),
     "a chunk of another memory": (
-        lambda p: replace(p, chunks=p.chunks[::-1]),
+        lambda p: p._replace(chunks=p.chunks[::-1]),
         "register 'x' lies in device memory of far:0; its tensor belongs in host memory of cpu:0",
     ),
 }

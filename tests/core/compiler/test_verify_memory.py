@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,10 +69,9 @@ def crossing(builder: JobGraphBuilder, x: Tensor) -> Tensor:
 def moved(plan: Plan, register: str, onto: str) -> Plan:
     """The plan with one register on the bytes of another."""
     place = next(r for r in plan.registers if r.name == onto)
-    return replace(
-        plan,
+    return plan._replace(
         registers=tuple(
-            replace(r, chunk=place.chunk, offset=place.offset) if r.name == register else r
+            r._replace(chunk=place.chunk, offset=place.offset) if r.name == register else r
             for r in plan.registers
         ),
     )
@@ -100,9 +98,9 @@ def test_an_input_is_written_over_only_if_the_plan_says_so() -> None:
     """Taking away the word of a plan that works in place leaves an overlap without excuse."""
     plan = plan_of(chain(6), inplace=True)
     assert any(task.in_place for task in plan.tasks)
-    tasks = tuple(replace(task, in_place=()) for task in plan.tasks)
+    tasks = tuple(task._replace(in_place=()) for task in plan.tasks)
     with pytest.raises(GraphError, match="may be needed at the same time"):
-        verify_memory(replace(plan, tasks=tasks))
+        verify_memory(plan._replace(tasks=tasks))
 
 
 def test_an_input_that_is_read_again_may_not_be_written_over() -> None:
@@ -114,9 +112,9 @@ def test_an_input_that_is_read_again_may_not_be_written_over() -> None:
         return builder.op("add", [a, b], name="c")[0]
 
     plan = moved(plan_of(build, inplace=False), "b/y", onto="a/y")
-    tasks = tuple(replace(t, in_place=((0, 0),)) if t.name == "b" else t for t in plan.tasks)
+    tasks = tuple(t._replace(in_place=((0, 0),)) if t.name == "b" else t for t in plan.tasks)
     with pytest.raises(GraphError, match=r"'a/y'.*and 'b/y'.*by 'c'"):
-        verify_memory(replace(plan, tasks=tasks))
+        verify_memory(plan._replace(tasks=tasks))
 
 
 def test_scratch_may_not_lie_on_what_its_task_reads_or_writes() -> None:
@@ -145,12 +143,10 @@ def test_chains_that_share_an_arena_wait_for_each_other() -> None:
     control = [t for t in plan.tasks if t.control_inputs or t.control_outputs]
     assert control
     free = {r for task in control for r in (*task.control_inputs, *task.control_outputs)}
-    broken = replace(
-        plan,
-        tasks=tuple(replace(t, control_inputs=(), control_outputs=()) for t in plan.tasks),
+    broken = plan._replace(
+        tasks=tuple(t._replace(control_inputs=(), control_outputs=()) for t in plan.tasks),
         actors=tuple(
-            replace(
-                actor,
+            actor._replace(
                 consumed=tuple(r for r in actor.consumed if r not in free),
                 produced=tuple(r for r in actor.produced if r not in free),
             )
@@ -194,7 +190,7 @@ def test_a_view_of_what_is_fed_is_no_view_where_others_read_it() -> None:
     plan = plan_of(build, inplace=True)
     assert not [task for task in plan.tasks if task.kind is TaskKind.VIEW]
     tasks = tuple(
-        replace(task, kind=TaskKind.VIEW) if task.name == "v" else task for task in plan.tasks
+        task._replace(kind=TaskKind.VIEW) if task.name == "v" else task for task in plan.tasks
     )
     with pytest.raises(GraphError, match="'x' is written for the next piece while"):
-        verify_memory(replace(moved(plan, "v/y", onto="x"), tasks=tasks))
+        verify_memory(moved(plan, "v/y", onto="x")._replace(tasks=tasks))

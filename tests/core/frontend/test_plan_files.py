@@ -287,7 +287,7 @@ def test_a_weight_outside_the_file_is_named(saved: Path, registry: BackendRegist
 def test_a_plan_that_contradicts_itself_is_refused(saved: Path, registry: BackendRegistry) -> None:
     """Checksums that are right prove nothing: the plan is checked as one compiled here is."""
     plan = read_plan_file(saved).saved.plan
-    change(saved, plan=replace(plan, chunks=tuple(replace(c, nbytes=1) for c in plan.chunks)))
+    change(saved, plan=plan._replace(chunks=tuple(c._replace(nbytes=1) for c in plan.chunks)))
     with pytest.raises(PlanError, match=r"any-name: .*register .* ends at byte"):
         flow.load_plan(saved, registry=registry)
 

@@ -56,7 +56,7 @@ def test_a_plan_survives_encoding(plan: Plan) -> None:
 def test_what_devices_do_together_survives_encoding(plan: Plan, kind: TaskKind) -> None:
     """Kinds of tasks that need several devices are read as they were written."""
     first, *others = plan.tasks
-    changed = replace(plan, tasks=(replace(first, kind=kind), *others))
+    changed = plan._replace(tasks=(first._replace(kind=kind), *others))
     assert decode(encode(changed)) == changed
 
 
@@ -83,9 +83,9 @@ def test_attributes_of_every_type_survive_encoding(values: dict[str, object]) ->
     position = next(i for i, task in enumerate(made.tasks) if task.call)
     call = made.tasks[position].call
     assert call is not None
-    task = replace(made.tasks[position], call=replace(call, attrs=Attrs(values)))  # type: ignore[arg-type]
+    task = made.tasks[position]._replace(call=replace(call, attrs=Attrs(values)))  # type: ignore[arg-type]
     tasks = (*made.tasks[:position], task, *made.tasks[position + 1 :])
-    decoded = decode(encode(replace(made, tasks=tasks))).tasks[position].call
+    decoded = decode(encode(made._replace(tasks=tasks))).tasks[position].call
     assert decoded is not None
     assert decoded.attrs == Attrs(values)  # type: ignore[arg-type]
     assert [type(v) for v in decoded.attrs.values()] == [type(values[k]) for k in sorted(values)]
@@ -128,20 +128,20 @@ def test_a_damaged_plan_is_never_taken(plan: Plan) -> None:
 
 def test_a_register_outside_its_chunk_is_named(plan: Plan) -> None:
     """The check says which register ends where, and how long its chunk is."""
-    chunks = tuple(replace(chunk, nbytes=8) for chunk in plan.chunks)
+    chunks = tuple(chunk._replace(nbytes=8) for chunk in plan.chunks)
     with pytest.raises(PlanError, match=r"register .* ends at byte .* which has 8 bytes"):
-        check(replace(plan, chunks=chunks))
+        check(plan._replace(chunks=chunks))
 
 
 def test_reading_before_writing_is_named(plan: Plan) -> None:
     """A task order in which something is read too early does not pass."""
     order = tuple(reversed(plan.tasks))
     actors = tuple(
-        replace(actor, tasks=tuple(len(order) - 1 - t for t in actor.tasks))
+        actor._replace(tasks=tuple(len(order) - 1 - t for t in actor.tasks))
         for actor in plan.actors
     )
     with pytest.raises(PlanError, match="before any task writes it"):
-        check(replace(plan, tasks=order, actors=actors))
+        check(plan._replace(tasks=order, actors=actors))
 
 
 def test_actors_wired_wrongly_are_named(plan: Plan) -> None:
@@ -149,19 +149,19 @@ def test_actors_wired_wrongly_are_named(plan: Plan) -> None:
     number = next(i for i, actor in enumerate(plan.actors) if actor.consumed)
     first, rest = plan.actors[:number], plan.actors[number + 1 :]
     for broken, message in (
-        (replace(plan.actors[number], consumed=()), f"actor {number} consumes registers"),
-        (replace(plan.actors[number], produced=(RegisterId(0),)), f"actor {number} produces"),
-        (replace(plan.actors[number], tasks=(99,)), "is not in the task list|names task 99"),
+        (plan.actors[number]._replace(consumed=()), f"actor {number} consumes registers"),
+        (plan.actors[number]._replace(produced=(RegisterId(0),)), f"actor {number} produces"),
+        (plan.actors[number]._replace(tasks=(99,)), "is not in the task list|names task 99"),
     ):
         with pytest.raises(PlanError, match=message):
-            check(replace(plan, actors=(*first, broken, *rest)))
+            check(plan._replace(actors=(*first, broken, *rest)))
 
 
 def test_a_task_in_two_actors_is_named(plan: Plan) -> None:
     """No task is launched twice for one call."""
     last = len(plan.actors)
-    tasks = tuple(replace(t, actor=ActorId(last)) if t.actor == 0 else t for t in plan.tasks)
-    twice = replace(plan, actors=(*plan.actors, plan.actors[0]), tasks=tasks)
+    tasks = tuple(t._replace(actor=ActorId(last)) if t.actor == 0 else t for t in plan.tasks)
+    twice = plan._replace(actors=(*plan.actors, plan.actors[0]), tasks=tasks)
     with pytest.raises(PlanError, match=f"is in actor 0 and in actor {last}"):
         check(twice)
 
@@ -171,7 +171,7 @@ def test_writing_a_constant_is_named(plan: Plan) -> None:
     writing = next(i for i, task in enumerate(plan.tasks) if task.outputs)
     register = plan.tasks[writing].outputs[0]
     registers = tuple(
-        replace(r, constant="w") if i == register else r for i, r in enumerate(plan.registers)
+        r._replace(constant="w") if i == register else r for i, r in enumerate(plan.registers)
     )
     with pytest.raises(PlanError, match=r"writes .*, a constant"):
-        check(replace(plan, registers=registers))
+        check(plan._replace(registers=registers))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -46,9 +45,9 @@ def with_slots(plan: Plan, slots: int) -> Plan:
     """The same plan whose registers between actors hold ``slots`` pieces, for many calls."""
     crossing = {r for actor in plan.actors for r in actor.produced}
     registers = tuple(
-        replace(r, slots=slots if i in crossing else 1) for i, r in enumerate(plan.registers)
+        r._replace(slots=slots if i in crossing else 1) for i, r in enumerate(plan.registers)
     )
-    return replace(plan, registers=registers, jobs=tuple(replace(j, width=99) for j in plan.jobs))
+    return plan._replace(registers=registers, jobs=tuple(j._replace(width=99) for j in plan.jobs))
 
 
 def check_no_hazard(plan: Plan, run: Simulation, calls: int) -> None:

@@ -1,4 +1,4 @@
-"""The plan as frozen dataclasses: everything the runtime needs to know, and nothing it must guess.
+"""The plan as named tuples: everything the runtime needs to know, and nothing it must guess.
 
 A plan holds the jobs that were compiled together: those of the user, for each of their inputs a
 push job and for each output a pull job, and for each variable the jobs that begin, load and save
@@ -11,8 +11,8 @@ inside an actor are only memory. Ids are positions: register 3 is ``plan.registe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from headrace.graph.variable import Variable
 from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
@@ -35,8 +35,7 @@ class JobKind(Enum):
     SAVE = "save"
 
 
-@dataclass(frozen=True, slots=True)
-class JobDesc:
+class JobDesc(NamedTuple):
     """One of the jobs compiled together.
 
     Attributes:
@@ -53,8 +52,7 @@ class JobDesc:
     width: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class VariableDesc:
+class VariableDesc(NamedTuple):
     """A variable, where it lies, and the jobs that give and take its value.
 
     Attributes:
@@ -70,8 +68,7 @@ class VariableDesc:
     save_job: int
 
 
-@dataclass(frozen=True, slots=True)
-class CriticalSection:
+class CriticalSection(NamedTuple):
     """What the calls of a job touch that other jobs may touch as well.
 
     Two calls may overlap unless one of their jobs writes a variable that the other reads or
@@ -137,8 +134,7 @@ COPIES = frozenset(
 """Kinds of tasks that bring one tensor, unchanged, from one place to another."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskDesc:
+class TaskDesc(NamedTuple):
     """One task.
 
     Attributes:
@@ -185,8 +181,7 @@ class TaskDesc:
         return (*self.outputs, *self.control_outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterDesc:
+class RegisterDesc(NamedTuple):
     """Memory of one tensor.
 
     Attributes:
@@ -208,8 +203,7 @@ class RegisterDesc:
     constant: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActorDesc:
+class ActorDesc(NamedTuple):
     """A chain of tasks on one stream.
 
     Attributes:
@@ -225,16 +219,14 @@ class ActorDesc:
     produced: tuple[RegisterId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkDesc:
+class ChunkDesc(NamedTuple):
     """One allocation."""
 
     memory: MemoryCase
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Jobs compiled together, ready to run. See the module's docstring."""
 
     name: str
