@@ -59,8 +59,10 @@ class GraphEditor:
         readers: dict[str, set[str]] = {}
         for op in self._ops.values():
             for tensor in op.inputs:
-                if tensor is not None:
-                    readers.setdefault(tensor, set()).add(op.call.name)
+                if tensor in readers:
+                    readers[tensor].add(op.call.name)
+                elif tensor is not None:
+                    readers[tensor] = {op.call.name}
         return readers
 
     def ops(self, op: str) -> tuple[JobOp, ...]:

@@ -126,16 +126,17 @@ def to_array(
         UnsupportedModelError: headrace has no such dtype.
     """
     dtype = dtype_from_onnx(tensor.data_type, where)
-    if tensor.HasField("segment"):
+    present = {field.name for field, _ in tensor.ListFields()}
+    if "segment" in present:
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
     count = _count(tensor.dims, where)
-    filled = [name for name in _FIELDS if len(getattr(tensor, name))]
+    filled = [name for name in _FIELDS if name in present]
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
         part = external.range_of(tensor, _packed_bytes(count, dtype), where)
         flat = _from_bytes(external.read(part, where, folder), dtype, count)
-    elif tensor.HasField("raw_data"):
+    elif "raw_data" in present:
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
         needed = _packed_bytes(count, dtype)
@@ -186,7 +187,7 @@ def sparse_to_array(sparse: SparseTensorProto, where: str, folder: Path | None) 
 
 
 def _count(dims: Any, where: str) -> int:
-    if any(dim < 0 for dim in dims):
+    if dims and min(dims) < 0:
         raise InvalidModelError(f"{where}: shape [{_text(dims)}] has a negative dimension")
     return math.prod(dims)
 

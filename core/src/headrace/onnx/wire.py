@@ -65,7 +65,11 @@ def parts(data: Bytes, start: int, end: int) -> Iterator[Part]:
             key, position = _varint(data, begin, end)
         kind = key & 7
         if kind == _BYTES:
-            length, position = _varint(data, position, end)
+            length = data[position] if position < end else 0x80
+            if length < 0x80:
+                position += 1
+            else:
+                length, position = _varint(data, position, end)
             if length > end - position:
                 raise WireError
             yield Part(key >> 3, begin, position, position + length)

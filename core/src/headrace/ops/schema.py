@@ -304,9 +304,9 @@ def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...
         names = ", ".join(i.name for i in op.inputs) or "none"
         fail(call, f"takes {len(op.inputs)} inputs ({names}); {len(given)} were given", OpError)
     padded = given + (None,) * (len(op.inputs) - len(given))
+    args = op.inputs + op.inputs[-1:] * (len(padded) - len(op.inputs))
     groups: dict[str, tuple[str, DType]] = {}
-    for index, spec in enumerate(padded):
-        arg = op.inputs[min(index, len(op.inputs) - 1)]
+    for arg, spec in zip(args, padded, strict=True):
         if spec is None:
             if not arg.optional:
                 fail(call, f"input {arg.name!r} is required and was not given", OpError)

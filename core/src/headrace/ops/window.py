@@ -50,7 +50,7 @@ def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
     """
     rank = len(kernel)
     pads = _numbers(call, "pads", 2 * rank, 0, lowest=0)
-    if any(k < 1 for k in kernel):
+    if rank and min(kernel) < 1:
         fail(call, f"kernel {kernel} has an axis without taps; each must be at least 1")
     return Window(
         kernel,
@@ -142,6 +142,6 @@ def _numbers(call: OpCall, name: str, count: int, default: int, *, lowest: int) 
         return (default,) * count
     if len(values) != count:
         fail(call, f"{name} {values} has {len(values)} numbers; this input needs {count}")
-    if any(value < lowest for value in values):
+    if min(values) < lowest:
         fail(call, f"{name} {values} has a number below {lowest}")
     return values

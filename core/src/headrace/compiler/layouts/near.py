@@ -25,8 +25,10 @@ def ops_near(
     around: dict[str, list[JobOp]] = {}
     for op in graph.ops:
         for tensor in (*op.inputs, *op.outputs):
-            if tensor is not None:
-                around.setdefault(tensor, []).append(op)
+            if tensor in around:
+                around[tensor].append(op)
+            elif tensor is not None:
+                around[tensor] = [op]
     near: set[str] = set()
     loose: set[str] = set()  # tensors
     waiting = [op for op in graph.ops if op.call.name in turned or _may_move(op, free)]
