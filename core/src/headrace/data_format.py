@@ -6,6 +6,8 @@ convolutions have formats too: axis 1 of the first is the last of the other.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from headrace.op_call import OpCall
 
 CHANNELS_FIRST = "channels_first"
@@ -31,6 +33,7 @@ def order_between(source: str, target: str, rank: int) -> Order:
     return (0, rank - 1, *range(1, rank - 1))
 
 
+@lru_cache(maxsize=4096)
 def moves_nothing(shape: tuple[int, ...], order: Order) -> bool:
     """True when a tensor has its elements in one sequence in both orders: only axes of 1 move.
 

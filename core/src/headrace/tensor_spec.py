@@ -48,6 +48,16 @@ class TensorSpec:
         object.__setattr__(self, "shape", dims)
         object.__setattr__(self, "dtype", dtype_of(dtype))
 
+    def __eq__(self, other: object) -> bool:  # most that is compared is the same
+        if self is other:
+            return True
+        if not isinstance(other, TensorSpec):
+            return NotImplemented
+        return self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype.number))
+
     @staticmethod
     def of(array: Array) -> TensorSpec:
         """The spec of a numpy array."""

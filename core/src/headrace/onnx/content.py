@@ -134,12 +134,6 @@ class FileContent(Content):
             self._window = (begin, window)
         return window[position - begin]
 
-    def part(self, start: int, end: int) -> bytes:
-        begin, window = self._window  # whoever looks for a part has looked at what is around it
-        if begin <= start and end <= begin + len(window):
-            return window[start - begin : end - begin]
-        return super().part(start, end)
-
     def fill(self, memory: memoryview, start: int) -> None:
         done = 0
         try:

@@ -58,8 +58,8 @@ def initializer_names(graph: GraphProto) -> list[str]:
     return dense + [sparse.values.name for sparse in graph.sparse_initializer]
 
 
-def check_graph(graph: GraphProto, where: str, outer: Names = ()) -> None:
-    """Check the names of a graph and of every graph in it.
+def check_graph(graph: GraphProto, where: str, outer: Names = ()) -> list[AbstractSet[str]]:
+    """Check the names of a graph and of every graph in it; returns what each of its nodes reads.
 
     Args:
         graph: the graph.
@@ -73,8 +73,9 @@ def check_graph(graph: GraphProto, where: str, outer: Names = ()) -> None:
     constants = initializer_names(graph)
     _once(inputs, "input", where)
     _once(constants, "initializer", where)
-    known = _check_nodes(graph.node, {*inputs, *constants}, outer, where)
+    nodes, known = _check_nodes(graph.node, {*inputs, *constants}, outer, where)
     _check_made([value.name for value in graph.output], known, where)
+    return [reads for _, reads in nodes]
 
 
 def check_function(function: FunctionProto, where: str) -> None:
@@ -85,7 +86,7 @@ def check_function(function: FunctionProto, where: str) -> None:
     """
     inputs = list(function.input)
     _once(inputs, "input", where)
-    known = _check_nodes(function.node, set(inputs), (), where)
+    _, known = _check_nodes(function.node, set(inputs), (), where)
     _check_made(function.output, known, where)
 
 
@@ -156,8 +157,10 @@ def _fail_cycle(circle: list[int], nodes: Sequence[Wired], where: str) -> NoRetu
     )
 
 
-def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, where: str) -> Names:
-    """Check the nodes of one graph; returns the names that hold in it."""
+def _check_nodes(
+    nodes: Sequence[NodeProto], given: set[str], outer: Names, where: str
+) -> tuple[list[Wired], Names]:
+    """Check the nodes of one graph; returns them, and the names that hold in it."""
     made: dict[str, NodeProto] = {}
     for node in nodes:
         if not node.op_type:
@@ -181,8 +184,9 @@ def _check_nodes(nodes: Sequence[NodeProto], given: set[str], outer: Names, wher
                 )
         for graph in graphs(node.attribute):
             check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
-    order(wired(nodes), made, where)
-    return known
+    found = wired(nodes)
+    order(found, made, where)
+    return found, known
 
 
 def _once(names: Sequence[str], what: str, where: str, node: NodeProto | None = None) -> None:

@@ -19,7 +19,7 @@ from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
-from headrace.onnx.graphs import Wired, check_graph, order, wired
+from headrace.onnx.graphs import Wired, check_graph, order
 from headrace.onnx.source import GivenModel, open_model
 from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
@@ -109,7 +109,7 @@ def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
         raise InvalidModelError(f"{name}: the model has no graph")
     if not model.graph.output:
         raise InvalidModelError(f"{name}: the model has no outputs")
-    check_graph(model.graph, name)
+    reads = check_graph(model.graph, name)
     externals = _external_ranges(model.graph, name)
     weights = take_weights(model, split, name, folder)
     # A message frees the memory of its fields only as a whole.
@@ -120,7 +120,8 @@ def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
     functions = collect_functions(model.functions, name, plugins)
     check_domains(model.graph.node, opsets, functions, name, plugins)
     graph = model.graph
-    nodes = order(wired(graph.node), [output.name for output in graph.output], name)
+    whole = list(map(Wired, graph.node, reads))
+    nodes = order(whole, [output.name for output in graph.output], name)
     return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals)
 
 

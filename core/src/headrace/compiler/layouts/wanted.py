@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.compiler.layouts.orders import before, plain
-from headrace.compiler.layouts.ways import Way, as_it_is, in_order, minds, rank_of
+from headrace.compiler.layouts.ways import Way, Ways, as_it_is, rank_of
 from headrace.data_format import Order
-from headrace.graph import JobGraph, JobOp, OpSource
+from headrace.graph import JobGraph, JobOp
 from headrace.ops.shape import permutation
 
 
@@ -17,7 +17,7 @@ def orders_wanted(
     near: Sequence[JobOp],
     turned: Mapping[str, Way],
     free: frozenset[str],
-    ops: OpSource,
+    ways: Ways,
 ) -> dict[str, dict[Order, bool]]:
     """The orders in which tensors will be needed, and whether that is sure.
 
@@ -30,25 +30,25 @@ def orders_wanted(
         near: those of its ops that may read or make tensors in another order, in order.
         turned: the ways of the ops that change their format, by name.
         free: names of the ops that may run in any order that they can.
-        ops: where ops are known.
+        ways: those of the ops of the job.
     """
     wanted: dict[str, dict[Order, bool]] = {}
     for _, tensor in graph.results:
         wanted[tensor.name] = {plain(tensor.spec.rank): True}
     for op in reversed(near):
         name = op.call.name
-        sure = name in turned or name not in free or minds(op.call, ops)
+        sure = name in turned or name not in free or ways.minds(op.call)
         if sure:
             wishes = _wishes(op, turned.get(name) or as_it_is(op.call))
         else:
-            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ops)
+            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ways)
         for name, order in wishes:
             orders = wanted.setdefault(name, {})
             orders[order] = orders.get(order, False) or sure
     return wanted
 
 
-def _handed_on(op: JobOp, orders: tuple[Order, ...], ops: OpSource) -> Iterator[tuple[str, Order]]:
+def _handed_on(op: JobOp, orders: tuple[Order, ...], ways: Ways) -> Iterator[tuple[str, Order]]:
     """How an op that does not mind wants what it reads, if its result is wanted in ``orders``."""
     call = op.call
     if call.op == "transpose":
@@ -56,7 +56,7 @@ def _handed_on(op: JobOp, orders: tuple[Order, ...], ops: OpSource) -> Iterator[
         for order in orders:
             yield op.inputs[0], before(permutation(call), order)
     elif len(orders) == 1 and len(orders[0]) == rank_of(call):
-        way = in_order(call, orders[0], ops)
+        way = ways.in_order(call, orders[0])
         if way is None or way.outputs[0] != orders[0]:
             way = as_it_is(call)
         yield from _wishes(op, way, call.outputs[0].nbytes)

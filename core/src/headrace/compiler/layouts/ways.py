@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
@@ -86,12 +86,55 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
     return there
 
 
-def minds(call: OpCall, ops: OpSource) -> bool:
-    """True when the order of the axes is what an op is about: it cannot take them in reverse.
+class Ways:
+    """The ways of the ops of one job, each looked for once: nets repeat themselves.
 
-    A transpose does not mind: in another order it is another transpose.
+    Used by one thread.
     """
-    return call.op != "transpose" and in_order(call, plain(rank_of(call))[::-1], ops) is None
+
+    def __init__(self, ops: OpSource) -> None:
+        """Know nothing yet; ``ops`` is where ops are known."""
+        self._ops = ops
+        self._kinds: dict[object, int] = {}
+        self._kind_of: dict[str, int] = {}  # by the name of the op
+        self._found: dict[tuple[int, Order], Way | None] = {}
+        self._calls: dict[tuple[int, tuple[Order, ...], tuple[Order, ...]], OpCall] = {}
+
+    def kind(self, call: OpCall) -> int:
+        """A number that calls share which differ in their names and places alone."""
+        kind = self._kind_of.get(call.name)
+        if kind is None:
+            key = (call.op, call.inputs, call.attrs.form, call.output_count)
+            kind = self._kind_of[call.name] = self._kinds.setdefault(key, len(self._kinds))
+        return kind
+
+    def in_order(self, call: OpCall, order: Order) -> Way | None:
+        """As the function of this name."""
+        key = (self.kind(call), order)
+        if key not in self._found:
+            self._found[key] = in_order(call, order, self._ops)
+        return self._found[key]
+
+    def minds(self, call: OpCall) -> bool:
+        """True when the order of the axes is what an op is about: it cannot take them in reverse.
+
+        A transpose does not mind: in another order it is another transpose.
+        """
+        return call.op != "transpose" and self.in_order(call, plain(rank_of(call))[::-1]) is None
+
+    def call_of(self, call: OpCall, way: Way) -> OpCall:
+        """As the function of this name."""
+        if way.attrs is None:
+            return call
+        key = (self.kind(call), way.inputs, way.outputs)
+        if key not in self._calls:
+            self._calls[key] = call_of(call, way, self._ops)
+        made = self._calls[key]
+        return (
+            made
+            if made.name == call.name
+            else replace(made, name=call.name, location=call.location)
+        )
 
 
 def rank_of(call: OpCall) -> int:

@@ -10,7 +10,7 @@ from headrace.compiler.layouts.forms import Forms
 from headrace.compiler.layouts.near import ops_near
 from headrace.compiler.layouts.orders import between, laid, plain
 from headrace.compiler.layouts.wanted import orders_wanted
-from headrace.compiler.layouts.ways import Way, as_it_is, call_of, in_order, rank_of
+from headrace.compiler.layouts.ways import Way, Ways, as_it_is, rank_of
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
@@ -42,28 +42,29 @@ def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
         DeviceError: the device of an op over images cannot be used.
         PluginError: an op of a plugin is not computed in another order as it says.
     """
-    turned = _turned(graph, registry)
+    ways = Ways(registry)
+    turned = _turned(graph, registry, ways)
     if not turned:
         return graph
-    return remove_dead_ops(_Rewriting(graph, registry, turned).run())
+    return remove_dead_ops(_Rewriting(graph, registry, ways, turned).run())
 
 
-def _turned(graph: JobGraph, registry: BackendRegistry) -> dict[str, Way]:
+def _turned(graph: JobGraph, registry: BackendRegistry, ways: Ways) -> dict[str, Way]:
     """By name, the ops that change their format, and how they run then."""
     turned = {}
-    ways: dict[object, Way | None] = {}
+    found: dict[tuple[str, int], Way | None] = {}
     for op in graph.ops:
         here = format_of(op.call)
         if here is None:
             continue
         call = op.call
-        key = (op.placement.tag, call.op, call.inputs, call.attrs, call.output_count)
-        if key not in ways:
+        key = (op.placement.tag, ways.kind(call))
+        if key not in found:
             choice = choose_format(call, registry.backend(op.placement.tag), registry)
             there = here if choice is None else choice.data_format
             order = order_between(here, there, call.input(0).rank)
-            ways[key] = None if there == here else in_order(call, order, registry)
-        way = ways[key]
+            found[key] = None if there == here else ways.in_order(call, order)
+        way = found[key]
         if way is not None:
             turned[call.name] = way
     return turned
@@ -72,9 +73,12 @@ def _turned(graph: JobGraph, registry: BackendRegistry) -> dict[str, Way]:
 class _Rewriting:
     """Makes the new graph, op by op."""
 
-    def __init__(self, graph: JobGraph, registry: BackendRegistry, turned: dict[str, Way]) -> None:
+    def __init__(
+        self, graph: JobGraph, registry: BackendRegistry, ways: Ways, turned: dict[str, Way]
+    ) -> None:
         self._graph = graph
         self._registry = registry
+        self._ways = ways
         self._turned = turned
         # Devices that prefer nothing keep their ops as they are, between those that do, too.
         tags = {op.placement.tag for op in graph.ops if op.call.name in turned}
@@ -85,7 +89,7 @@ class _Rewriting:
         )
         self._near = ops_near(graph, turned, self._free, registry)
         near = [op for op in graph.ops if op.call.name in self._near]
-        self._wanted = orders_wanted(graph, near, turned, self._free, registry)
+        self._wanted = orders_wanted(graph, near, turned, self._free, ways)
         self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
         self._forms = Forms(self._builder, registry)
         self._answers: dict[object, bool] = {}  # nets repeat themselves, and asking is slow
@@ -119,7 +123,7 @@ class _Rewriting:
             name if name is None else self._forms.get(name, order, op).name
             for name, order in zip(op.inputs, way.inputs, strict=True)
         ]
-        call = call_of(op.call, way, self._registry)
+        call = self._ways.call_of(op.call, way)
         made = self._builder.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
         maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
@@ -128,7 +132,7 @@ class _Rewriting:
     def _cheapest(self, op: JobOp) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
         own = as_it_is(op.call)
-        others = (in_order(op.call, order, self._registry) for order in self._orders(op))
+        others = (self._ways.in_order(op.call, order) for order in self._orders(op))
         ways = [own, *(way for way in others if way is not None)]
         if len(ways) == 1:
             return own
@@ -170,7 +174,7 @@ class _Rewriting:
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
         call, tag = op.call, op.placement.tag
-        key = (tag, call.op, call.inputs, call.attrs, call.output_count, way.inputs)
+        key = (tag, self._ways.kind(call), way.inputs)
         if key not in self._answers:
             self._answers[key] = self._asked(call, way, self._registry.backend(tag))
         return self._answers[key]
@@ -178,7 +182,7 @@ class _Rewriting:
     def _asked(self, call: OpCall, way: Way, backend: Backend) -> bool:
         if not can_move(call, way, backend):
             return False
-        there = call_of(call, way, self._registry)
+        there = self._ways.call_of(call, way)
         own, other = backend.kernels.select(call), backend.kernels.select(there)
         if own is not None:
             return other is not None and other.priority >= own.priority
