@@ -126,20 +126,40 @@ Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& b
           py::make_tuple(x, panels, bias, addend, y)};
 }
 
+using Words = Array<std::uint32_t>;
 using Bytes = Array<std::uint8_t>;
+using MaybeBytes = std::optional<Bytes>;
 
-Launch BindBlockMatmul(const Floats& x, const Bytes& panels, const MaybeFloats& bias,
-                       const MaybeFloats& addend, const Floats& scales,
-                       const std::optional<Bytes>& zeros, Floats& y, int bits, Size block,
+// A block of more numbers could have a sum beyond 32 bits.
+constexpr Size kMostRounded = 1 << 15;
+
+// The parts of the memory in which a matrix is rounded.
+RoundedRows RoundedIn(Bytes& memory, Size rows, const BlockWeights& weights) {
+  const Size blocks = rows * weights.Blocks(), width = weights.block;
+  if (width > kMostRounded) {
+    throw py::value_error("block_matmul: block is " + std::to_string(width) + " but must be " +
+                          std::to_string(kMostRounded) + " at most for what is rounded");
+  }
+  RequireShape("block_matmul", "rounded", memory, {blocks * (width + 8)});
+  std::uint8_t* first = WritePointer("block_matmul", "rounded", memory);
+  auto* scales = reinterpret_cast<float*>(first);
+  auto* sums = reinterpret_cast<std::int32_t*>(first + 4 * blocks);
+  RequireAligned("block_matmul", "rounded", scales);
+  return {reinterpret_cast<std::int8_t*>(first + 8 * blocks), scales, sums};
+}
+
+Launch BindBlockMatmul(const Floats& x, const Words& panels, const MaybeFloats& bias,
+                       const MaybeFloats& addend, const Floats& scales, const MaybeBytes& zeros,
+                       MaybeBytes& rounded, Floats& y, int bits, Size block,
                        const std::string& activation, float alpha, float beta, bool addend_last) {
   constexpr const char* kOp = "block_matmul";
   if (x.ndim() < 1 || y.ndim() != x.ndim()) {
     throw py::value_error("block_matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
   }
   if ((bits != 2 && bits != 4 && bits != 8) || block < 1 || block > kLimit ||
-      block * bits % 8 != 0) {
+      block * bits % 32 != 0) {
     throw py::value_error("block_matmul: bits is " + std::to_string(bits) + " and block is " +
-                          std::to_string(block) + " but must be 2, 4 or 8, and whole bytes");
+                          std::to_string(block) + " but must be 2, 4 or 8, and whole words");
   }
   BlockWeights weights{};
   weights.depth = x.shape(x.ndim() - 1);
@@ -150,22 +170,24 @@ Launch BindBlockMatmul(const Floats& x, const Bytes& panels, const MaybeFloats& 
   made.back() = weights.columns;
   RequireShape(kOp, "y", y, made);
   const Size count = PanelCount(weights.columns), blocks = weights.Blocks();
-  RequireShape(kOp, "panels", panels, {count, blocks * weights.BlockBytes(), kPanel});
+  RequireShape(kOp, "panels", panels, {count, blocks * weights.BlockWords(), kPanel});
   RequireShape(kOp, "scales", scales, {count, blocks, kPanel});
   if (zeros) RequireShape(kOp, "zeros", *zeros, {count, blocks, kPanel});
   BlockProduct product{};
   product.epilogue =
       MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, weights.columns);
   if (y.size() == 0) return {};
-  weights.panels = ReadPointer(kOp, "panels", panels);
+  weights.panels = reinterpret_cast<const std::int32_t*>(ReadPointer(kOp, "panels", panels));
   weights.scales = ReadPointer(kOp, "scales", scales);
   weights.zeros = zeros ? ReadPointer(kOp, "zeros", *zeros) : nullptr;
   product.weights = weights;
   product.x = ReadPointer(kOp, "x", x);
   product.rows = y.size() / weights.columns;
   product.y = WritePointer(kOp, "y", y);
-  return {[product] { Multiply(product); },
-          py::make_tuple(x, panels, bias, addend, scales, zeros, y)};
+  const auto arrays = py::make_tuple(x, panels, bias, addend, scales, zeros, rounded, y);
+  if (!rounded) return {[product] { Multiply(product); }, arrays};
+  const RoundedRows memory = RoundedIn(*rounded, product.rows, weights);
+  return {[product, memory] { MultiplyRounded(product, memory); }, arrays};
 }
 
 // Floats that lie in any way: a view of weights with their axes in another order is not copied.
@@ -197,7 +219,7 @@ std::vector<Size> Places(const Dims& shape, const Dims& strides, std::size_t axi
   return places;
 }
 
-// T: float, the words of what has 16 bits, or bytes.
+// T: float, what has 16 bits as integers, words or bytes.
 template <class T>
 Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
   constexpr const char* kOp = "pack";
@@ -230,13 +252,14 @@ Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool tran
 
 Launch BindPack(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
   const std::string name = DtypeName(matrix);
-  const bool is_known = name == "float32" || name == "uint8" || IsHalf(name);
+  const bool is_known = name == "float32" || name == "uint32" || name == "uint8" || IsHalf(name);
   if (DtypeName(panels) != name || (panels.flags() & py::array::c_style) == 0 || !is_known) {
     throw py::type_error(
-        "pack: matrix and panels must be of one dtype, float32, float16, bfloat16 or uint8, and "
-        "panels contiguous");
+        "pack: matrix and panels must be of one dtype, float32, float16, bfloat16, uint32 or "
+        "uint8, and panels contiguous");
   }
   if (name == "float32") return PackOf<float>(matrix, panels, groups, transposed);
+  if (name == "uint32") return PackOf<Word>(matrix, panels, groups, transposed);
   if (name == "uint8") return PackOf<std::uint8_t>(matrix, panels, groups, transposed);
   return PackOf<std::uint16_t>(matrix, panels, groups, transposed);
 }
@@ -280,8 +303,9 @@ void RegisterGemm(py::module_& m) {
         py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
   m.def("block_matmul", &BindBlockMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
         py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("scales").noconvert(),
-        py::arg("zeros").noconvert(), py::arg("y").noconvert(), py::arg("bits"), py::arg("block"),
-        py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
+        py::arg("zeros").noconvert(), py::arg("rounded").noconvert(), py::arg("y").noconvert(),
+        py::arg("bits"), py::arg("block"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
+        py::arg("addend_last"));
 }
 
 }  // namespace headrace::cpu::bind

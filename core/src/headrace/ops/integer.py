@@ -31,6 +31,7 @@ class MatmulInteger(Matmul):
         Input("a_zero_point", _SMALL, group="A", optional=True),
         Input("b_zero_point", _SMALL, group="B", optional=True),
     )
+    attrs = Matmul.attrs[:2]
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:

@@ -21,6 +21,8 @@ class Matmul(Op):
 
     Attributes:
         transpose_a, transpose_b: exchange the last two axes first; not for vectors.
+        rounds_a: how many numbers along the summed axis of ``a`` may be rounded together, to
+            multiples of the largest of them by 127; 0 for none. Nobody has to.
     """
 
     name = "matmul"
@@ -28,6 +30,7 @@ class Matmul(Op):
     attrs: ClassVar[tuple[Attr, ...]] = (
         Attr("transpose_a", "bool", False),
         Attr("transpose_b", "bool", False),
+        Attr("rounds_a", "int", 0),
     )
 
     @classmethod

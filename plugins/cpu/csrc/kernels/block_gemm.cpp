@@ -61,4 +61,18 @@ void Multiply(const BlockProduct& product) {
   });
 }
 
+void MultiplyRounded(const BlockProduct& product, const RoundedRows& rounded) {
+  const BlockWeights& w = product.weights;
+  if (product.rows == 0 || w.columns == 0) return;
+  ParallelFor(product.rows, std::max<Size>(kPartNumbers / std::max<Size>(w.depth, 1), 1),
+              [&](Size begin, Size end) { RoundedGemm().round(product, rounded, begin, end); });
+  const Size panels = PanelCount(w.columns);
+  const Size work = product.rows * std::max<Size>(w.depth, 1) * kPanel * kTogether;
+  ParallelFor((panels + kTogether - 1) / kTogether, std::max<Size>(kPartNumbers / work, 1),
+              [&](Size begin, Size end) {
+                const Size last = std::min(end * kTogether, panels);
+                RoundedGemm().panels(product, rounded, begin * kTogether, last);
+              });
+}
+
 }  // namespace headrace::cpu

@@ -135,6 +135,10 @@ void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns,
   PackScattered(b, depth, columns, panels);
 }
 
+void Pack(const ScatteredMatrix<Word>& b, Size depth, Size columns, Word* panels) {
+  PackScattered(b, depth, columns, panels);
+}
+
 void Pack(const ScatteredMatrix<std::uint8_t>& b, Size depth, Size columns, std::uint8_t* panels) {
   PackScattered(b, depth, columns, panels);
 }

@@ -94,8 +94,14 @@ struct ScatteredMatrix {
 };
 void Pack(const ScatteredMatrix<float>& b, Size depth, Size columns, float* panels);
 
-// Numbers of 16 bits, and bytes, stay as they are.
+// Four bytes, wherever they lie.
+struct Word {
+  std::uint8_t bytes[4];
+};
+
+// Numbers of 16 bits, words and bytes stay as they are.
 void Pack(const ScatteredMatrix<std::uint16_t>& b, Size depth, Size columns, std::uint16_t* panels);
+void Pack(const ScatteredMatrix<Word>& b, Size depth, Size columns, Word* panels);
 void Pack(const ScatteredMatrix<std::uint8_t>& b, Size depth, Size columns, std::uint8_t* panels);
 
 struct GemmTable {

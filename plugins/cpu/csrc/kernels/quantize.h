@@ -10,7 +10,7 @@ namespace headrace::cpu::HEADRACE_ISA {
 // Sixteen bytes, signed if T is.
 template <class T>
 HEADRACE_INLINE VI LoadBytes(const std::uint8_t* p) {
-  constexpr bool kSigned = T(-1) < T(0);
+  [[maybe_unused]] constexpr bool kSigned = T(-1) < T(0);
   VI r;
 #if defined(__AVX512F__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

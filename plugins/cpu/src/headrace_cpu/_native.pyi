@@ -58,7 +58,7 @@ def pack(matrix: NDArray[Any], panels: NDArray[Any], groups: int, transposed: bo
 
     matrix: T[depth, columns], or [columns, ...] with the depth in the axes that follow if
     transposed; it may lie in any way. panels: T[groups * ceil(columns / groups / 16), depth, 16]. T
-    is float32, float16, bfloat16 or uint8.
+    is float32, float16, bfloat16, uint32 or uint8.
     """
 
 def winograd_pack(weight: _Floats, panels: _Floats, m: int) -> Launch:
@@ -89,15 +89,18 @@ def matmul(
     """Multiply by a packed matrix: y[..., m] = x[..., k] * panels; the rest as ``conv`` has it."""
 
 def block_matmul(
-    x: _Floats, panels: NDArray[np.uint8], bias: _Floats | None, addend: _Floats | None,
-    scales: _Floats, zeros: NDArray[np.uint8] | None, y: _Floats, bits: int, block: int,
-    activation: str, alpha: float, beta: float, addend_last: bool,
+    x: _Floats, panels: NDArray[np.uint32], bias: _Floats | None, addend: _Floats | None,
+    scales: _Floats, zeros: NDArray[np.uint8] | None, rounded: NDArray[np.uint8] | None,
+    y: _Floats, bits: int, block: int, activation: str, alpha: float, beta: float,
+    addend_last: bool,
 ) -> Launch:  # fmt: skip
     """Multiply by a matrix of 2, 4 or 8 bits with a scale for each ``block`` of a column.
 
-    panels: of its bytes [ceil(k / block) * block * bits / 8, m], the first number in the lowest
+    panels: of its words [ceil(k / block) * block * bits / 32, m], the first number in the lowest
     bits; scales, and zeros where they are not half of what the bits can say: of [ceil(k / block),
-    m]; all as ``pack`` makes them. The rest as ``matmul`` has it.
+    m]; all as ``pack`` makes them. With ``rounded``, memory of ceil(k / block) * (block + 8) bytes
+    for each row, x is rounded to bytes by the largest number of each block; without, nothing is.
+    The rest as ``matmul`` has it.
     """
 
 def im2col(

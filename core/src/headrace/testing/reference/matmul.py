@@ -11,7 +11,9 @@ from headrace.tensor_spec import Array
 from headrace.testing.reference.scalars import number, store
 
 
-def _matmul(a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
+def _matmul(
+    a: Array, b: Array, *, transpose_a: bool, transpose_b: bool, rounds_a: int = 0
+) -> Array:
     left = a[None, :] if a.ndim == 1 else a
     right = b[:, None] if b.ndim == 1 else b
     rows, depth = left.shape[-2:][::-1] if transpose_a else left.shape[-2:]

@@ -77,10 +77,19 @@ class MatmulKernel(ProductKernel):
 class BlockMatmulKernel(ProductKernel):
     """``cpu.block_matmul``: as the op says; y may be the addend's memory."""
 
+    def workspace_bytes(self) -> int:
+        """What is rounded, with a scale and a sum for each block."""
+        call, x = self._call, self._call.input(0)
+        if not call.flag_attr("rounded"):
+            return 0
+        size = call.int_attr("block_size")
+        return math.prod(x.shape[:-1]) * -(-x.shape[-1] // size) * (size + 8)
+
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
         x, panels, bias, addend, y = self._arrays(views)
+        memory = TensorSpec((self.workspace_bytes(),), "uint8")
         return _native.block_matmul(
             x,
             panels,
@@ -88,6 +97,7 @@ class BlockMatmulKernel(ProductKernel):
             addend,
             views.input(SCALES),
             views.optional(ZEROS),
+            views.scratch(memory) if self._call.flag_attr("rounded") else None,
             y,
             self._call.int_attr("bits"),
             self._call.int_attr("block_size"),

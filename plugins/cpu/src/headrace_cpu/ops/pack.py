@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.dtypes import uint8
+from headrace.dtypes import uint8, uint32
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
@@ -22,13 +22,13 @@ class Pack(Op):
     """A matrix, or one for each group of its columns, as the products of this backend read it.
 
     matrix: T[depth, columns], or [columns, ...] with the depth in the axes that follow if
-    ``transposed``; T is a float of 32 or 16 bits, or uint8. y: T[panels, depth, 16], group by
-    group, the last panel of each filled up with zeros.
+    ``transposed``; T is a float of 32 or 16 bits, uint32 or uint8. y: T[panels, depth, 16],
+    group by group, the last panel of each filled up with zeros.
     """
 
     name = "cpu.pack"
     folds_late = True
-    inputs = (Input("matrix", WEIGHTS | {uint8}),)
+    inputs = (Input("matrix", WEIGHTS | {uint8, uint32}),)
     attrs = (Attr("groups", "int", 1), Attr("transposed", "bool", False))
 
     @classmethod

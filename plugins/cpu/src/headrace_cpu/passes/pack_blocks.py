@@ -12,6 +12,7 @@ from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.halves import HALVES
+from headrace_cpu.ops.block_matmul import BITS, MOST_ROUNDED
 from headrace_cpu.passes.halves import in_float32
 from headrace_cpu.passes.own_ops import KnownOps
 
@@ -20,11 +21,12 @@ from headrace_cpu.passes.own_ops import KnownOps
 class _Blocks:
     """A matrix [columns, depth] of few bits, as it is stored."""
 
-    stored: Array  # uint8[columns, bytes]
+    stored: Array  # uint32[columns, words]
     scales: Array  # [columns, blocks]
     zeros: Array | None  # uint8[columns, blocks], where they are not half of what bits can say
     bits: int
     size: int
+    rounded: bool  # what they are multiplied with may be
 
 
 class PackBlocks:
@@ -32,7 +34,8 @@ class PackBlocks:
 
     Before: any ops. After: a ``matmul`` with what ``dequantize`` makes of a constant matrix of
     bytes, ``[columns, depth]``, or of numbers of few bits that ``unpack_bits`` takes out of them,
-    by blocks of the depth, is a ``cpu.block_matmul``: the matrix stays as it is stored.
+    by blocks of the depth, is a ``cpu.block_matmul``: the matrix stays as it is stored. What is
+    multiplied is rounded where the ``matmul`` says that it may be, by such blocks.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -94,13 +97,15 @@ class _Finder:
         stored, bits = numbers
         blocks = scales.shape[1]
         missing = blocks * size * bits // 8 - stored.shape[1]
-        if size * bits % 8 or missing < 0:
+        if size * bits % 32 or missing < 0:
             return None
         if missing:  # the last block is not whole
             stored = np.pad(stored, ((0, 0), (0, missing)))
         given = _taken_out(*zeros, blocks)
         is_half = bool((given == 1 << bits - 1).all())
-        return _Blocks(stored, scales, None if is_half else given, bits, size)
+        rounded = size <= min(call.int_attr("rounds_a"), MOST_ROUNDED)
+        words = stored.view(np.uint32)
+        return _Blocks(words, scales, None if is_half else given, bits, size, rounded)
 
     def _numbers(self, tensor: str | None) -> tuple[Array, int] | None:
         """The bytes that hold the numbers of a constant, and the bits of one."""
@@ -109,7 +114,7 @@ class _Finder:
             value, bits = self._constants.get(op.inputs[0] or ""), op.call.int_attr("bits")
         else:
             value, bits = self._constants.get(tensor or ""), 8
-        if value is None or value.dtype != uint8.numpy or bits not in (2, 4, 8):
+        if value is None or value.dtype != uint8.numpy or bits not in BITS:
             return None
         return value, bits
 
@@ -150,4 +155,5 @@ def _product(
         columns=blocks.scales.shape[0],
         bits=blocks.bits,
         block_size=blocks.size,
+        rounded=blocks.rounded,
     )

@@ -13,6 +13,9 @@ from headrace.ops import Tensor
 
 _FLOATS = "float float16 bfloat16"
 
+_BYTES_WILL_DO = 4
+"""The accuracy level at which A may be rounded to int8 by blocks of the size of B's."""
+
 # What 4 bits stand for, of the largest number of a block: a float of 4 bits, whose eighth is the
 # sign; or that one of 16 quantiles of a normal distribution.
 _FP4 = (0, 0.0052083333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -50,7 +53,8 @@ def _matmul_nbits(node: Node) -> Tensor:
         if size == 1:
             node.refuse("has zero points that are floats, and g_idx; one of both runs")
         b = node.one("subtract", [b, _of_columns(node, zero, scale, (n, k), size)])
-    y = node.one("matmul", [a, b], transpose_b=True)
+    rounds = node.attr("block_size") if node.attr("accuracy_level", 0) == _BYTES_WILL_DO else 0
+    y = node.one("matmul", [a, b], transpose_b=True, rounds_a=rounds)
     return y if node.optional(5) is None else node.one("add", [y, node.input(5)])
 
 
