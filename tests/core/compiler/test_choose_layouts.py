@@ -9,6 +9,7 @@ import pytest
 from plugin_ops import AddRelu, add_relu, hello
 from toy_backends import far, near
 
+from headrace.compiler.passes.choose_layouts import choose_layouts
 from headrace.compiler.pipeline import rewrite_job
 from headrace.data_format import Order
 from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, KernelEntry, OpCall, any_call
@@ -125,6 +126,18 @@ def test_what_stands_between_is_taken_along() -> None:
     assert rewritten(graph, device()) == [
         "transpose", "conv*", "relu", "max_pool*", "conv*", "add", "softmax", "transpose",
     ]  # fmt: skip
+
+
+def test_what_is_apart_from_images_stays_itself() -> None:
+    """Not even the object of the op is another, beside a convolution that changes its format."""
+    net = Net(1, 3, 4, 4)
+    y = net.builder.input("y", TensorSpec((8, 5), "float32"))
+    apart = net.op("softmax", net.op("relu", y), axis=0)
+    graph = net.done(net.conv(net.x), apart)
+    made = choose_layouts(graph, device())
+    assert said(made) == ["relu", "softmax", "transpose", "conv*", "transpose"]
+    assert made.ops[0] is graph.ops[0]
+    assert made.ops[1] is graph.ops[1]
 
 
 @pytest.mark.parametrize("formats", [(CHANNELS_FIRST,), BOTH])
