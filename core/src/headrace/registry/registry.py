@@ -184,6 +184,16 @@ def default_registry() -> BackendRegistry:
     return _DEFAULT
 
 
+def replace_default_registry(registry: BackendRegistry) -> BackendRegistry:
+    """Let ``default_registry`` give ``registry`` from now on, and return what it gave before.
+
+    For tests, which put the first one back: jobs that were compiled keep the registry they had.
+    """
+    global _DEFAULT
+    before, _DEFAULT = _DEFAULT, registry
+    return before
+
+
 def installed_version() -> str | None:
     """The version of headrace that plugins must fit; None when it is not installed."""
     return version_of(CORE)  # None in a source folder: no version that a range could be about

@@ -22,7 +22,7 @@ import pytest
 from headrace.errors import DeviceUnavailableError, Reason
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry, default_registry
-from headrace.registry import registry as registries
+from headrace.registry.registry import replace_default_registry
 from headrace.testing.run import UncoveredError, computes_nothing
 from headrace.testing.suite import report
 from headrace.testing.suite.items import case_run_by, is_whole, outcome_of, tags_of
@@ -137,8 +137,7 @@ class _Suite:
         registry = default_registry()
         self._check_device(registry)
         self._apply_profile(items, registry)
-        self._registry = registry
-        registries._DEFAULT = WitnessedRegistry(registry, self._evidence)
+        self._registry = replace_default_registry(WitnessedRegistry(registry, self._evidence))
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Part of the suite was asked for: a pattern that fits nothing may be right."""
@@ -174,7 +173,8 @@ class _Suite:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Give the process its registry back, write the report, hold the floor."""
         if self._registry is not None:
-            registries._DEFAULT, self._registry = self._registry, None
+            replace_default_registry(self._registry)
+            self._registry = None
         if self._is_worker or self._absent:
             return
         if self._refusal:
