@@ -232,7 +232,6 @@ def strided_slice(
     r.add(name, *x.both, begin, end, step, *y.both)
 
 
-FILL = ("cnnlFill_v4|cnnlFill_v3|cnnlFill",)
 _FORMATS = {"float32": "f", "float16": "e", "int32": "i", "int64": "q", "bool": "?", "uint8": "B"}
 
 
