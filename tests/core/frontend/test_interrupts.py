@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,24 @@ def test_a_traced_session_waits_for_a_call_that_goes_on_without_its_caller() -> 
                     assert job(X).tolist() == [2, -2, 6], interrupt.where
         futures = [job.submit(X) for _ in range(6)]
         assert [future.result().tolist() for future in futures] == [[2, -2, 6]] * 6
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_making_a_plan_ready_can_be_interrupted_at_any_step(width: int, tmp_path: Path) -> None:
+    """Of what a device had given by then nothing is left when the next plan is made ready."""
+    live, threads = FarAllocator.live, threading.active_count()
+    registry = BackendRegistry.from_modules({"far": far(), "near": near()})
+    with flow.Session(registry) as session:
+        made_in(session, "far", width)
+        session.save_plan("job", tmp_path / "job.plan")
+    for step in count(0, 17):
+        with interrupted(step) as interrupt:
+            flow.load_plan(tmp_path / "job.plan", registry=registry)
+        with flow.load_plan(tmp_path / "job.plan", registry=registry) as plan:
+            assert plan.run({"x": X}) is not None
+        used = sum(one.in_use_bytes for one in flow.memory_statistics(registry))
+        left = (FarAllocator.live, used, threading.active_count())
+        assert left == (live, 0, threads), interrupt.where
+        if not interrupt.came:
+            break
+    assert step > 500

@@ -6,6 +6,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.frontend.closing import Closing
@@ -14,6 +15,7 @@ from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
+from headrace.taking import take
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
@@ -66,9 +68,16 @@ class ReadyJob(Closing):
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
-        self._executor = Executor(plan, registry, constants, lasting=lasting, recorder=recorder)
-        self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
-        self._dropped.atexit = False
+        held: list[Executor] = []
+        try:
+            make = partial(Executor, lasting=lasting, recorder=recorder)
+            self._executor = take(held, make, plan, registry, constants)
+            self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
+            self._dropped.atexit = False
+        except BaseException:
+            for executor in held:
+                executor.close()
+            raise
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
         """Run a job once on arrays whose names, shapes and dtypes are those of its inputs.

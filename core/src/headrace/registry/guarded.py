@@ -13,6 +13,7 @@ from headrace.device.match import Match
 from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
 from headrace.registry.names import describe, name_of_match
+from headrace.taking import take
 
 Refuse = Callable[[str], NoReturn]
 """Raises a ``PluginError`` that begins with the plugin's name."""
@@ -42,13 +43,14 @@ class GuardedAllocator(Allocator):
             PluginError: it is no buffer, too short or misaligned, or its ``view`` is wrong.
             OutOfMemoryError: there is not enough.
         """
-        buffer = self._allocator.allocate(nbytes)
+        given: list[Buffer] = []
         try:
+            buffer = take(given, self._allocator.allocate, nbytes)
             self._check(buffer, nbytes)
-        except PluginError as refusal:
-            if isinstance(buffer, Buffer):
+        except BaseException as refusal:
+            if given and isinstance(given[0], Buffer):
                 try:
-                    self._allocator.free(buffer)
+                    self._allocator.free(given[0])
                 except Exception as error:
                     raise refusal from error
             raise

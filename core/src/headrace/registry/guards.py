@@ -7,8 +7,8 @@ core, buffers and numbers of streams, is looked at later (``guarded.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import NoReturn
@@ -36,6 +36,7 @@ from headrace.registry import check_classes as rules
 from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
 from headrace.registry.names import describe
 from headrace.registry.record import RAISED, plugin_error
+from headrace.taking import take
 
 
 class Guards:
@@ -59,12 +60,19 @@ class Guards:
             return entry
 
         def opened(index: int) -> Device:
-            with self._named(f"open({index}) of its DeviceEntry"):
-                device = entry.open(index)
-            self._check("open of its DeviceEntry", device, rules.fault_of_device(type(device)))
-            if getattr(device, "index", None) != index:
-                made = getattr(device, "index", None)
-                self._refuse(f"open({index}) of its DeviceEntry returned a device of index {made}")
+            held: list[Device] = []
+            try:
+                with self._named(f"open({index}) of its DeviceEntry"):
+                    take(held, entry.open, index)
+                device = held[0]
+                self._check("open of its DeviceEntry", device, rules.fault_of_device(type(device)))
+                found = getattr(device, "index", None)
+                if found != index:
+                    text = f"open({index}) of its DeviceEntry returned a device of index {found}"
+                    self._refuse(text)
+            except BaseException:
+                _close(held)
+                raise
             return device
 
         return replace(entry, open=opened)
@@ -94,17 +102,23 @@ class Guards:
 
         def create(device: Device, stream_index: int) -> DeviceContext:
             what = "create of its DeviceContextEntry"
-            with self._named(what):
-                made = entry.create(device, stream_index)
-            said = getattr(made, "host_synchronous", None)
-            fault = rules.fault_of_context(type(made), self._memory, said, self._peers)
-            self._check(what, made, fault)
-            if not said:
-                with self._named(f"record_event of {describe(type(made))}"):
-                    event = made.record_event()
-                fault = rules.fault_of_event(event)
-                if fault:
-                    self._refuse(f"record_event of {describe(type(made))} {fault}")
+            held: list[DeviceContext] = []
+            try:
+                with self._named(what):
+                    take(held, entry.create, device, stream_index)
+                made = held[0]
+                said = getattr(made, "host_synchronous", None)
+                fault = rules.fault_of_context(type(made), self._memory, said, self._peers)
+                self._check(what, made, fault)
+                if not said:
+                    with self._named(f"record_event of {describe(type(made))}"):
+                        event = made.record_event()
+                    fault = rules.fault_of_event(event)
+                    if fault:
+                        self._refuse(f"record_event of {describe(type(made))} {fault}")
+            except BaseException:
+                _close(held)
+                raise
             return made
 
         return replace(entry, create=create)
@@ -173,3 +187,10 @@ class Guards:
 
     def _refuse(self, text: str) -> NoReturn:
         raise PluginError(f"{self._origin}: {text}")
+
+
+def _close(held: Sequence[Device | DeviceContext]) -> None:
+    """Close what cannot be used, or what nobody got, as far as that can be done."""
+    for one in held:
+        with suppress(Exception):  # a class that is refused need not have it
+            one.close()

@@ -9,6 +9,7 @@ from headrace.device import Allocator, Buffer
 from headrace.memory_case import MemoryCase
 from headrace.runtime.blocks import Part
 from headrace.runtime.memories import Memories
+from headrace.taking import take
 
 
 class Allocations:
@@ -19,7 +20,7 @@ class Allocations:
         self._memories = memories
         self._job = job
         self._limit = limit
-        self._holdings: list[tuple[MemoryCase, Part]] = []
+        self._holdings: dict[MemoryCase, list[Part]] = {}
 
     def take(
         self, case: MemoryCase, nbytes: int, allocator: Allocator, alignment_bytes: int
@@ -31,8 +32,9 @@ class Allocations:
                 what there is.
         """
         asked = max(nbytes, 1)
-        part = self._memories.take(case, asked, self._job, allocator, alignment_bytes, self._limit)
-        self._holdings.append((case, part))
+        held = self._holdings.setdefault(case, [])
+        ask = self._memories.take
+        part = take(held, ask, case, asked, self._job, allocator, alignment_bytes, self._limit)
         return part.view().view(0, nbytes)
 
     def give_back(self, *, spoilt: bool = False) -> None:
@@ -41,8 +43,14 @@ class Allocations:
         Args:
             spoilt: the streams of the job could not be waited for: nobody is to have it next.
         """
-        given, self._holdings = self._holdings, []
+        try:
+            self._give_all(spoilt)
+        finally:
+            self._give_all(spoilt)  # the rest: Ctrl-C may have come before
+
+    def _give_all(self, spoilt: bool) -> None:
         with ExitStack() as last_first:
-            for case, part in given:
-                give = partial(self._memories.give, case, part, self._job, spoilt=spoilt)
-                last_first.callback(give)
+            for case, parts in self._holdings.items():
+                for part in parts:
+                    give = partial(self._memories.give, case, part, self._job, parts)
+                    last_first.callback(give, spoilt=spoilt)

@@ -78,8 +78,8 @@ class BlockPool:
         if not fitting:
             return None
         part = min(fitting, key=lambda part: part.nbytes)  # of equal ones the oldest
-        part.is_idle = False
         self._cut(part, nbytes)
+        part.is_idle = False  # no call stands behind it: see ``take``
         return part
 
     def add(self, buffer: Buffer, allocator: Allocator, nbytes: int) -> Part:
@@ -87,7 +87,7 @@ class BlockPool:
         block = Block(buffer, allocator, nbytes)
         part = Part(block, 0, nbytes, is_idle=False)
         block.parts.append(part)
-        self._blocks.append(block)
+        self._blocks = [*self._blocks, block]  # no call stands behind it: see ``take``
         return part
 
     def give(self, part: Part, *, spoilt: bool = False) -> None:
@@ -117,10 +117,11 @@ class BlockPool:
         taken = -(-nbytes // self._alignment_bytes) * self._alignment_bytes
         rest = part.nbytes - taken
         if rest > 0:
-            part.nbytes = taken
             parts = part.block.parts
             behind = Part(part.block, part.offset + taken, rest, is_idle=True)
-            parts.insert(parts.index(part) + 1, behind)
+            position = parts.index(part) + 1
+            part.nbytes = taken
+            parts[position:position] = (behind,)
 
 
 def _may_take(nbytes: int, part: Part) -> bool:

@@ -10,6 +10,7 @@ from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
 from headrace.runtime.memories import Memories
+from headrace.taking import take
 
 
 class DevicePool:
@@ -42,11 +43,22 @@ class DevicePool:
             )
         registry = self._registry()
         assert registry is not None, "who acquires a device holds the registry"
-        with self._lock:
-            found = self._open.get((tag, index))
-            device = found[0] if found else registry.backend(tag).device.open(index)
-            self._open[tag, index] = (device, (found[1] if found else 0) + 1)
-            return device
+        opened: list[Device] = []
+        is_used = False
+        try:
+            with self._lock:
+                device, users = self._open.get((tag, index), (None, 0))
+                if device is None:
+                    device = take(opened, registry.backend(tag).device.open, index)
+                self._open[tag, index] = (device, users + 1)
+                is_used = True
+        except BaseException:
+            if is_used:  # Ctrl-C: nobody gets it
+                self.release(tag, index)
+            elif opened:
+                opened[0].close()
+            raise
+        return device
 
     def release(self, tag: str, index: int) -> None:
         """Give a device back. When nobody else has it open, its memory goes back and it is closed.

@@ -42,6 +42,7 @@ from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
+from headrace.taking import take
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # imported by those who ask for them
@@ -102,15 +103,18 @@ class Executor:
         self._repeatable = frozenset(s.job for s in plan.sections if not s.writes)
         self._calls = CallTable(self._network.sources)
         self._recoveries: list[Thread] = []
-        self._resources = Resources(plan, registry, constants, limit, lasting=lasting)
-        try:
-            self._bind(recorder)
-        except BaseException:
-            self._resources.close()
-            raise
-        self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
         self._is_settled = True  # streams have no work of an inline call that was interrupted
-        close_at_exit(self)
+        self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
+        held: list[Resources] = []
+        try:
+            acquire = partial(Resources, lasting=lasting)
+            self._resources = take(held, acquire, plan, registry, constants, limit)
+            self._bind(recorder)
+            close_at_exit(self)
+        except BaseException:
+            for resources in held:
+                resources.close()
+            raise
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""

@@ -24,6 +24,7 @@ from headrace.errors import OutOfMemoryError
 from headrace.memory_case import MemoryCase
 from headrace.runtime.blocks import Block, BlockPool, Part
 from headrace.runtime.bus import new_lock
+from headrace.taking import take
 
 SHOWN = 3
 """How many jobs a message names."""
@@ -73,13 +74,6 @@ class _Memory:
         """In use and kept."""
         return self.users.total() + self.pool.idle_bytes()
 
-    def use(self, job: str, nbytes: int) -> None:
-        """A job holds so many bytes more; less, if they are negative."""
-        self.users[job] += nbytes
-        if not self.users[job]:
-            del self.users[job]
-        self.peak_bytes = max(self.peak_bytes, self.held_bytes())
-
     def statistics(self) -> MemoryStatistics:
         return MemoryStatistics(
             self.case,
@@ -127,30 +121,56 @@ class Memories:
             OutOfMemoryError: there is not enough, though all that was kept was given back to the
                 plugin; says what was asked for, by whom, and who holds what there is.
         """
-        with self.allocating:
-            memory = self._memories.get(case)
-            if memory is None:
-                pool = BlockPool(max(alignment_bytes, STEP_BYTES))
-                memory = self._memories[case] = _Memory(case, pool)
-            part = memory.pool.find(nbytes)
-            if part is not None:
-                memory.hits += 1
-            else:
-                buffer = self._allocate(memory, nbytes, job, allocator, limit)
-                memory.allocations += 1
-                part = memory.pool.add(buffer, allocator, nbytes)
-            memory.use(job, part.nbytes)
-            return part
+        taken: list[Part | None] = []
+        is_used = False
+        try:
+            with self.allocating:
+                memory = self._memories.get(case)
+                if memory is None:
+                    pool = BlockPool(max(alignment_bytes, STEP_BYTES))
+                    memory = self._memories[case] = _Memory(case, pool)
+                part = take(taken, memory.pool.find, nbytes)
+                if part is not None:
+                    memory.hits += 1
+                else:
+                    part = self._new_block(memory, nbytes, job, allocator, limit, taken)
+                    memory.allocations += 1
+                memory.peak_bytes = max(memory.peak_bytes, memory.held_bytes() + part.nbytes)
+                memory.users[job] += part.nbytes
+                is_used = True
+        except BaseException:
+            if taken and taken[-1] is not None:  # Ctrl-C: nobody gets it
+                if not is_used:
+                    with self.allocating:
+                        self._memories[case].users[job] += taken[-1].nbytes
+                self.give(case, taken[-1], job)
+            raise
+        return part
 
-    def give(self, case: MemoryCase, part: Part, job: str, *, spoilt: bool = False) -> None:
+    def give(
+        self,
+        case: MemoryCase,
+        part: Part,
+        job: str,
+        held: list[Part] | None = None,
+        *,
+        spoilt: bool = False,
+    ) -> None:
         """Take back what ``take`` gave. No queued work uses it any more, unless it is spoilt.
+
+        Where Ctrl-C comes, it was taken out of ``held``, or is to be given another time.
 
         Raises:
             Exception: what the plugin raised; the memory is given back all the same.
         """
         with self.allocating:
             memory = self._memories[case]
-            memory.use(job, -part.nbytes)
+            held = [] if held is None else held
+            others = [other for other in held if other is not part]
+            left = memory.users[job] - part.nbytes
+            held[:], memory.users[job], part.is_idle = others, left, True  # and nothing is called
+            if not memory.users[job]:
+                del memory.users[job]
             given = part.view() if memory.is_kept and not spoilt else None
             memory.pool.give(part, spoilt=spoilt)
             if given is not None:
@@ -190,10 +210,38 @@ class Memories:
         with self.allocating:
             return tuple(self._memories[case].statistics() for case in sorted(self._memories))
 
+    def _new_block(
+        self,
+        memory: _Memory,
+        nbytes: int,
+        job: str,
+        allocator: Allocator,
+        limit: int | None,
+        taken: list[Part | None],
+    ) -> Part:
+        """All of a new block, which is taken as soon as it is there."""
+        given: list[Buffer] = []
+        try:
+            self._allocate(memory, nbytes, job, allocator, limit, given)
+            take(taken, memory.pool.add, given[0], allocator, nbytes)
+        except BaseException:
+            if given and not any(taken):
+                allocator.free(given[0])
+            raise
+        part = taken[-1]
+        assert part is not None
+        return part
+
     def _allocate(
-        self, memory: _Memory, nbytes: int, job: str, allocator: Allocator, limit: int | None
-    ) -> Buffer:
-        """A new block; what is kept in the same place goes if there is no room beside it."""
+        self,
+        memory: _Memory,
+        nbytes: int,
+        job: str,
+        allocator: Allocator,
+        limit: int | None,
+        given: list[Buffer],
+    ) -> None:
+        """Have a new block; what is kept in the same place goes if there is no room beside it."""
         place = memory.case.place
         beside = [m for case, m in self._memories.items() if case.place == place]
 
@@ -209,12 +257,14 @@ class Memories:
             why = f"HEADRACE_MEMORY_LIMIT lets this process have {limit:,} bytes of {place}"
             raise OutOfMemoryError(_refusal(memory, nbytes, job, why, beside))
         try:
-            return allocator.allocate(nbytes)
+            take(given, allocator.allocate, nbytes)
+            return
         except OutOfMemoryError as error:
             refused = error
         if release():
             try:
-                return allocator.allocate(nbytes)
+                take(given, allocator.allocate, nbytes)
+                return
             except OutOfMemoryError as error:
                 refused = error
         raise OutOfMemoryError(_refusal(memory, nbytes, job, str(refused), [memory])) from refused

@@ -26,6 +26,7 @@ from headrace.runtime.limits import (
     host_memory_limit,
 )
 from headrace.runtime.weights import WeightLoader
+from headrace.taking import take
 from headrace.tensor_spec import Array, TensorSpec
 
 
@@ -77,7 +78,7 @@ class Resources:
         self._chunks: list[Buffer] = []
         self._staging = Allocations(memories, plan.name, memory_limit)  # until weights are loaded
         self._loaders: dict[int, WeightLoader] = {}  # by chunk
-        self._loading: list[DeviceContext] = []  # their streams
+        self._streams: list[DeviceContext] = []  # of all devices, those that load weights as well
         self._lasting = lasting
         # Weights that are used where they are, by chunk and offset of the register: the same weight
         # may be in another one, of a device, as well.
@@ -123,7 +124,7 @@ class Resources:
             False when one raised: then nobody knows whether it has come to its end.
         """
         settled = True
-        for context in (*self.contexts.values(), *self._loading):
+        for context in self._streams:
             try:
                 context.synchronize()
             except Exception:  # noqa: BLE001 - the others are waited for all the same
@@ -141,7 +142,7 @@ class Resources:
         with self._giving_back:
             for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
                 held.clear()
-            self._loading.clear()
+            self._streams.clear()
 
     def _last_first(self, spoilt: bool) -> ExitStack:
         """What gives all back that is held."""
@@ -150,7 +151,7 @@ class Resources:
             last_first.callback(self._pool.release, *key)
         last_first.callback(self._allocated.give_back, spoilt=spoilt)
         last_first.callback(self._staging.give_back, spoilt=spoilt)
-        for context in (*self.contexts.values(), *self._loading):
+        for context in self._streams:
             last_first.callback(context.close)
         return last_first
 
@@ -176,22 +177,25 @@ class Resources:
         tag = self._plan.device_types.tag(stream_id.device_id.device_type)
         create = self._registry.backend(tag).context.create
         if first.kind is not TaskKind.COLLECTIVE:
-            return create(self._device(tag, stream_id.device_id.device_index), index)
+            device = self._device(tag, stream_id.device_id.device_index)
+            return take(self._streams, create, device, index)
         assert first.call is not None
-        members: list[DeviceContext] = []
-        try:
-            for device_index in first.call.ints_attr("devices"):
-                members.append(create(self._device(tag, device_index), index))
-        except BaseException:
-            for member in members:
-                member.close()
-            raise
-        return GroupContext(members)
+        members = first.call.ints_attr("devices")
+        return GroupContext(
+            [take(self._streams, create, self._device(tag, member), index) for member in members]
+        )
 
     def _device(self, tag: str, index: int) -> Device:
-        if (tag, index) not in self._devices:
-            self._devices[tag, index] = self._pool.acquire(tag, index)
-        return self._devices[tag, index]
+        key = tag, index
+        acquired: list[Device] = []
+        try:
+            if key not in self._devices:
+                self._devices[key] = take(acquired, self._pool.acquire, tag, index)
+        except BaseException:
+            if acquired:  # Ctrl-C
+                self._pool.release(tag, index)
+            raise
+        return self._devices[key]
 
     def _take(self, allocations: Allocations, memory: MemoryCase, nbytes: int) -> Buffer:
         allocator, alignment_bytes = self._allocator(memory)
@@ -268,8 +272,7 @@ class Resources:
         backend = self._registry.backend(memory.tag)
         stream = backend.streams.create(memory.device_index).h2d()
         device = self._device(memory.tag, memory.device_index)
-        context = backend.context.create(device, stream)
-        self._loading.append(context)
+        context = take(self._streams, backend.context.create, device, stream)
         mine = (r for r in self._plan.registers if r.chunk == chunk and r.constant is not None)
         most_bytes = sum(r.stride for r in mine)
         if not backend.has_pinned_memory:
