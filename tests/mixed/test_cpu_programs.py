@@ -37,6 +37,10 @@ BODIES = {
         lambda x, y: x * number(0.5) * (flow.apply_op("erf", [x / number(1.4142135)]) + number(1)),
         1,
     ),
+    "activations of several steps": (
+        lambda x, y: flow.apply_op("mish", [flow.apply_op("gelu", [x + y])]) * number(2),
+        1,
+    ),
     "a clip with numbers": (
         lambda x, y: flow.apply_op("clip", [x + y, number(-1), number(1)]) * number(2),
         1,

@@ -24,7 +24,7 @@ from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Unary
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
-from headrace_cpu.kernels.program import BiasAddStep, ClipStep, SingleStep
+from headrace_cpu.kernels.program import BiasAddStep, ClipStep, SingleOp
 from headrace_cpu.kernels.recurrent import PackingRecurrent
 from headrace_cpu.kernels.rows import (
     BatchMatmul,
@@ -82,19 +82,22 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("normalization", IMAGE, (4,), (4,), (4,), (4,)), Normalization),
         (mixed_normalization(), NumpyKernel),
         (call_of("instance_norm", IMAGE, (4,), (4,)), InstanceNorm),
-        (call_of("erf", IMAGE), SingleStep),
+        (call_of("erf", IMAGE), SingleOp),
         (call_of("erf", IMAGE, dtype="float64"), Unary),
-        (call_of("relu", IMAGE), SingleStep),
+        (call_of("relu", IMAGE), SingleOp),
         (call_of("relu", IMAGE, dtype="float64"), Unary),
         (call_of("relu", IMAGE, dtype="int32"), NumpyKernel),
-        (call_of("tanh", IMAGE), SingleStep),
+        (call_of("tanh", IMAGE), SingleOp),
         (call_of("tanh", IMAGE, dtype="float64"), NumpyKernel),
+        (call_of("gelu", IMAGE), SingleOp),
+        (call_of("gelu", IMAGE, dtype="float64"), NumpyKernel),
+        (call_of("elu", IMAGE, alpha=float("nan")), NumpyKernel),
         (call_of("clip", IMAGE, ()), ClipStep),
         (call_of("clip", IMAGE, (), dtype="float64"), Clip),
-        (call_of("prelu", IMAGE, (5, 1)), SingleStep),
+        (call_of("prelu", IMAGE, (5, 1)), SingleOp),
         (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
         (call_of("divide", IMAGE, IMAGE, dtype="int64"), NumpyKernel),
-        (call_of("divide", IMAGE, IMAGE), SingleStep),
+        (call_of("divide", IMAGE, IMAGE), SingleOp),
         (call_of("divide", IMAGE, IMAGE, dtype="float64"), Binary),
         (call_of("bias_add", IMAGE, (4,), axis=1), BiasAddStep),
         (call_of("bias_add", IMAGE, (4,), axis=1, dtype="int64"), BiasAdd),

@@ -10,6 +10,7 @@ from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int3
 from headrace.ops.quantize import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.elementwise import aligned_bias
+from headrace_cpu.kernels.formulas import FORMULAS, Steps
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.program import COMPUTED, RESULTS, STEPS, TRUTHS, Step, parse, place_of
@@ -71,14 +72,14 @@ class ProgramKernel(NativeKernel):
         return views.inputs()
 
 
-class SingleStep(ProgramKernel):
-    """An op that is one step; y may be an input's memory. Needs no workspace."""
+class SingleOp(ProgramKernel):
+    """An op that is a step or a few; y may be an input's memory. Needs no workspace."""
 
     def steps(self) -> Sequence[Step]:
-        """The one step."""
+        """The steps of the one op."""
         given = [spec for spec in self._call.inputs if spec is not None]
         operands = [f"i{index}" for index in range(len(given))]
-        return [step_of(self._call, operands)]
+        return steps_of(self._call, operands, 0)
 
 
 class ClipStep(ProgramKernel):
@@ -105,7 +106,17 @@ class BiasAddStep(ProgramKernel):
         return [views.input(), aligned_bias(self._call, views)]
 
 
-def step_of(call: OpCall, operands: Sequence[str]) -> Step:
+def steps_of(call: OpCall, operands: Sequence[str], first: int) -> list[Step]:
+    """The steps that an op is, after ``first`` others."""
+    formula = FORMULAS.get(call.op)
+    if formula is None:
+        return [_step_of(call, operands)]
+    steps = Steps(first)
+    formula(steps, call, operands[0])
+    return steps.made
+
+
+def _step_of(call: OpCall, operands: Sequence[str]) -> Step:
     """The step that an op of ``SAME_NAME`` or ``OTHER_NAME`` is."""
     if call.op == "cast":
         made = call.outputs[0].dtype
@@ -121,12 +132,15 @@ def step_of(call: OpCall, operands: Sequence[str]) -> Step:
     return (call.op, *operands, *attrs)
 
 
-def is_step(call: OpCall) -> bool:
-    """Whether a call is one step of a program."""
+def is_written(call: OpCall) -> bool:
+    """Whether a call is a step of a program, or a few."""
     if call.op == "cast":
         return call.input(0).dtype in CASTS.get(call.outputs[0].dtype, ())
     if call.op in LINEAR:
         return _is_linear_step(call)
+    if call.op in FORMULAS:
+        numbers = (value for value in call.attrs.values() if isinstance(value, float))
+        return call.input(0).dtype == float32 and not any(map(math.isnan, numbers))
     if call.op not in (*SAME_NAME, "prelu") or any(
         math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())
     ):
@@ -151,13 +165,13 @@ def _is_truth(op: str, index: int) -> bool:
     return op.startswith("logical_") or (op == "where" and index == 0)
 
 
-one_step = SomeCalls("floats of 32 bits", dtypes(*map(str, sorted(COMPUTED))), is_step)
+written = SomeCalls("floats of 32 bits", dtypes(*map(str, sorted(COMPUTED))), is_written)
 
 
 def program_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     yield KernelEntry(tag, "cpu.elementwise", ProgramKernel)
-    for op in (*SAME_NAME, *OTHER_NAME):
-        yield KernelEntry(tag, op, SingleStep, one_step, priority=1)
+    for op in (*SAME_NAME, *OTHER_NAME, *FORMULAS):
+        yield KernelEntry(tag, op, SingleOp, written, priority=1)
     yield KernelEntry(tag, "clip", ClipStep, dtypes("float32"))
     yield KernelEntry(tag, "bias_add", BiasAddStep, dtypes("float32"))

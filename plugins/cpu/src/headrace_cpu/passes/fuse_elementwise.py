@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.kernels.program import is_step, step_of
+from headrace_cpu.kernels.program import is_written, steps_of
 from headrace_cpu.ops.program import MOST_OPERANDS, Program, Step
 
 MOST_STEPS = (MOST_OPERANDS - 1) // 3
@@ -56,7 +56,7 @@ def _is_able(op: JobOp, graph: JobGraph) -> bool:
     call = op.call
     if op.placement.parallel_num > 1:
         return False
-    return is_step(call) or (call.op == "clip" and _limits(op, graph) is not None)
+    return is_written(call) or (call.op == "clip" and _limits(op, graph) is not None)
 
 
 def _limits(clip: JobOp, graph: JobGraph) -> tuple[str, str] | None:
@@ -93,7 +93,8 @@ def _group(
     shape, members = last.call.outputs[0].shape, {last.call.name: last}
     sources = set(last.inputs)
     waiting = [name for name in last.inputs if name is not None]
-    while waiting and len(members) < MOST_STEPS:
+    count = _steps(last)
+    while waiting and count < MOST_STEPS:
         name = waiting.pop(0)
         op = able.get(name)
         if op is None or name in taken or op.call.name in members or name in kept:
@@ -103,12 +104,19 @@ def _group(
         if any(user.call.name not in members for user in editor.users(name)):
             continue  # asked again when the next of its readers has come in
         wanted = (sources | set(op.inputs)) - {name}
-        if len(wanted) > MOST_INPUTS:
+        if len(wanted) > MOST_INPUTS or count + _steps(op) > MOST_STEPS:
             continue
+        count += _steps(op)
         sources = wanted
         members[op.call.name] = op
         waiting += [read for read in op.inputs if read is not None]
     return list(members.values())
+
+
+def _steps(op: JobOp) -> int:
+    if op.call.op == "clip":
+        return 1
+    return len(steps_of(op.call, ["i0"] * len(op.inputs), 0))
 
 
 def _program(chain: Sequence[JobOp], graph: JobGraph) -> tuple[list[str], list[Step]]:
@@ -134,7 +142,7 @@ def _program(chain: Sequence[JobOp], graph: JobGraph) -> tuple[list[str], list[S
             assert limits is not None
             steps.append(("clip", operand(read[0]), *limits))
         else:
-            steps.append(step_of(op.call, [operand(name) for name in read]))
+            steps += steps_of(op.call, [operand(name) for name in read], len(steps))
         made[op.outputs[0]] = f"t{len(steps) - 1}"
     return list(inputs), steps
 

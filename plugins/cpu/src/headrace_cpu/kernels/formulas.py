@@ -1,0 +1,80 @@
+"""Activations that are several steps of a program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from headrace.device import OpCall
+from headrace_cpu.ops.program import Step
+
+
+class Steps:
+    """The steps of one op, written one after another.
+
+    Args:
+        first: how many steps the program has before them.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self.made: list[Step] = []
+
+    def __call__(self, name: str, *operands: str | float) -> str:
+        """Add a step; returns the operand that stands for its result."""
+        self.made.append((name, *(o if isinstance(o, str) else repr(o) for o in operands)))
+        return f"t{self._first + len(self.made) - 1}"
+
+
+Formula: TypeAlias = Callable[[Steps, OpCall, str], object]
+"""Writes an op's steps, of which the last is its result; the text is the operand x."""
+
+
+def _gelu(f: Steps, call: OpCall, x: str) -> None:
+    if call.str_attr("approximate") == "none":
+        bend = f("erf", f("multiply", x, math.sqrt(0.5)))
+    else:
+        cube = f("multiply", f("multiply", x, x), x)
+        inner = f("add", x, f("multiply", cube, 0.044715))
+        bend = f("tanh", f("multiply", inner, math.sqrt(2 / math.pi)))
+    f("multiply", f("multiply", x, 0.5), f("add", bend, 1.0))
+
+
+def _softplus(f: Steps, call: OpCall, x: str) -> str:
+    # Of |x| only exp(-|x|) is taken, which cannot overflow.
+    rest = f("log", f("add", f("exp", f("negative", f("abs", x))), 1.0))
+    return f("add", f("maximum", x, 0.0), rest)
+
+
+def _mish(f: Steps, call: OpCall, x: str) -> None:
+    f("multiply", x, f("tanh", _softplus(f, call, x)))
+
+
+def _softsign(f: Steps, call: OpCall, x: str) -> None:
+    f("divide", x, f("add", f("abs", x), 1.0))
+
+
+def _thresholded_relu(f: Steps, call: OpCall, x: str) -> None:
+    f("where", f("greater", x, call.float_attr("alpha")), x, 0.0)
+
+
+def _elu(f: Steps, call: OpCall, x: str) -> str:
+    bend = f("multiply", f("add", f("exp", x), -1.0), call.float_attr("alpha"))
+    return f("where", f("less", x, 0.0), bend, x)
+
+
+def _selu(f: Steps, call: OpCall, x: str) -> None:
+    f("multiply", _elu(f, call, x), call.float_attr("gamma"))
+
+
+FORMULAS: Mapping[str, Formula] = {
+    "gelu": _gelu,
+    "softplus": _softplus,
+    "mish": _mish,
+    "softsign": _softsign,
+    "thresholded_relu": _thresholded_relu,
+    "elu": _elu,
+    "selu": _selu,
+}
+"""By op, all of one input x."""
