@@ -232,24 +232,6 @@ def strided_slice(
     r.add(name, *x.both, begin, end, step, *y.both)
 
 
-_FORMATS = {"float32": "f", "float16": "e", "int32": "i", "int64": "q", "bool": "?", "uint8": "B"}
-
-
-def fill(r: Recorder, value: float, y: Operand) -> None:
-    """The same number everywhere."""
-    number = value if y.dtype.startswith("float") else int(value)
-    element = struct.pack(_FORMATS[y.dtype], number)
-    if r.has("cnnlFill_v4"):
-        one = r.tensor(0, (1,), y.dtype)
-        mode = number_of("CNNL_POINTER_MODE_HOST")
-        r.context.library.configure("cnnlSetTensorDescriptorPointerMode", one.descriptor, mode)
-        r.add("cnnlFill_v4", one.descriptor, element, *y.both)
-    elif r.has("cnnlFill_v3"):
-        r.add("cnnlFill_v3", number_of("CNNL_POINTER_MODE_HOST"), element, *y.both)
-    else:
-        r.add("cnnlFill", value, *y.both)
-
-
 GATHER = ("cnnlGather_v2|cnnlGather",)
 
 
