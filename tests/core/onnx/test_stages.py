@@ -11,6 +11,7 @@ from onnx_models import INT64, info, model, node
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits
+from headrace.onnx.make_job import JobMaker
 from headrace.tensor_spec import Array, TensorSpec
 
 X = np.array([[1, -2, 3], [-4, 5, 6]], np.float32)
@@ -39,6 +40,31 @@ def test_what_follows_a_count_is_built_for_the_count(load_near: Any) -> None:
     for x, jobs in ((X, 2), (-X, 3), (X + 0.5, 3), (-X - 0.5, 3), (0 * X, 4)):
         assert loaded.run({"x": x})["y"].tolist() == (2 * x[x > 0]).tolist()
         assert len(loaded._jobs) == jobs
+
+
+def test_all_stages_of_a_run_are_kept(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are more than the jobs that the model was to keep: none is made twice."""
+    made: list[object] = []
+    make = JobMaker.make
+
+    def counted(self: JobMaker, *args: Any) -> Any:
+        made.append(self)
+        return make(self, *args)
+
+    monkeypatch.setattr(JobMaker, "make", counted)
+    nodes = [node("Relu", "x", "p0")]
+    for i in range(3):
+        nodes += [
+            node("NonZero", f"p{i}", f"where{i}"),
+            node("Transpose", f"where{i}", f"at{i}"),
+            node("GatherND", f"p{i} at{i}", f"p{i + 1}"),
+        ]
+    loaded = load_near(model([*nodes, node("Add", "p3 p3", "y")]), jobs=1)
+    for _ in range(3):
+        assert loaded.run({"x": X})["y"].tolist() == (2 * X[X > 0]).tolist()
+    assert len(loaded._jobs) == len(made) == 4
+    loaded.run({"x": -X})
+    assert len(loaded._jobs) == 4
 
 
 def test_what_a_stage_has_computed_is_not_computed_again(load_near: Any) -> None:

@@ -81,6 +81,9 @@ class LeasedJob:
 class JobCache:
     """Keeps up to ``size`` compiled jobs of a model; may be used from any thread.
 
+    Of a model that runs in stages it keeps more: the run that has the most of them counts as one,
+    or no stage would be there when its turn comes again.
+
     One lock guards the table, also while a job is compiled: threads that need the same job wait
     for it instead of compiling it twice. It is not held while jobs run.
     """
@@ -88,6 +91,7 @@ class JobCache:
     def __init__(self, maker: JobMaker, size: int) -> None:
         self._maker = maker
         self._size = size
+        self._stages = 1
         self._lock = new_lock()
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._dropped: tuple[LeasedJob, ...] = ()  # and not closed yet
@@ -135,7 +139,10 @@ class JobCache:
             SessionError, ModelError, DeviceError, UnsupportedError: as ``lease``.
         """
         drawn: dict[str, Array] = {}
+        stage = 0
         while True:
+            stage += 1
+            self._stages = max(self._stages, stage)
             specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
             leased = self.lease(specs, arrays, visit)
             fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
@@ -231,7 +238,7 @@ class JobCache:
 
     def _make_room(self) -> None:
         """Drop a job before there is one too many: both may not fit into memory together."""
-        self._drop_down_to(self._size - 1)
+        self._drop_down_to(self._size - 1 + self._stages - 1)
 
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:

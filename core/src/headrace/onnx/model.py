@@ -392,6 +392,7 @@ def load(
             the first axis of every input is split over them, where it is long enough, and weights
             are on each. None means ``headrace.default_device()``.
         jobs: how many compiled jobs the model keeps, one for each set of input shapes; 1 or more.
+            Of a model that runs in stages, all those of one run count as one.
         registry: where devices come from; default: the installed plugins.
         fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
             None means what ``HEADRACE_FALLBACK`` says, else ``error``.
