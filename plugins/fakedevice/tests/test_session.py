@@ -107,7 +107,9 @@ class _LateFailure(FakeKernel):
 def test_a_job_that_does_not_fit_is_refused_and_another_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The limit is what the device has left now: the message says how much, and what is large."""
+    """The limit is what the device has left now: the message says how much, who has the rest, and
+    what is large.
+    """
     monkeypatch.setenv(BYTES_VARIABLE, "3000")
     registry, used = registry_with(), statistics(2).live_bytes
 
@@ -123,8 +125,9 @@ def test_a_job_that_does_not_fit_is_refused_and_another_runs(
         with pytest.raises(ResourceLimitError) as caught:
             CompiledJob(wide(7), registry)
         assert str(caught.value) == (
-            f"job 'wide' needs 3,584 bytes on fakedevice:2, which has {left:,} left; nothing was "
-            "allocated. Of 2 registers the largest are: x@fakedevice:2 float32[7, 100] (2,800 "
+            f"job 'wide' needs 3,584 bytes on fakedevice:2, which has {left:,} left beside the "
+            f"jobs of this process ('wide' {3000 - left:,}); nothing was allocated. Of 2 "
+            "registers the largest are: x@fakedevice:2 float32[7, 100] (2,800 "
             "bytes, made by copy_h2d x@fakedevice:2); sum/y float32[7] (28 bytes, made by "
             "reduce_sum 'sum'). Make the inputs smaller, place part of the job on another device, "
             "or close a session that uses this one"

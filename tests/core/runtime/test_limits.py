@@ -127,7 +127,8 @@ def test_a_stated_limit_counts_what_other_jobs_hold(monkeypatch: pytest.MonkeyPa
     with CompiledJob(job(), installed) as first:
         held = next(c.nbytes for c in first.plan.chunks if not c.memory.is_host)
         monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(2 * held - 1))
-        with pytest.raises(ResourceLimitError, match=f"of which other jobs hold {held:,}; nothing"):
+        users = rf"of which other jobs hold {held:,} \('wide' {held:,}\); nothing"
+        with pytest.raises(ResourceLimitError, match=users):
             CompiledJob(job(), installed)
         with CompiledJob(job("far:0"), installed):
             pass

@@ -19,6 +19,9 @@ FreeBytes = Callable[[str, int], int | None]
 UsedBytes = Callable[[str], int]
 """What the jobs of this process hold in a place."""
 
+LargestUsers = Callable[[str], str]
+"""Those that hold most of it, in words."""
+
 
 def stated_memory_limit() -> int | None:
     """``HEADRACE_MEMORY_LIMIT``: bytes that this process may hold of the memory of each device, and
@@ -30,7 +33,7 @@ def stated_memory_limit() -> int | None:
     return nbytes("HEADRACE_MEMORY_LIMIT")
 
 
-def check_limit(plan: Plan, used_bytes: UsedBytes, limit: int) -> None:
+def check_limit(plan: Plan, used_bytes: UsedBytes, largest_users: LargestUsers, limit: int) -> None:
     """With what other jobs hold, the chunks take no more than ``limit`` bytes of any place.
 
     Raises:
@@ -42,7 +45,7 @@ def check_limit(plan: Plan, used_bytes: UsedBytes, limit: int) -> None:
     for place, mine in chunks.items():
         planned, used = sum(plan.chunks[number].nbytes for number in mine), used_bytes(place)
         if planned + used > limit:
-            others = f", of which other jobs hold {used:,}" if used else ""
+            others = f", of which other jobs hold {used:,} ({largest_users(place)})" if used else ""
             raise ResourceLimitError(
                 f"job {plan.name!r} needs {planned:,} bytes of {place} and the limit is {limit:,}"
                 f"{others}; nothing was allocated. {_largest(plan, mine)}. Make the inputs "
@@ -94,12 +97,12 @@ def check_host(plan: Plan, free_bytes: FreeBytes, limit: int) -> None:
         )
 
 
-def check_devices(plan: Plan, free_bytes: FreeBytes) -> None:
+def check_devices(plan: Plan, free_bytes: FreeBytes, largest_users: LargestUsers) -> None:
     """The chunks of each device fit into what it has left.
 
     Raises:
-        ResourceLimitError: they do not; names the device, its largest registers and what makes
-            them.
+        ResourceLimitError: they do not; names the device, the jobs that hold most of it, the
+            plan's largest registers and what makes them.
     """
     chunks: dict[tuple[str, int], list[int]] = {}
     for number, chunk in enumerate(plan.chunks):
@@ -109,10 +112,13 @@ def check_devices(plan: Plan, free_bytes: FreeBytes) -> None:
         planned = sum(plan.chunks[number].nbytes for number in mine)
         free = free_bytes(tag, index)
         if free is not None and planned > free:
+            users = largest_users(plan.chunks[mine[0]].memory.place)
+            others = f" beside the jobs of this process ({users})" if users else ""
             raise ResourceLimitError(
                 f"job {plan.name!r} needs {planned:,} bytes on {tag}:{index}, which has {free:,} "
-                f"left; nothing was allocated. {_largest(plan, mine)}. Make the inputs smaller, "
-                "place part of the job on another device, or close a session that uses this one"
+                f"left{others}; nothing was allocated. {_largest(plan, mine)}. Make the inputs "
+                "smaller, place part of the job on another device, or close a session that uses "
+                "this one"
             )
 
 

@@ -205,6 +205,12 @@ class Memories:
         with self.allocating:
             return sum(m.users.total() for c, m in self._memories.items() if c.place == place)
 
+    def largest_users(self, place: str) -> str:
+        """The jobs that hold most in a place, in words; empty if none holds any of it."""
+        with self.allocating:
+            users = (m.users for c, m in self._memories.items() if c.place == place)
+            return _largest(sum(users, Counter[str]()))
+
     def statistics(self) -> tuple[MemoryStatistics, ...]:
         """Of each memory that was ever allocated from, in a fixed order."""
         with self.allocating:
@@ -287,13 +293,16 @@ def _free(blocks: Iterable[Block]) -> None:
             freeing.callback(block.allocator.free, block.buffer)
 
 
+def _largest(users: Counter[str]) -> str:
+    return "; ".join(f"{name!r} {nbytes:,}" for name, nbytes in users.most_common(SHOWN))
+
+
 def _refusal(memory: _Memory, nbytes: int, job: str, why: str, asked: Sequence[_Memory]) -> str:
     users = sum((one.users for one in asked), Counter[str]())
     kept = sum(one.pool.idle_bytes() for one in asked)
     held = "no job of this process holds any of it"
     if users:
-        most = "; ".join(f"{name!r} {nbytes:,}" for name, nbytes in users.most_common(SHOWN))
-        held = f"jobs of this process hold {users.total():,} bytes of it ({most})"
+        held = f"jobs of this process hold {users.total():,} bytes of it ({_largest(users)})"
     if kept:
         largest = max(one.pool.largest_idle_bytes() for one in asked)
         held += f", and {kept:,} between theirs are free, at most {largest:,} in one piece"

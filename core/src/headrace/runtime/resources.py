@@ -72,7 +72,7 @@ class Resources:
         self._pool = pool_of(registry)
         memories = self._pool.memories
         if memory_limit is not None:
-            check_limit(plan, memories.used_bytes, memory_limit)
+            check_limit(plan, memories.used_bytes, memories.largest_users, memory_limit)
         self._devices: dict[tuple[str, int], Device] = {}
         self._allocated = Allocations(memories, plan.name, memory_limit)
         self._chunks: list[Buffer] = []
@@ -91,7 +91,7 @@ class Resources:
                     first = plan.tasks[actor.tasks[0]]
                     self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
             free_bytes = cache(self._free_bytes)
-            check_devices(plan, free_bytes)
+            check_devices(plan, free_bytes, memories.largest_users)
             if memory_limit is None:
                 check_host(plan, free_bytes, host_memory_limit())
             for chunk in plan.chunks:
