@@ -22,9 +22,10 @@ what is kept on disk), ``taking`` (so that Ctrl-C loses nothing).
 
 from __future__ import annotations
 
-import importlib
 import time
 from typing import TYPE_CHECKING
+
+from headrace.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from headrace import errors, onnx, typing
@@ -219,7 +220,6 @@ _NAMES = {
     "headrace.placement": "Placement",
     "headrace.tensor_spec": "TensorSpec",
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
     "checkpoint": "headrace.frontend.checkpoint",
     "distribute": "headrace.frontend.distribute",
@@ -230,17 +230,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
-
-    def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            value = importlib.import_module(_MODULES[name])
-        elif name in _HOMES:
-            value = getattr(importlib.import_module(_HOMES[name]), name)
-        else:
-            raise AttributeError(f"module 'headrace' has no attribute {name!r}")
-        globals()[name] = value  # the next use finds it without asking here
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES, _MODULES)

@@ -11,8 +11,9 @@ from headrace.op_call import OpCall
 Match = Callable[[OpCall], bool]
 
 
-@dataclass(frozen=True, slots=True)
 class _AnyCall:
+    __slots__ = ()
+
     def __call__(self, call: OpCall) -> bool:
         return True
 

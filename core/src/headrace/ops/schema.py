@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
@@ -23,8 +23,7 @@ REQUIRED: Any = object()
 """Default of an attribute that must be given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A tensor that an op takes.
 
     Attributes:
@@ -42,16 +41,14 @@ class Input:
     variadic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A tensor that an op gives. Optional ones stand last and are made when asked for."""
 
     name: str
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attr:
+class Attr(NamedTuple):
     """A typed attribute.
 
     Attributes:
@@ -67,8 +64,7 @@ class Attr:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SbpSignature:
+class SbpSignature(NamedTuple):
     """One way to lay an op's inputs and outputs over devices; absent inputs have an entry too."""
 
     inputs: tuple[Sbp, ...]
@@ -79,8 +75,7 @@ class SbpSignature:
         return " -> ".join(sides).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Reordered:
+class Reordered(NamedTuple):
     """How a call is said on tensors whose axes are in another order.
 
     Attributes:
