@@ -67,16 +67,23 @@ def _best(
     order = np.argsort(-scores, kind="stable")
     if least is not None:
         order = order[scores[order] > least]
-    areas = np.prod(corners[:, 1] - corners[:, 0], axis=1)
+    # In order and by coordinate, so that what is behind a box is a part of each array, not a copy.
+    top, left, bottom, right = np.ascontiguousarray(corners[order].reshape(-1, 4).T)
+    areas = (bottom - top) * (right - left)
+    open_ = np.ones(len(order), bool)
     kept: list[int] = []
-    while order.size and len(kept) < most:
-        box, order = order[0], order[1:]
-        kept.append(int(box))
-        low = np.maximum(corners[box, 0], corners[order, 0])
-        high = np.minimum(corners[box, 1], corners[order, 1])
-        shared = np.prod(np.maximum(high - low, 0), axis=1)
-        union = areas[box] + areas[order] - shared
-        order = order[shared <= overlap * union]
+    for place, box in enumerate(order.tolist()):
+        if len(kept) >= most:
+            break
+        if not open_[place]:
+            continue
+        kept.append(box)
+        rest = slice(place + 1, None)
+        shared = np.minimum(bottom[place], bottom[rest]) - np.maximum(top[place], top[rest])
+        width = np.minimum(right[place], right[rest]) - np.maximum(left[place], left[rest])
+        shared = np.maximum(shared, 0) * np.maximum(width, 0)
+        union = areas[place] + areas[rest] - shared
+        open_[rest] &= shared <= overlap * union
     return kept
 
 
