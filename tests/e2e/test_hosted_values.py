@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,21 @@ def test_text_that_is_changed_in_no_known_way_is_refused(device: str) -> None:
     source = model(nodes, {"words": TensorProto.STRING}, [text("y")])
     with pytest.raises(UnsupportedModelError, match="does not run Unique of text"):
         load(source, device)
+
+
+def test_the_host_reads_no_other_file(device: str, tmp_path: Path) -> None:
+    """Also where it would be beside the model: the import alone knows which files may be read."""
+    weight = TensorProto(
+        name="place", data_type=TensorProto.INT64, dims=[1], data_location=TensorProto.EXTERNAL
+    )
+    weight.external_data.add(key="location", value="place.bin")
+    (tmp_path / "place.bin").write_bytes(bytes(8))
+    nodes = [node("Gather", "words place", "y")]
+    source = model(nodes, {"words": TensorProto.STRING}, [text("y")])
+    source.graph.initializer.append(weight)
+    (tmp_path / "m.onnx").write_bytes(source.SerializeToString())
+    with pytest.raises(UnsupportedModelError, match="'place' is in another file"):
+        load(tmp_path / "m.onnx", device)
 
 
 def test_what_is_fed_is_checked(device: str) -> None:

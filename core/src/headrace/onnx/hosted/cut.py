@@ -116,6 +116,18 @@ class _Cutting:
             last.append(node)
             self._late.update(node.output)
 
+    def _refuse_external(self, part: ModelProto) -> None:
+        """Only the import of numbers reads other files, and knows where they may be."""
+        tensors = [*part.graph.initializer]
+        tensors += [t for s in part.graph.sparse_initializer for t in (s.values, s.indices)]
+        tensors += [a.t for node in part.graph.node for a in node.attribute]
+        for tensor in tensors:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                raise UnsupportedModelError(
+                    f"{self._name}: tensor {quote(tensor.name)} is in another file, and is read "
+                    "with text, maps or sequences; store it in the model"
+                )
+
     def _refuse_late(self, node: NodeProto, given: Collection[str]) -> None:
         late = sorted(self._late.intersection(given))
         if late:
@@ -206,6 +218,8 @@ class _Cutting:
         part.graph.sparse_initializer.extend(
             s for s in graph.sparse_initializer if s.values.name in read
         )
+        if nodes is not self._parts[1]:
+            self._refuse_external(part)
         for name in takes:
             # What has a value in the model may be fed, to the device.
             if name not in self._fixed or nodes is self._parts[1]:
