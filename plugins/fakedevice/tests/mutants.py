@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(runtime.wrong_stream, "chain", "pytorch/pytorch#2702"),
     # credits and messages
     Mutant(runtime.credit_off_by_one, "chain", "microsoft/onnxruntime#7645"),
-    Mutant(runtime.returned_before_the_launch, "chain", "microsoft/onnxruntime#4829"),
+    Mutant(runtime.returned_before_the_launch, "two streams", "microsoft/onnxruntime#4829"),
     Mutant(runtime.first_reader_counts, "two devices", "microsoft/onnxruntime#19480"),
     Mutant(runtime.one_reader_is_told, "two devices", "pytorch/pytorch#1355"),
     Mutant(runtime.nothing_is_given_back, "chain", "pytorch/pytorch#2474"),
