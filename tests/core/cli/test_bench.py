@@ -16,7 +16,7 @@ from onnx import ModelProto
 from onnx_models import info, model, node
 
 from headrace.bench import Comparison, Spread
-from headrace.bench.comparison import Measured, difference
+from headrace.bench.comparison import Measured, difference, finite_share
 from headrace.bench.runtimes import PEERS, thread_variables
 from headrace.errors import BenchError
 
@@ -34,7 +34,7 @@ def comparison(threads: int, ratio: float) -> Comparison:
     ours = Measured(Spread(0.002 * ratio, 0.0015, 0.004), Spread(0.3, 0.25, 0.4), 80_000_000)
     peer = Measured(Spread(0.002, 0.0015, 0.004), Spread(0.1, 0.05, 0.2), 100_000_000)
     loads = Spread(2.5, 2.25, 3.0)
-    return Comparison(threads, ours, peer, Spread(ratio, 0.5, 1.5), loads, 2e-7)
+    return Comparison(threads, ours, peer, Spread(ratio, 0.5, 1.5), loads, 2e-7, 1.0)
 
 
 @pytest.fixture
@@ -154,3 +154,12 @@ def test_differences_are_of_the_largest_magnitude() -> None:
 def test_every_peer_can_be_asked_for() -> None:
     """The command names them without importing what runs them."""
     assert tuple(PEERS) == importlib.import_module("headrace.cli.bench").PEERS
+
+
+def test_numbers_that_are_not_finite_are_no_agreement() -> None:
+    """The share of finite numbers is that of the output with the fewest, in both runtimes."""
+    y, nan = np.array([1.0, 2.0, np.nan, 4.0]), np.full(2, np.nan)
+    assert finite_share({"y": np.ones(4)}, {"y": np.ones(4)}) == 1
+    assert finite_share({"y": y, "z": np.ones(2)}, {"y": y[::-1], "z": np.ones(2)}) == 0.5
+    assert finite_share({"y": nan}, {"y": nan}) == 0
+    assert finite_share({"y": np.zeros(0)}, {"y": np.zeros(0)}) == 1

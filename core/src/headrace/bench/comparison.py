@@ -60,6 +60,8 @@ class Comparison:
         ratio: of calls of one round, headrace's time by the peer's: below 1 headrace is faster.
         load_ratio: of loads, in two processes one after the other.
         difference: the largest difference of an output, by the largest of its magnitudes.
+        finite: the share of numbers that are finite in both, in the output with the fewest: where
+            both gave NaN, they agree, and that says nothing.
     """
 
     threads: int
@@ -68,6 +70,7 @@ class Comparison:
     ratio: Spread
     load_ratio: Spread
     difference: float
+    finite: float
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -144,7 +147,7 @@ def _compare(
         _in_turn(loads - 1, both, loaded, Contender.load)
         after_each()
         ours, theirs = (contender.outputs() for contender in both)
-        apart = difference(ours, theirs)
+        apart, finite = difference(ours, theirs), finite_share(ours, theirs)
         for number in range(rounds):
             _in_turn(number, both, turns, Contender.turn)
             after_each()
@@ -152,7 +155,7 @@ def _compare(
             Measured(Spread.of(times), Spread.of(load), contender.peak_bytes())
             for times, load, contender in zip(turns, loaded, both, strict=True)
         )
-    return Comparison(task.threads, mine, other, _ratio(turns), _ratio(loaded), apart)
+    return Comparison(task.threads, mine, other, _ratio(turns), _ratio(loaded), apart, finite)
 
 
 @contextmanager
@@ -199,3 +202,20 @@ def difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:
             scale = np.max(np.abs(b), initial=0, where=np.isfinite(b))
         largest = max(largest, float("inf") if np.isnan(apart) else float(apart / (scale or 1)))
     return largest
+
+
+def finite_share(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:
+    """The share of numbers that are finite in both, in the output with the fewest; 1 is all."""
+    return min(
+        (
+            float(
+                np.mean(
+                    np.isfinite(array.astype(np.float64))
+                    & np.isfinite(theirs[name].astype(np.float64))
+                )
+            )
+            for name, array in ours.items()
+            if array.size
+        ),
+        default=1.0,
+    )

@@ -199,6 +199,12 @@ def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
     print_table(columns, rows, right=columns[2:])
     apart = max(each.difference for each in compared)
     click.echo(f"on {device}; outputs differ by {apart:.1e} of the largest")
+    finite = min(each.finite for each in compared)
+    if finite < 1:
+        click.echo(
+            f"only {finite:.0%} of the numbers of an output are finite in both, and others tell "
+            "little; give other inputs with --input, or look at the weights of the model"
+        )
 
 
 def _milliseconds(spread: Spread) -> str:
