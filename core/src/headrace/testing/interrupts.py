@@ -4,12 +4,16 @@ The interpreter looks for signals when a Python function begins, behind each cal
 goes back. ``interrupted(n)`` is a block in which ``KeyboardInterrupt`` is raised at the n-th of
 these steps inside headrace, so that for ``n`` = 0, 1, 2, ... a call is interrupted wherever Ctrl-C
 could have come, until one meets none.
+
+A file that is opened and not yet held when Ctrl-C comes is closed by the interpreter, which warns
+of it (``ResourceWarning``). Nothing that is written in Python could do better: it is not heard.
 """
 
 from __future__ import annotations
 
 import dis
 import sys
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -74,7 +78,9 @@ def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterato
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        yield interrupt
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            yield interrupt
     except KeyboardInterrupt:
         if not interrupt.came:
             raise
