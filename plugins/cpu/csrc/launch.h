@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/own_processor.h"
 #include "without_python.h"
 
 namespace headrace::cpu::bind {
@@ -41,6 +42,7 @@ class Launch {
   void operator()() const {
     if (nbytes_ < kWorthTheGil) return Run();
     const WithoutPython others_run;
+    const OwnProcessor own;
     Run();
   }
 
@@ -64,7 +66,10 @@ class Sequence : public Launch {
   explicit Sequence(std::vector<std::shared_ptr<Launch>> launches)
       : Launch(
             [launches] {
-              for (const auto& launch : launches) launch->Run();
+              for (const auto& launch : launches) {
+                OwnProcessor::Renew();
+                launch->Run();
+              }
             },
             Sum(launches)) {}
 

@@ -1,0 +1,47 @@
+"""Launches of several threads keep off each other's processor; threads stay as they were."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import headrace_cpu
+from headrace_cpu import _native
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="this system does not say where a thread may run"
+)
+
+
+def doubling():
+    """A sequence that doubles 50 times what lies in 64 KiB, and where that is."""
+    x = np.empty(1 << 13)
+    return _native.Sequence([_native.binary("add", x, x, x)] * 50), x
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_a_thread_may_run_where_it_might_before(threads):
+    """Whether it had all processors or one, which it shares with the others, and however many."""
+    headrace_cpu.set_threads(1)
+    allowed = os.sched_getaffinity(0)
+    begin = threading.Barrier(threads, timeout=30)
+    seen = []
+
+    def launch(processors):
+        os.sched_setaffinity(0, processors)
+        run, x = doubling()
+        begin.wait()
+        for _ in range(20):
+            x[:] = 1
+            run()
+            seen.append((x.min(), x.max(), os.sched_getaffinity(0) == processors))
+
+    for processors in (allowed, {min(allowed)}):
+        workers = [threading.Thread(target=launch, args=(processors,)) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(timeout=60)
+    assert seen == [(2.0**50, 2.0**50, True)] * 40 * threads
+    assert os.sched_getaffinity(0) == allowed
