@@ -17,7 +17,7 @@ from headrace.frontend import checkpoint
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import Delivery
 from headrace.frontend.explain import Explanation, explain_graph
-from headrace.frontend.feeds import as_feed
+from headrace.frontend.feeds import as_feed, is_feed
 from headrace.frontend.future import Future
 from headrace.frontend.gate import Gate, Visit
 from headrace.frontend.job_set import JobSet, SessionJob
@@ -344,11 +344,11 @@ class Session:
         """The job of a call, and its arguments."""
         check_not_tracing(f"job {name!r} was called")
         job = self._job(name)
-        values = job.signature.bind(args, kwargs or {})
-        return job, {
-            leaf: as_feed(f"job {name!r}: input {leaf!r}", values[leaf], spec)
-            for leaf, spec in job.signature.inputs()
-        }
+        feeds = job.signature.bind(args, kwargs or {})
+        for leaf, spec in job.signature.inputs:
+            if not is_feed(feeds[leaf], spec):
+                feeds[leaf] = as_feed(f"job {name!r}: input {leaf!r}", feeds[leaf], spec)
+        return job, feeds
 
     def _submit(self, job: SessionJob, feeds: Mapping[str, Array]) -> Future[Any]:
         visit = Visit()

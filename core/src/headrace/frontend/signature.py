@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, get_args, get_origin
 
 from headrace import typing as tp
 from headrace.errors import InputError, JobError
 from headrace.frontend.mirrored import MirroredSymbol
+from headrace.frontend.tracing import Symbol
 from headrace.tensor_spec import TensorSpec
 
 Tree = Any
@@ -39,7 +41,7 @@ class Parameter:
         yield from _bind(self.name, self.specs, value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobSignature:
     """The parameters of a job function and the annotation of its result.
 
@@ -87,16 +89,25 @@ class JobSignature:
             (result,) = get_args(result)
         return JobSignature(name, tuple(parameters), result, delivers)
 
-    def inputs(self) -> list[tuple[str, TensorSpec]]:
+    @cached_property
+    def inputs(self) -> tuple[tuple[str, TensorSpec], ...]:
         """(name, spec) of each leaf of the parameters, in order."""
-        return [leaf for parameter in self.parameters for leaf in parameter.leaves()]
+        return tuple(leaf for parameter in self.parameters for leaf in parameter.leaves())
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, object]:
+    @cached_property
+    def _flat(self) -> tuple[str, ...] | None:
+        """Names of the parameters, if each is one leaf."""
+        is_flat = all(isinstance(parameter.specs, TensorSpec) for parameter in self.parameters)
+        return tuple(parameter.name for parameter in self.parameters) if is_flat else None
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Leaf values by name, from the arguments of a call.
 
         Raises:
             InputError: too many, missing, unknown or doubled arguments, or other nesting.
         """
+        if not kwargs and self._flat is not None and len(args) == len(self._flat):
+            return dict(zip(self._flat, args, strict=True))  # as most calls; a small job is shorter
         names = [parameter.name for parameter in self.parameters]
         if len(args) > len(names):
             raise InputError(
@@ -147,6 +158,8 @@ def leaves(name: str, tree: Tree) -> Iterator[tuple[str, Any]]:
 
 def rebuild(name: str, tree: Tree, values: Mapping[str, Any]) -> Tree:
     """A tree of the shape of ``tree`` whose leaves are ``values`` by leaf name."""
+    if type(tree) is Symbol:
+        return values[name]
     if isinstance(tree, Mapping):
         return {key: rebuild(f"{name}.{key}", item, values) for key, item in tree.items()}
     if isinstance(tree, MirroredSymbol):

@@ -30,9 +30,7 @@ def trace_job(
     """
     placement = config.placement or default_device()
     builder = JobGraphBuilder(signature.name, placement, ops=registry)
-    symbols = {
-        name: Symbol(builder.input(name, spec), builder) for name, spec in signature.inputs()
-    }
+    symbols = {name: Symbol(builder.input(name, spec), builder) for name, spec in signature.inputs}
     arguments = [_argument(rebuild(p.name, p.specs, symbols)) for p in signature.parameters]
     with tracing(builder), ViewScope(config.logical_view):
         result = function(*arguments)
