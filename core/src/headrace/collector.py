@@ -4,8 +4,8 @@ A graph is many small objects that all live until it is done. Python's collector
 again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
 again as it does without, and grew faster than the job. What compiling makes and drops is freed by
 its count of references; cycles wait until it is over. A plugin, or the half of headrace that
-``headrace.onnx`` stands on, is modules, classes and records that all stay, in the middle of which a
-collection would look through all that is imported.
+``headrace.onnx`` stands on, is modules, classes and records that all stay: a collection would look
+through all of them to find nothing, in the middle of it or right behind.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ _enabled = False  # what the first of them found
 
 
 @contextmanager
-def collector_rests() -> Iterator[None]:
+def collector_rests(*, for_import: bool = False) -> Iterator[None]:
     """No automatic collection inside the ``with`` block; may be nested, from any thread.
 
     The collector belongs to the process: other threads go without it for that time as well.
+
+    Args:
+        for_import: what is made inside stays, and counts as old from then on.
     """
     global _resting, _enabled
     with _counting:
@@ -35,6 +38,9 @@ def collector_rests() -> Iterator[None]:
     try:
         yield
     finally:
+        if for_import and not gc.get_freeze_count():  # what others froze is not ours to thaw
+            gc.freeze()
+            gc.unfreeze()  # into the oldest generation, without a look at any of it
         with _counting:
             _resting -= 1
             if not _resting and _enabled:

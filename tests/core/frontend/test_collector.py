@@ -11,6 +11,7 @@ from toy_backends import OPS, near
 
 import headrace as flow
 import headrace.typing as tp
+from headrace.collector import collector_rests
 from headrace.device import OpCall
 from headrace.numpy_ops import NumpyKernel
 from headrace.registry import BackendRegistry
@@ -67,3 +68,25 @@ def test_whoever_has_switched_it_off_finds_it_off() -> None:
     with session([]) as made:
         made.run("job", [X])
     assert not gc.isenabled()
+
+
+def test_what_an_import_made_is_old_when_it_is_over() -> None:
+    """The next collection does not look through it; what is made later is young as ever."""
+    with collector_rests(for_import=True):
+        made: list[object] = []
+    later: list[object] = []
+    old = {id(found) for found in gc.get_objects(generation=2)}
+    assert id(made) in old and id(later) not in old
+    assert gc.isenabled()
+
+
+def test_what_others_froze_stays_frozen() -> None:
+    """An import thaws nothing that the caller has taken out of the collector's way."""
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collector_rests(for_import=True):
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()

@@ -166,7 +166,7 @@ def _load(
 ) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
     phase = Phase.IMPORT
-    with watched_interrupts() as interrupts, collector_rests():
+    with watched_interrupts() as interrupts, collector_rests(for_import=True):
         try:
             say(phase)
             plugin = import_plugin(installed)
