@@ -16,8 +16,9 @@ The folders are layers, each of which imports only what stands after it here: ``
 The modules beside them are values that every layer may use: ``ids``, ``dtypes``, ``tensor_spec``,
 ``placement``, ``sbp``, ``memory_case``, ``op_call``, ``data_format``, ``initializer``, ``errors``,
 ``typing``; and what belongs to no layer: ``settings`` (variables of the environment), ``aligned``
-(host memory), ``collector`` (the garbage collector), ``lazy_names`` (of packages), ``digest`` (of
-what is kept on disk), ``taking`` (so that Ctrl-C loses nothing).
+(host memory), ``collector`` (the garbage collector), ``lazy_names`` (of packages),
+``light_dataclass`` (records that every start declares), ``digest`` (of what is kept on disk),
+``taking`` (so that Ctrl-C loses nothing).
 """
 
 from __future__ import annotations

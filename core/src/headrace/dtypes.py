@@ -8,12 +8,13 @@ no tensor types here: whoever meets one raises ``DTypeError`` or ``UnsupportedMo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.errors import DTypeError
+from headrace.light_dataclass import dataclass
 
 __all__ = [
     "ALL", "BOOL", "FLOATS", "INTS", "NUMBERS", "SIGNED", "SIGNED_INTS", "UNSIGNED_INTS", "DType",

@@ -10,11 +10,11 @@ any other tag gets a free number when a plan is compiled, and the plan carries t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NewType
 
 from headrace.errors import PlanError
+from headrace.light_dataclass import dataclass
 
 __all__ = [
     "HOST_TAG", "HOST_TYPE", "RESERVED_TYPES", "ActorId", "DeviceId", "DeviceTypes",

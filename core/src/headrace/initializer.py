@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import VariableError
+from headrace.light_dataclass import dataclass
 from headrace.op_call import Attrs, AttrValue
 from headrace.tensor_spec import Array, TensorSpec
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from headrace.errors import PlanError
 from headrace.ids import HOST_TAG, DeviceTypes, MemCaseId, MemZoneId
+from headrace.light_dataclass import dataclass
 
 
 class MemoryKind(Enum):

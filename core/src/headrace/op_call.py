@@ -7,9 +7,10 @@ kernels are created for it), so that neither needs to know the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace.dtypes import DType
+from headrace.light_dataclass import dataclass
 from headrace.tensor_spec import TensorSpec
 
 AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.errors import PlacementError
 from headrace.ids import DEVICE_INDEX_BITS
+from headrace.light_dataclass import dataclass
 
 _DEVICES = re.compile(r"(\d+):(\d+)(?:-(\d+))?\Z")
 _RANGE = re.compile(r"\d+-\d+\Z")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from headrace.errors import SbpError
+from headrace.light_dataclass import dataclass
 
 REDUCTIONS = ("sum", "max", "min")
 

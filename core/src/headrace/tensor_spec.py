@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import ShapeError
+from headrace.light_dataclass import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.device import CollectiveEntry, KernelEntry
+from headrace.light_dataclass import dataclass
 from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.plan.saved import PassRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from headrace.data_format import CHANNELS_FIRST
@@ -14,6 +14,7 @@ from headrace.device.device import Device
 from headrace.device.kernel import Kernel
 from headrace.device.match import Match, any_call
 from headrace.device.stream_index import StreamIndexGenerator
+from headrace.light_dataclass import dataclass
 from headrace.memory_case import MemoryKind
 from headrace.op_call import OpCall
 

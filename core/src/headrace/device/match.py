@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from headrace.dtypes import dtype_of
+from headrace.light_dataclass import dataclass
 from headrace.op_call import OpCall
 
 Match = Callable[[OpCall], bool]

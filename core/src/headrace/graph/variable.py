@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.initializer import Initializer
+from headrace.light_dataclass import dataclass
 from headrace.placement import Placement
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, InputError
+from headrace.light_dataclass import dataclass
 from headrace.onnx.text import quote, quote_all
 from headrace.tensor_spec import Array, TensorSpec
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from headrace.light_dataclass import dataclass
 from headrace.plan.model import Plan
 from headrace.tensor_spec import TensorSpec
 

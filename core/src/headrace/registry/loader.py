@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace.collector import collector_rests
 from headrace.errors import SettingError
+from headrace.light_dataclass import dataclass
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.hooks import PluginHooks, import_plugin

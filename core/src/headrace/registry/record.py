@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.errors import HeadraceError, PluginError
+from headrace.light_dataclass import dataclass
 
 
 class State(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from headrace.device import (
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
+from headrace.light_dataclass import dataclass
 from headrace.registry.names import name_of_function
 from headrace.registry.record import RAISED, deed
 

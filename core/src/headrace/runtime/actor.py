@@ -21,11 +21,12 @@ actor may have thousands of registers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, RegisterId
+from headrace.light_dataclass import dataclass
 from headrace.runtime.commands import Act, Command, Publish, Return
 from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
 

@@ -9,9 +9,10 @@ since a plan asks for one piece of each memory, so parts are looked for one afte
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace.device import Allocator, Buffer
+from headrace.light_dataclass import dataclass
 
 SMALL_BYTES = 1 << 20
 """Requests below this take no part of a block that is not small itself: a few bytes that live long

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from headrace.ids import ActorId, RegisterId
+from headrace.light_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

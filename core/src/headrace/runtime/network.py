@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from headrace.ids import ActorId, RegisterId, StreamId
+from headrace.light_dataclass import dataclass
 from headrace.plan import CriticalSection, Plan, TaskKind
 from headrace.runtime.actor import Wiring
 
