@@ -76,6 +76,58 @@ def test_what_a_stage_has_computed_is_not_computed_again(load_near: Any) -> None
     assert not {"add", "relu"} & second
 
 
+def test_what_later_stages_read_is_computed_by_the_first(load_near: Any) -> None:
+    """Also what nobody looks at between them; each is fed only what it reads."""
+    x = np.arange(-60, 60, dtype=np.float32).reshape(4, 30)
+    nodes = [
+        node("Exp", "x", "e"),
+        node("Cos", "x", "last"),
+        node("NonZero", "x", "w0"),
+        node("Transpose", "w0", "at0"),
+        node("GatherND", "e at0", "e0"),
+        node("Sub", "e0 one", "e1"),
+        node("Relu", "e1", "p"),
+        node("NonZero", "p", "w1"),
+        node("Transpose", "w1", "at1"),
+        node("GatherND", "e1 at1", "e2"),
+        node("ReduceSum", "e2", "total", keepdims=0),
+        node("Mul", "last total", "y"),
+    ]
+    loaded = load_near(model(nodes, [info("x", x.shape)], weights={"one": np.array(1, np.float32)}))
+    e = np.exp(x)
+    wanted = np.cos(x) * (e[x > 0] - 1).sum()
+    for _ in range(2):
+        np.testing.assert_allclose(loaded.run({"x": x})["y"], wanted, rtol=1e-5)
+    first, second, third = ops_of(loaded)
+    assert {"exp", "cos"} <= first
+    assert {"subtract", "relu"} <= second
+    assert not {"exp", "cos"} & second
+    assert not {"exp", "cos", "subtract", "relu"} & third
+    takes = [job.takes for job in loaded._jobs._jobs.values()]
+    assert takes[0] == {"x"}
+    assert takes[1] == {"measure_0/made_0", "kept e"}
+    assert takes[2] == {"measure_1/made_0", "kept e1", "kept last"}
+
+
+def test_what_is_kept_may_be_asked_for_its_value(load_near: Any) -> None:
+    """A length that an earlier stage computed decides a shape of a later one."""
+    x = np.zeros((200, 200), np.float32)
+    nodes = [
+        node("ReduceMax", "x", "top", keepdims=0),
+        node("Cast", "top", "length", to=INT64),
+        node("NonZero", "x", "where"),
+        node("Transpose", "where", "at"),
+        node("GatherND", "x at", "p"),
+        node("Reshape", "length minus", "shape"),
+        node("ReduceSum", "p", "total", keepdims=0),
+        node("Expand", "total shape", "y"),
+    ]
+    loaded = load_near(model(nodes, [info("x", x.shape)], weights={"minus": np.array([-1])}))
+    for top in (3, 5, 3):
+        x[0, :2] = top, 1
+        assert loaded.run({"x": x})["y"].tolist() == [top + 1] * top
+
+
 def test_boxes_are_chosen_of_what_was_computed(load_near: Any) -> None:
     """A detector: boxes and scores are computed, chosen on the host, and gathered on the device."""
     source = model(

@@ -16,6 +16,7 @@ from headrace.onnx import limits
 from headrace.onnx.draws import draw_name, drawn_by
 from headrace.onnx.guesses import GUESSED_ELEMENTS, Assumption
 from headrace.onnx.measure import (
+    KEPT,
     VALUE_OF,
     Compute,
     Measure,
@@ -62,6 +63,14 @@ class BoundedBuilder(JobGraphBuilder):
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""
         self._given[name] = self.input(name, spec) if value is None else self.constant(value, name)
+
+    def as_found(self, name: str, tensor: Tensor) -> Tensor:
+        """``tensor``, which the model calls ``name``, as an earlier stage found or kept it."""
+        for found in (VALUE_OF + tensor.name, KEPT + name):
+            given = self._given.get(found)
+            if given is not None and given.spec == tensor.spec:
+                return given
+        return tensor
 
     def value(self, tensor: Tensor) -> Array | None:
         """As ``JobGraphBuilder.value``; or as an earlier stage computed it."""

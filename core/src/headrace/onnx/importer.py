@@ -74,6 +74,8 @@ class Importer:
         self._ops = ops
         self._file = file
         self._nodes = 0
+        self._scope = Scope(file.name, file.opsets)
+        self._unread: dict[str, int] = {}  # how many nodes will read a name of it yet
 
     def run(
         self,
@@ -93,7 +95,7 @@ class Importer:
             MeasureNeeded: they depend on what is found when this stage has run.
             InvalidModelError, UnsupportedModelError, ResourceLimitError: it cannot be imported.
         """
-        scope = Scope(self._file.name, self._file.opsets)
+        scope = self._scope
         own = {value.name for value in self._file.graph.input}
         for name, spec in specs.items():
             if name not in own:
@@ -117,6 +119,17 @@ class Importer:
             for name, tensor in zip(check.outputs, assumption.tensors, strict=True):
                 self.builder.output(name, tensor)
         return self.builder.finish()
+
+    def alive(self) -> dict[str, Tensor]:
+        """What was computed, and is read from where the import ended on: names and tensors.
+
+        Of tensors with several names, and of sequences, only what has a name first.
+        """
+        found: dict[str, tuple[str, Tensor]] = {}
+        for name, value in self._scope.computed().items():
+            if self._unread.get(name) and isinstance(value, Tensor):
+                found.setdefault(value.name, (name, value))
+        return dict(found.values())
 
     def _output(self, name: str, declared: int, tensor: Value) -> Tensor:
         """Check what the model declares of an output."""
@@ -155,6 +168,8 @@ class Importer:
         for _, reads in nodes:
             for name in reads:
                 readers[name] = readers.get(name, 0) + 1
+        if not scope.depth:
+            self._unread = readers
         for node, reads in nodes:
             if node.op_type == CONSTANT and scope.has(node.output[0]):
                 continue  # it is one of the weights
@@ -209,7 +224,9 @@ class Importer:
                     f"{site.where}: headrace does not compute {quote(name)}, "
                     f"an output of {node.op_type}"
                 )
-            if name:
+            if name and isinstance(tensor, Tensor) and not scope.depth:
+                scope.bind(name, self.builder.as_found(name, tensor))
+            elif name:
                 scope.bind(name, tensor)
 
     def _op(self, site: Site) -> Given:

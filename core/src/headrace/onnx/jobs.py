@@ -40,7 +40,8 @@ class LeasedJob:
         fixed: inputs of the model that are part of the job and are not fed to it.
         then: what is done with its results before the next stage of the model; None for the last.
         forms: name, dtype and shape of all that is fed.
-        draws: inputs of the job that are random numbers.
+        takes: inputs of the job.
+        draws: those that are random numbers.
         checks: what it assumes of what it is fed.
         visits: of those that run it, and some that have left; changes without a lock.
         dropped: no longer in the cache.
@@ -54,7 +55,9 @@ class LeasedJob:
     ) -> None:
         self.job, self.fixed, self.then, self.checks = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
-        self.draws = draws_of(self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0))
+        takes = self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0)
+        self.takes = frozenset(takes)
+        self.draws = draws_of(takes)
         self.visits: set[Visit] = set()
         self.dropped = False
         self._cache = cache
@@ -145,7 +148,7 @@ class JobCache:
             self._stages = max(self._stages, stage)
             specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
             leased = self.lease(specs, arrays, visit)
-            fed = {name: arrays[name] for name in arrays if name not in leased.fixed}
+            fed = {name: arrays[name] for name in arrays if name in leased.takes}
             draw(leased.draws, drawn)
             fed |= {name: drawn[name] for name in leased.draws}
             if leased.then is None:

@@ -10,7 +10,7 @@ stage are found again by their shapes, as those of any model are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.errors import HeadraceError
 from headrace.ops import Tensor
@@ -21,6 +21,11 @@ Compute = Callable[..., Sequence[Array]]
 
 VALUE_OF = "value of "
 """Begins the name of an input that is the value of a tensor: it becomes a part of the job."""
+
+
+KEPT = "kept "
+"""Begins the name of an input that is a tensor which an earlier stage computed and a later one
+reads; how the model calls it follows."""
 
 
 def read_name(measure: int, index: int) -> str:
@@ -38,6 +43,11 @@ def is_found(name: str) -> bool:
     return name.startswith(VALUE_OF) or name.endswith("/read_0")
 
 
+def is_kept(name: str) -> bool:
+    """True for the name of a tensor that an earlier stage computed."""
+    return name.startswith(KEPT)
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What is done between two stages.
@@ -48,6 +58,8 @@ class Measure:
         compute: done by the host.
         makes: names of what ``compute`` returns, as inputs of the next stage.
         why: file, node and reason, for messages.
+        keeps: what the next stage need not compute again: the name of an input of it, and of the
+            output of this one that is fed to it as it is.
         close: gives back what ``compute`` holds, when the stage is not run again.
     """
 
@@ -55,6 +67,7 @@ class Measure:
     compute: Compute
     makes: tuple[str, ...]
     why: str
+    keeps: Mapping[str, str] = field(default_factory=dict)
     close: Callable[[], None] = lambda: None
 
     def __call__(self, computed: Mapping[str, Array]) -> dict[str, Array]:
@@ -63,6 +76,7 @@ class Measure:
         return {
             **dict(zip(self.reads, read, strict=True)),
             **dict(zip(self.makes, self.compute(*read), strict=True)),
+            **{kept: computed[name] for kept, name in self.keeps.items()},
         }
 
 

@@ -68,7 +68,7 @@ def written_or_run(
     def run_instead() -> MeasureNeeded:
         body = loop.model(file, site)
         runner = _Runner(loop, jobs_of(body, True), jobs_of(body, False), str(node))
-        measure = Measure(names.reads, runner, names.makes, str(node), runner.close)
+        measure = Measure(names.reads, runner, names.makes, str(node), close=runner.close)
         return MeasureNeeded(tuple(loop.fed.values()), measure)
 
     if loop.nodes > limits.WRITTEN_NODES:

@@ -58,6 +58,10 @@ class Scope:
         """True when ``name`` is that of a tensor of this graph or function body by now."""
         return name in self._values
 
+    def computed(self) -> dict[str, Value]:
+        """What has a value by now, by name, in the order in which names were given."""
+        return {name: v for name, v in self._values.items() if v is not None and not callable(v)}
+
     def release(self, name: str) -> Tensor | None:
         """Let a name be nobody's; returns the tensor that had it, if that has no other one here."""
         value = self._values.pop(name, None)

@@ -9,17 +9,25 @@ it takes more to know the shape, the job is that of the first stage; see ``headr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
-from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.draws import is_draw
 from headrace.onnx.guesses import Check, checks_of
 from headrace.onnx.importer import Importer
-from headrace.onnx.measure import VALUE_OF, Measure, MeasureNeeded, is_found, nothing_more
+from headrace.onnx.measure import (
+    KEPT,
+    VALUE_OF,
+    Measure,
+    MeasureNeeded,
+    is_found,
+    is_kept,
+    nothing_more,
+)
 from headrace.onnx.node import ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.run_loop import JobsOf
@@ -87,27 +95,24 @@ def specialise(
         try:
             graph = importer.run(specs, known, guessed)
             checks = checks_of(importer.builder.assumptions)
+            graph = _without_unread(graph) if continues else graph
             return SpecialisedJob(graph, tuple(known), continues, checks=checks)
         except MeasureNeeded as need:
-            _check_stage(specs, need.measure)
-            return _first_stage(importer.builder, need.tensors, tuple(known), need.measure)
+            return _first_stage(importer, need.tensors, known, need.measure, specs)
         except ValueNeeded as need:
             sources = sources_of(importer.builder.finish(), need.tensor)
-            # What is drawn is never a part of a job: the next call draws other numbers.
-            random = any(map(is_draw, sources))
+            # What is drawn is never a part of a job: the next call draws other numbers. Neither is
+            # what an earlier stage computed: of what it is computed, it is as large as that.
+            other = any(is_draw(name) or is_kept(name) for name in sources)
             new = [name for name in sources if name not in known]
             _check_sources(new, need)
-            nbytes = 0 if random else sum(specs[name].nbytes for name in new)
-            if need.instead is not None and (random or nbytes > limits.UNROLLED_BYTES):
+            nbytes = 0 if other else sum(specs[name].nbytes for name in new)
+            if need.instead is not None and (other or nbytes > limits.UNROLLED_BYTES):
                 instead = need.instead
-                _check_stage(specs, instead.measure)
-                return _first_stage(
-                    importer.builder, instead.tensors, tuple(known), instead.measure
-                )
-            if random or nbytes > most_fixed:
+                return _first_stage(importer, instead.tensors, known, instead.measure, specs)
+            if other or nbytes > most_fixed:
                 measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
-                _check_stage(specs, measure)
-                return _first_stage(importer.builder, [need.tensor], tuple(known), measure)
+                return _first_stage(importer, [need.tensor], known, measure, specs)
             _check_values(new, need, arrays)
             untried = {name: arrays[name].copy() for name in new if name not in guessed}
             if guesses and untried:
@@ -117,12 +122,55 @@ def specialise(
 
 
 def _first_stage(
-    builder: BoundedBuilder, tensors: Sequence[Tensor], fixed: tuple[str, ...], measure: Measure
+    importer: Importer,
+    tensors: Sequence[Tensor],
+    known: Mapping[str, Array],
+    measure: Measure,
+    specs: Mapping[str, TensorSpec],
 ) -> SpecialisedJob:
-    """The job that computes what is measured, out of what was built until then."""
+    """The job that computes what is measured and what is kept, out of what was built until then."""
+    builder = importer.builder
+    outputs = {tensor.name: name for name, tensor in zip(measure.reads, tensors, strict=True)}
+    much = _made_of_much(builder.finish())
+    keeps: dict[str, str] = {}
+    for name, tensor in importer.alive().items():
+        if tensor.name in much:
+            keeps[KEPT + name] = outputs.setdefault(tensor.name, KEPT + name)
+            if outputs[tensor.name] == KEPT + name:
+                builder.output(KEPT + name, tensor)
+    measure = replace(measure, keeps=keeps)
+    _check_stage(specs, measure)
     for name, tensor in zip(measure.reads, tensors, strict=True):
         builder.output(name, tensor)
-    return SpecialisedJob(builder.finish(), fixed, then=measure)
+    return SpecialisedJob(_without_unread(builder.finish()), tuple(known), then=measure)
+
+
+def _made_of_much(graph: JobGraph) -> set[str]:
+    """The tensors that are worth keeping for a later stage.
+
+    A small one that is computed of small inputs may decide a shape: these are then made a part of
+    the job, which needs no stage, and of what was kept nobody knows what it was computed of.
+    """
+    given = {tensor.name: tensor.spec.nbytes for tensor in graph.inputs}
+    much = {n for n, nbytes in given.items() if nbytes > limits.SPECIALISED_BYTES}
+    much |= {name for name in given if is_kept(name) or is_draw(name)}
+    worth: set[str] = set()
+    for op in graph.ops:
+        if not much.isdisjoint(op.inputs):
+            much.update(op.outputs)
+            worth.update(op.outputs)
+        for name, spec in zip(op.outputs, op.call.outputs, strict=True):
+            if spec.nbytes > limits.UNROLLED_BYTES:
+                worth.add(name)
+    return worth
+
+
+def _without_unread(graph: JobGraph) -> JobGraph:
+    """The job of a stage without the inputs that only others read."""
+    graph = remove_dead_ops(graph)
+    read = {name for op in graph.ops for name in op.inputs}
+    read |= {tensor.name for _, tensor in graph.results}
+    return replace(graph, inputs=tuple(tensor for tensor in graph.inputs if tensor.name in read))
 
 
 def _check_stage(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
@@ -131,7 +179,7 @@ def _check_stage(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
         raise ResourceLimitError(
             f"{measure.why}: is where stage {before + 1} of the model ends; {limits.STAGES} are run"
         )
-    taken = [name for name in (*measure.reads, *measure.makes) if name in specs]
+    taken = [name for name in (*measure.reads, *measure.makes, *measure.keeps) if name in specs]
     if taken:
         raise InvalidModelError(
             f"{measure.why}: an input is called {quote(taken[0])}, as what is found between stages "
