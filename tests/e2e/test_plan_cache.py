@@ -34,7 +34,7 @@ print("onnx" in sys.modules, *(array.tobytes().hex() for array in results.values
 
 # What a process need not import that takes a plan out of the cache.
 IDLE = (
-    "onnx", "ml_dtypes", "importlib.metadata", "packaging", "difflib", "email",
+    "onnx", "google.protobuf", "ml_dtypes", "importlib.metadata", "packaging", "difflib", "email",
     "_hashlib", "logging", "secrets", "socket", "subprocess", "tempfile", "zipfile",
     "headrace.compiler.pipeline", "headrace.graph.builder", "headrace.graph.editor",
     "headrace.graph.job_graph",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +22,42 @@ from headrace.op_call import Attrs
 from headrace.placement import Placement
 from headrace.plan import Plan, TaskKind, check, decode, encode
 from headrace.plan.codec import seal
+from headrace.plan.kept_codec import decode_kept, encode_kept
+from headrace.plan.saved import PassRun, PluginVersion, Port, SavedPlan, Source, Versions, Weight
 from headrace.registry.registry import BackendRegistry
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 ZEROS = initializer("constant", value=0.0)
 AMONG_DEVICES = {TaskKind.COPY_PEER, TaskKind.COPY_NETWORK, TaskKind.COLLECTIVE}
+SPEC = TensorSpec((2, 3), "bfloat16")
+
+
+def saved(plan: Plan) -> SavedPlan:
+    """A plan with some of all that goes with it."""
+    return SavedPlan(
+        Versions("1.0", (1, 5), (PluginVersion("near", "headrace-near", "2.0"),)),
+        (Port("x", SPEC),),
+        (Port("y", SPEC), Port("z", TensorSpec((), "bool"))),
+        (Weight("steps", SPEC, None, 64),),
+        (Weight("w", SPEC, None, 128), Weight("v", SPEC, 0, 4)),
+        (Source("data.bin", 8, 24, b"digest"),),
+        (PassRun("near", "fuse", "headrace-near 2.0", True, 3, 2),),
+        plan,
+    )
+
+
+def by_message(plan: Plan) -> Plan:
+    """As a plan file has it."""
+    return decode(encode(plan))
+
+
+def by_fields(plan: Plan) -> Plan:
+    """As the plan cache has it."""
+    return decode_kept(encode_kept(saved(plan))).plan
+
+
+both = pytest.mark.parametrize("copied", [by_message, by_fields])
 
 
 @pytest.fixture
@@ -52,12 +85,22 @@ def test_a_plan_survives_encoding(plan: Plan) -> None:
     assert {task.kind for task in plan.tasks} == set(TaskKind) - AMONG_DEVICES
 
 
+def test_all_that_a_kept_plan_is_survives_encoding(plan: Plan) -> None:
+    """Decoding gives an equal plan with all that goes with it, and equal plans give equal bytes."""
+    data = encode_kept(saved(plan))
+    assert decode_kept(data) == saved(plan)
+    assert encode_kept(decode_kept(data)) == data == encode_kept(saved(by_message(plan)))
+
+
+@both
 @pytest.mark.parametrize("kind", sorted(AMONG_DEVICES, key=str))
-def test_what_devices_do_together_survives_encoding(plan: Plan, kind: TaskKind) -> None:
+def test_what_devices_do_together_survives_encoding(
+    plan: Plan, kind: TaskKind, copied: Callable[[Plan], Plan]
+) -> None:
     """Kinds of tasks that need several devices are read as they were written."""
     first, *others = plan.tasks
     changed = plan._replace(tasks=(first._replace(kind=kind), *others))
-    assert decode(encode(changed)) == changed
+    assert copied(changed) == changed
 
 
 attr_values = (
@@ -72,8 +115,11 @@ attr_values = (
 )
 
 
+@both
 @given(values=st.dictionaries(st.text(min_size=1), attr_values, max_size=4))
-def test_attributes_of_every_type_survive_encoding(values: dict[str, object]) -> None:
+def test_attributes_of_every_type_survive_encoding(
+    copied: Callable[[Plan], Plan], values: dict[str, object]
+) -> None:
     """Each attribute comes back with its value and its type."""
     registry = _tiny_registry()
     builder = JobGraphBuilder("job", Placement.of_device("near"))
@@ -85,7 +131,7 @@ def test_attributes_of_every_type_survive_encoding(values: dict[str, object]) ->
     assert call is not None
     task = made.tasks[position]._replace(call=replace(call, attrs=Attrs(values)))  # type: ignore[arg-type]
     tasks = (*made.tasks[:position], task, *made.tasks[position + 1 :])
-    decoded = decode(encode(made._replace(tasks=tasks))).tasks[position].call
+    decoded = copied(made._replace(tasks=tasks)).tasks[position].call
     assert decoded is not None
     assert decoded.attrs == Attrs(values)  # type: ignore[arg-type]
     assert [type(v) for v in decoded.attrs.values()] == [type(values[k]) for k in sorted(values)]
@@ -104,6 +150,13 @@ def test_bytes_that_are_no_plan_are_refused(data: bytes) -> None:
         check(decode(data))
     with pytest.raises(PlanError):
         check(decode(seal(data + b"\xff")))
+
+
+@pytest.mark.parametrize("value", [(), (1, 2, 3), ((), (), ((),) * 8), ((), (((-1,), 99),), ())])
+def test_fields_that_are_no_plan_are_refused(value: Any) -> None:
+    """As other code may have written them."""
+    with pytest.raises(PlanError, match="corrupt, or of other code"):
+        decode_kept(marshal.dumps(value))
 
 
 def test_a_plan_of_another_format_is_refused_naming_both(plan: Plan) -> None:

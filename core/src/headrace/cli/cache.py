@@ -63,12 +63,12 @@ def _show(store: PlanStore) -> None:
 
 def _row(file: StoredFile) -> tuple[str, str, str, str, str]:
     from headrace.errors import PlanError
-    from headrace.frontend.plan_file import read_plan_file
+    from headrace.frontend.plan_file import read_kept_file
     from headrace.frontend.versions import devices_of
 
     used = time.strftime("%Y-%m-%d %H:%M", time.localtime(file.used_ns / 1e9))
     try:
-        saved = read_plan_file(file.path).saved
+        saved = read_kept_file(file.path).saved
     except PlanError as error:  # it is made again by whoever wants it
         return file.path.name, "-", str(error), f"{file.nbytes:,}", used
     devices = ", ".join(f"{tag}:{index}" for tag, index in devices_of(saved.plan))

@@ -10,8 +10,11 @@ Layout, numbers little end first::
     32   8  bytes of the weights; the file ends behind them
     40  32  digest (BLAKE2b) of bytes 0 to 39 and the header
     72  56  zero
-    128     the header, message ``headrace.proto.PlanFile``; zeros up to the weights
+    128     the header; zeros up to the weights
     ...     the weights, each at a multiple of 64 behind the beginning, zeros between them
+
+The header is the message ``headrace.proto.PlanFile``, which other versions can read. Of a file that
+only the code which wrote it will read, it is what ``kept_codec`` makes, and the magic is another.
 
 Whatever byte of a file changes, is missing or is too much, it is refused: nothing is believed
 before both were compared, and nothing is allocated but what is there. Both are there against
@@ -39,11 +42,14 @@ import numpy as np
 
 from headrace.digest import DIGEST_BYTES, digest_of
 from headrace.errors import PlanError
+from headrace.plan.kept_codec import decode_kept, encode_kept
 from headrace.plan.saved import SavedPlan, Weight
-from headrace.plan.saved_codec import decode_saved, encode_saved
 from headrace.tensor_spec import Array, TensorSpec
 
 MAGIC = b"\x8bHRPLN\r\n"
+KEPT_MAGIC = b"\x8bHRKPT\r\n"
+"""Of a file that the code which wrote it reads alone: its header is as ``kept_codec`` has it."""
+
 LAYOUT_VERSION = 2
 PRELUDE_BYTES = 128
 PAGE_BYTES = 4096
@@ -104,7 +110,7 @@ class WeightPacker:
 
 
 def write_plan_file(
-    path: Path, saved: SavedPlan, blobs: Sequence[Array], mode: int = 0o666
+    path: Path, saved: SavedPlan, blobs: Sequence[Array], mode: int = 0o666, *, kept: bool = False
 ) -> None:
     """Write a file whole or not at all; one that is there already is replaced.
 
@@ -113,19 +119,20 @@ def write_plan_file(
         saved: the header.
         blobs: of the ``WeightPacker`` that placed its weights.
         mode: permissions, from which the user's mask is taken.
+        kept: for ``read_kept_file`` of the same code.
 
     Raises:
         PlanError: it cannot be written.
     """
     _check_byte_order(path)
-    header = encode_saved(saved)
+    magic, header = (KEPT_MAGIC, encode_kept(saved)) if kept else (MAGIC, _message(saved))
     parts = list(_with_padding(blobs))
     nbytes = sum(map(len, parts))
     start = _aligned(PRELUDE_BYTES + len(header), PAGE_BYTES) if nbytes else 0
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
-    prelude = _FIELDS.pack(MAGIC, LAYOUT_VERSION, checksum, len(header), start, nbytes)
+    prelude = _FIELDS.pack(magic, LAYOUT_VERSION, checksum, len(header), start, nbytes)
     prelude += digest_of(prelude + header)
     scratch = path.with_name(f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -151,12 +158,31 @@ def read_plan_file(path: str | os.PathLike[str]) -> PlanFile:
         PlanError: it cannot be read, is no plan file, is damaged or cut short, or of another
             version.
     """
+    from headrace.plan.saved_codec import decode_saved  # and with it protobuf
+
+    return _read_file(path, MAGIC, decode_saved)
+
+
+def read_kept_file(path: str | os.PathLike[str]) -> PlanFile:
+    """Read and check a file that was written as ``kept``, by this code; as ``read_plan_file``."""
+    return _read_file(path, KEPT_MAGIC, decode_kept)
+
+
+def _message(saved: SavedPlan) -> bytes:
+    from headrace.plan.saved_codec import encode_saved  # and with it protobuf
+
+    return encode_saved(saved)
+
+
+def _read_file(
+    path: str | os.PathLike[str], magic: bytes, decode: Callable[[bytes], SavedPlan]
+) -> PlanFile:
     try:
         # Looked at before it is opened: opening a pipe would wait for its other end.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise PlanError(f"{path}: is no plain file")
         with open(path, "rb") as file:
-            return _read(file)
+            return _read(file, magic, decode)
     except _DamagedError as error:
         raise PlanError(f"{path}: {error}; compile the model again (headrace compile)") from None
     except PlanError as error:
@@ -170,11 +196,11 @@ class _DamagedError(Exception):
     """What is wrong with the file."""
 
 
-def _read(file: BinaryIO) -> PlanFile:
+def _read(file: BinaryIO, magic: bytes, decode: Callable[[bytes], SavedPlan]) -> PlanFile:
     size = os.fstat(file.fileno()).st_size
     prelude = file.read(PRELUDE_BYTES)
-    if prelude[: len(MAGIC)] != MAGIC:
-        raise PlanError(f"is no compiled plan: it begins {prelude[:8]!r}, not {MAGIC!r}")
+    if prelude[: len(magic)] != magic:
+        raise PlanError(f"is no compiled plan: it begins {prelude[:8]!r}, not {magic!r}")
     if len(prelude) < PRELUDE_BYTES:
         raise _DamagedError(f"is cut short: it has {size} bytes")
     _, version, checksum, header_bytes, start, nbytes = _FIELDS.unpack_from(prelude)
@@ -202,7 +228,7 @@ def _read(file: BinaryIO) -> PlanFile:
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
     if zlib.crc32(mapped) != checksum:
         raise _DamagedError("is damaged: the checksum of its weights does not fit")
-    saved = decode_saved(header)
+    saved = decode(header)
     weights = {w.name: array_in(mapped, w) for w in saved.weights if w.source is None}
     return PlanFile(saved, weights, {w.name: array_in(mapped, w) for w in saved.fixed})
 

@@ -3,7 +3,8 @@
 Start with ``model.py``; ``check_plan.py`` says whether a plan is whole, with ``covered.py`` for its
 bytes, and ``dump_plan.py`` prints it, with ``names.py``. ``saved.py`` is a plan with what another
 process must know to run it. Only the codecs (``codec.py``, ``codec_values.py``,
-``saved_codec.py``) see protobuf. Nothing here compiles or runs; compiler and runtime import this
+``saved_codec.py``) see protobuf; ``kept_codec.py`` is for the plan cache, whose readers run the
+very code that wrote. Nothing here compiles or runs; compiler and runtime import this
 package and never each other.
 """
 

@@ -9,18 +9,18 @@ folder that cannot be written costs the cache and nothing else.
 from __future__ import annotations
 
 import contextlib
-import json
+import marshal
 import os
 import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.digest import digest_of
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
-from headrace.frontend.plan_file import PlanFile, read_plan_file, write_plan_file
+from headrace.frontend.plan_file import PlanFile, read_kept_file, write_plan_file
 from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
 from headrace.tensor_spec import Array
@@ -34,6 +34,8 @@ MODE = 0o600
 
 _NAME = re.compile(r"[0-9a-f]{64}\.(plan|note)|\.[0-9a-f]{64}\..*")
 _ABANDONED_SECONDS = 3600
+_EQUAL_FOR_EQUAL = 2
+"""The version of ``marshal`` that writes equal values alike."""
 
 
 def plan_store() -> PlanStore | None:
@@ -100,7 +102,7 @@ class PlanStore:
         if not _is_ours(path):
             return None
         try:
-            file = read_plan_file(path)
+            file = read_kept_file(path)
         except PlanError as error:
             self._drop(path, error)
             return None
@@ -116,7 +118,7 @@ class PlanStore:
         path = self.folder / f"{key}.plan"
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            write_plan_file(path, saved, blobs, MODE)
+            write_plan_file(path, saved, blobs, MODE, kept=True)
         except (OSError, PlanError) as error:
             _log().debug("not kept: %s", error)
             return
@@ -136,16 +138,16 @@ class PlanStore:
             digest, _, text = path.read_bytes().partition(b"\n")
             if digest != _digest(text):
                 raise ValueError("its checksum does not fit")
-            value: object = json.loads(text)
-        except (OSError, ValueError, RecursionError) as error:
+            value: object = marshal.loads(text)
+        except (OSError, EOFError, TypeError, ValueError) as error:
             self._drop(path, error)
             return None
         _touch(path)
         return value
 
-    def keep_note(self, key: str, value: object) -> None:
-        """Keep what JSON can say; or do not, where that cannot be done."""
-        text = json.dumps(value).encode()
+    def keep_note(self, key: str, value: Any) -> None:
+        """Keep a plain value; or do not, where that cannot be done."""
+        text = marshal.dumps(value, _EQUAL_FOR_EQUAL)
         scratch = self.folder / f".{key}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
