@@ -125,6 +125,12 @@ class OpCall:
         assert isinstance(value, tuple), name
         return value  # type: ignore[return-value]
 
+    def strs_attr(self, name: str) -> tuple[str, ...]:
+        """The list-of-strings attribute ``name``."""
+        value = self.attrs[name]
+        assert isinstance(value, tuple), name
+        return value  # type: ignore[return-value]
+
     def dtype_attr(self, name: str) -> DType:
         """The dtype attribute ``name``."""
         value = self.attrs[name]

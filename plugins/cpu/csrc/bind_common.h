@@ -32,6 +32,7 @@ void RegisterAttention(py::module_& m);
 void RegisterRecurrent(py::module_& m);
 void RegisterImage(py::module_& m);
 void RegisterCopy(py::module_& m);
+void RegisterTrees(py::module_& m);
 void RegisterThreads(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"

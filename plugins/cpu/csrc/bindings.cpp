@@ -23,4 +23,5 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterRecurrent(m);
   headrace::cpu::bind::RegisterImage(m);
   headrace::cpu::bind::RegisterCopy(m);
+  headrace::cpu::bind::RegisterTrees(m);
 }

@@ -17,6 +17,7 @@ from headrace.testing.conformance import (
     test_activation,
     test_binary,
     test_conv,
+    test_gather,
     test_integer,
     test_logic,
     test_norm,
@@ -31,8 +32,8 @@ from headrace.testing.conformance import (
 from headrace.testing.run import call_of, compare
 
 FAMILIES = (
-    test_activation, test_binary, test_conv, test_integer, test_logic, test_norm, test_pool,
-    test_quantize, test_recurrent, test_reduce, test_resize, test_softmax,
+    test_activation, test_binary, test_conv, test_gather, test_integer, test_logic, test_norm,
+    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_softmax,
     test_unary,
 )  # fmt: skip
 
@@ -40,7 +41,8 @@ PRIMITIVE = {
     "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atanh",
     "bit_shift", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil",
     "concat", "cos", "cosh", "divide", "equal", "erf", "exp", "expand", "floor", "greater",
-    "gather", "identity", "log",
+    "gather", "gather_elements", "gather_nd", "identity", "log", "scatter_elements", "scatter_nd",
+    "top_k",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum", "minimum",
     "mod", "multiply", "pad", "power", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
     "reshape", "round", "sin", "sinh", "slice", "sqrt", "subtract", "tan", "tanh",

@@ -23,6 +23,16 @@ def _made(*shape: int) -> Array:
 
 _X = np.random.default_rng(3).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
 _IMAGES = _made(3, 4, 5, 5)
+_STUMP = (
+    np.array([0], np.int32),
+    np.zeros(3, np.int32),
+    np.array([2, 0, 0], np.int32),
+    np.zeros(3, np.float32),
+    np.array([1, 1, 2], np.int32),
+    np.array([2, 1, 2], np.int32),
+    np.array([[9, 9], [1, 2], [3, -4]], np.float32),
+)
+"""One tree of one question."""
 _ROW = np.linspace(0.5, 2, 5).astype(np.float32)
 _ODD = np.arange(12, dtype=np.int32).reshape(3, 4) - 5
 _BYTES = (np.arange(60, dtype=np.uint8) * 7).reshape(3, 4, 5)
@@ -118,6 +128,11 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("scatter_nd", (_X, np.array([[2], [0]]), _X[:2] + 1), {}),
     ("one_hot", (np.array([[0, 2, 1], [3, -1, 9]]), _ROW[:2]), {"depth": 4, "axis": 1}),
     ("top_k", (_X,), {"k": 2, "axis": 1}),
+    (
+        "tree_ensemble",
+        (_X[..., 0], *_STUMP, np.array([True, False, False])),
+        {"comparisons": ("less",), "depth": 1},
+    ),
     ("fill", (), {"shape": (3, 4), "value": 2.5}),
 )
 

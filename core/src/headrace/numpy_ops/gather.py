@@ -107,6 +107,40 @@ def _top_k(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array
     outputs[1][...] = best
 
 
+_COMPARE: Mapping[str, np.ufunc] = {
+    "less_equal": np.less_equal,
+    "less": np.less,
+    "greater_equal": np.greater_equal,
+    "greater": np.greater,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+}
+_FOLD: Mapping[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def _tree_ensemble(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, roots, modes, features, splits, yes, no, weights = (given(inputs, at) for at in range(8))
+    nodes, comparisons = len(weights), call.strs_attr("comparisons")
+    for table in (roots, yes, no):
+        _check(call, table, nodes, 0)
+    _check(call, features, x.shape[1], 1)
+    _check(call, modes, len(comparisons), 0)
+    at = np.broadcast_to(roots, (len(x), roots.size))
+    for _ in range(call.int_attr("depth")):
+        number = np.take_along_axis(x, features[at] % x.shape[1], axis=1)
+        split, mode = splits[at], modes[at] % len(comparisons)
+        met = np.zeros(at.shape, bool)
+        for index, comparison in enumerate(comparisons):
+            met |= (mode == index) & _COMPARE[comparison](number, split)
+        if inputs[8] is not None:
+            met |= np.isnan(number) & inputs[8][at]
+        at = np.where(met, yes[at], no[at])
+    said = weights[at]
+    if said.dtype in (float16, bfloat16):
+        said = said.astype(np.float32)
+    outputs[0][...] = _FOLD[call.str_attr("aggregate")].reduce(said, axis=1)
+
+
 FUNCTIONS: Mapping[str, NumpyFunction] = {
     "gather": _gather,
     "gather_elements": _gather_elements,
@@ -114,4 +148,5 @@ FUNCTIONS: Mapping[str, NumpyFunction] = {
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
     "top_k": _top_k,
+    "tree_ensemble": _tree_ensemble,
 }

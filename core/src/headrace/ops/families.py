@@ -45,6 +45,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "slice": ("slice", "concat", "pad", "tile"),
     "gather": (
         "gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "top_k",
+        "tree_ensemble",
     ),
     "fill": ("fill", "arange", "one_hot"),
     "recurrent": ("rnn", "gru", "lstm"),

@@ -6,11 +6,24 @@ An index counts from the end when it is negative. One that is outside is an erro
 
 from __future__ import annotations
 
-from headrace.dtypes import BOOL, NUMBERS, int32, int64
-from headrace.errors import DTypeError
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.dtypes import BOOL, FLOATS, NUMBERS, int32, int64
+from headrace.errors import DTypeError, OpError
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import split_along
-from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
+from headrace.ops.schema import (
+    Attr,
+    GraphBuilder,
+    Input,
+    Op,
+    Output,
+    SbpSignature,
+    Tensor,
+    fail,
+)
 from headrace.ops.shapes import addressable, normal_axis
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
@@ -224,6 +237,101 @@ class TopK(Op):
         )
 
 
+_COMPARISONS = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal")
+
+
+class TreeEnsemble(Op):
+    """What decision trees say of each row of ``x``, over all trees: ``[batch, targets]``.
+
+    ``x`` is ``[batch, features]``; a tree is entered at each of ``roots`` and left after ``depth``
+    steps. A step goes from node ``n`` to ``yes[n]`` where ``x[row, features[n]]`` compares with
+    ``splits[n]`` as ``comparisons[modes[n]]`` says, or is NaN and ``nans[n]`` is set, and else to
+    ``no[n]``; what leads to itself is a leaf. Where a row ends, ``weights[n]`` is what the tree
+    says: ``weights`` is ``[nodes, targets]``, the other tables are ``[nodes]``. These are summed
+    over the trees, or the smallest or the largest is taken.
+    """
+
+    name = "tree_ensemble"
+    inputs = (
+        Input("x", FLOATS),
+        Input("roots", frozenset({int32}), group=""),
+        Input("modes", frozenset({int32}), group=""),
+        Input("features", frozenset({int32}), group=""),
+        Input("splits", FLOATS),
+        Input("yes", frozenset({int32}), group=""),
+        Input("no", frozenset({int32}), group=""),
+        Input("weights", FLOATS),
+        Input("nans", BOOL, group="", optional=True),
+    )
+    attrs = (
+        Attr("comparisons", "strs"),
+        Attr("depth", "int"),
+        Attr("aggregate", "str", "sum", ("sum", "min", "max")),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, roots, weights = call.input(0), call.input(1), call.input(7)
+        if x.rank != 2 or roots.rank != 1 or weights.rank != 2:
+            fail(
+                call,
+                f"x {x}, roots {roots} and weights {weights} must have 2, 1 and 2 axes",
+            )
+        tables = [call.input(index) for index in (2, 3, 4, 5, 6)]
+        tables += [call.input(8)] if call.has_input(8) else []
+        if any(table.shape != weights.shape[:1] for table in tables):
+            fail(call, f"each table must have an element for each row of weights {weights}")
+        comparisons = call.strs_attr("comparisons")
+        unknown = [name for name in comparisons if name not in _COMPARISONS]
+        if unknown or not comparisons:
+            fail(call, f"comparisons {comparisons} must be some of {_COMPARISONS}", OpError)
+        if call.int_attr("depth") < 0:
+            fail(call, f"depth {call.int_attr('depth')} is negative", OpError)
+        if not roots.elements and call.str_attr("aggregate") != "sum":
+            fail(call, "there is no tree, of which the smallest or largest could be taken")
+        return (x.with_shape((x.shape[0], weights.shape[1])),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        rows = (0, *(None,) * (len(call.inputs) - 1))
+        return split_along((rows, 0)) if call.input(0).shape[0] > 1 else ()
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        x, roots, modes, features, splits, yes, no, weights, nans = inputs
+        comparisons = call.strs_attr("comparisons")
+        assert roots is not None
+
+        def of(table: Tensor | None, at: Tensor) -> Tensor:
+            return builder.op("gather", [table, at], axis=0)[0]
+
+        def compared(comparison: str, number: Tensor, split: Tensor) -> Tensor:
+            if comparison == "not_equal":
+                return builder.op("logical_not", builder.op("equal", [number, split]))[0]
+            return builder.op(comparison, [number, split])[0]
+
+        shape = (call.input(0).shape[0], roots.spec.elements)
+        (at,) = builder.op("expand", [roots], shape=shape)
+        for _ in range(call.int_attr("depth")):
+            (number,) = builder.op("gather_elements", [x, of(features, at)], axis=1)
+            split = of(splits, at)
+            met = compared(comparisons[0], number, split)
+            for mode, comparison in enumerate(comparisons[1:], 1):
+                kind = builder.constant(np.array(mode, np.int32))
+                (is_kind,) = builder.op("equal", [of(modes, at), kind])
+                (met,) = builder.op("where", [is_kind, compared(comparison, number, split), met])
+            if nans is not None:
+                (is_nan,) = builder.op("is_nan", [number])
+                (tracked,) = builder.op("logical_and", [is_nan, of(nans, at)])
+                (met,) = builder.op("logical_or", [met, tracked])
+            (at,) = builder.op("where", [met, of(yes, at), of(no, at)])
+        said = of(weights, at)
+        fold = f"reduce_{call.str_attr('aggregate')}"
+        return builder.op(fold, [said], axes=(1,), keep_dims=False)
+
+
 def index_depth(call: OpCall, axes: int) -> int:
     """How many of ``axes`` axes the last axis of ``indices`` indexes in a ``gather_nd``.
 
@@ -257,4 +365,12 @@ def _check_reduction(call: OpCall) -> None:
         fail(call, f"reduction {reduction!r} does not compute in {dtype}", DTypeError)
 
 
-OPS: tuple[type[Op], ...] = (Gather, GatherElements, GatherNd, ScatterElements, ScatterNd, TopK)
+OPS: tuple[type[Op], ...] = (
+    Gather,
+    GatherElements,
+    GatherNd,
+    ScatterElements,
+    ScatterNd,
+    TopK,
+    TreeEnsemble,
+)

@@ -317,6 +317,17 @@ def take(
     A table that is None leaves its axis as it is. fill: one element, read on each launch.
     """
 
+def tree_ensemble(
+    x: NDArray[_Float], roots: _Ints, modes: _Ints, features: _Ints, splits: NDArray[_Float],
+    yes: _Ints, no: _Ints, weights: NDArray[_Float], nans: NDArray[np.bool_] | None,
+    y: NDArray[_Float], comparisons: _Parts[str], depth: int, aggregate: str,
+) -> Launch:  # fmt: skip
+    """What decision trees say of each row, as the op ``tree_ensemble`` has it; summed in float64.
+
+    x: [batch, features]; roots: [trees]; modes, features, splits, yes, no, nans: [nodes]; weights:
+    [nodes, targets]; y: [batch, targets]. The launch raises IndexError at an index that is outside.
+    """
+
 def program(
     steps: _Parts[tuple[str, _Dims]], constants: _Parts[float], inputs: _Parts[NDArray[Any]],
     y: NDArray[Any],

@@ -69,6 +69,7 @@ from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
+from headrace_cpu.kernels.trees import tree_entries
 from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
 from headrace_cpu.ops.attention import Attention, attention
 from headrace_cpu.ops.block_matmul import BlockMatmul, block_matmul
@@ -200,6 +201,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from copy_entries(TAG)
     yield from reduce_entries(TAG)
     yield from resize_entries(TAG)
+    yield from tree_entries(TAG)
 
 
 def _image_entries() -> Iterator[KernelEntry]:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from headrace.dtypes import ALL, NUMBERS
+from headrace.dtypes import ALL, NUMBERS, dtype_of
 from headrace.errors import RunError
 from headrace.tensor_spec import Array
 from headrace.testing.case import Case
@@ -121,7 +121,62 @@ _DTYPES = tuple(
     )
 )
 
-CASES: tuple[Case, ...] = _GATHERS + _ELEMENTS + _ND + _SCATTERS + _BEST + _DTYPES
+_COMPARISONS = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal")
+
+
+def _trees(
+    name: str,
+    dtype: str = "float32",
+    comparisons: tuple[str, ...] = ("less_equal",),
+    aggregate: str = "sum",
+    rows: int = 5,
+    trees: int = 3,
+    levels: int = 3,
+    targets: int = 2,
+    nans: bool = False,
+) -> Case:
+    """Full trees of small numbers, many of which a feature is equal to."""
+    draw = np.random.default_rng(5)
+    x = draw.integers(-2, 3, (rows, 4)).astype(dtype_of(dtype).numpy)
+    if nans:
+        x[::2, 1] = np.nan
+    inner = 2**levels - 1
+    each = 2 * inner + 1
+    own = np.arange(each)
+    count = trees * each
+    first = np.where(own < inner, 2 * own + 1, own)
+    yes = (first + np.arange(trees)[:, None] * each).reshape(-1)
+    no = yes + np.tile(own < inner, trees)
+    tables = (
+        np.arange(trees) * each,
+        draw.integers(0, len(comparisons), count),
+        draw.integers(0, 4, count),
+        draw.integers(-2, 3, count).astype(x.dtype),
+        yes,
+        no,
+        draw.integers(-8, 9, (count, targets)).astype(x.dtype),
+    )
+    inputs = [t.astype(np.int32) if t.dtype.kind == "i" else t for t in tables]
+    tracked = (draw.integers(0, 2, count).astype(bool),) if nans else ()
+    attrs = {"comparisons": comparisons, "depth": levels, "aggregate": aggregate}
+    return _exact(name, "tree_ensemble", (x, *inputs, *tracked), attrs)
+
+
+_TREES = (
+    _trees("trees"),
+    _trees("all-comparisons", comparisons=_COMPARISONS, rows=40, trees=9),
+    *(_trees(name, comparisons=(name,)) for name in _COMPARISONS),
+    *(_trees(f"{dtype}", dtype) for dtype in ("float64", "float16", "bfloat16")),
+    *(_trees(fold, aggregate=fold) for fold in ("min", "max")),
+    _trees("tracked-nans", nans=True),
+    _trees("many-rows", rows=300, trees=20, levels=5),
+    _trees("one-row", rows=1, trees=40, targets=1),
+    _trees("a-leaf", levels=0),
+    _trees("no-tree", trees=0),
+    _trees("no-row", rows=0),
+)
+
+CASES: tuple[Case, ...] = _GATHERS + _ELEMENTS + _ND + _SCATTERS + _BEST + _DTYPES + _TREES
 
 _OUTSIDE = tuple(
     Case(f"{index}", op, (_X, indices, *more), attrs)

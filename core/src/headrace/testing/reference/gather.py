@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,50 @@ def _order(value: Any, largest: bool) -> tuple[bool, Any]:
     return nan != largest, 0 if nan else (-value if largest else value)
 
 
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    "less_equal": operator.le,
+    "less": operator.lt,
+    "greater_equal": operator.ge,
+    "greater": operator.gt,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
+_VOTES: Mapping[str, Callable[[list[float]], float]] = {"sum": math.fsum, "min": min, "max": max}
+
+
+def _tree_ensemble(
+    x: Array,
+    roots: Array,
+    modes: Array,
+    features: Array,
+    splits: Array,
+    yes: Array,
+    no: Array,
+    weights: Array,
+    nans: Array | None = None,
+    *,
+    comparisons: Sequence[str],
+    depth: int,
+    aggregate: str,
+) -> Array:
+    y = np.empty((len(x), weights.shape[1]), x.dtype)
+    for row in range(len(x)):
+        said = []
+        for at in roots.tolist():
+            for _ in range(depth):
+                number = x[row, features[at]].item()
+                met = _HOLDS[comparisons[modes[at]]](number, splits[at].item())
+                met = met or (nans is not None and bool(nans[at]) and math.isnan(number))
+                at = int(yes[at] if met else no[at])
+            said.append(weights[at].astype(np.float64))
+        for target in range(weights.shape[1]):
+            numbers = [each[target] for each in said]
+            y[row, target] = _VOTES[aggregate](numbers)
+    return y
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "gather": _gather,
     "gather_elements": _gather_elements,
@@ -112,4 +158,5 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
     "top_k": _top_k,
+    "tree_ensemble": _tree_ensemble,
 }

@@ -1,17 +1,16 @@
 """Ensembles of decision trees.
 
-All trees are walked at once: a table has a row for each node of any tree, and each step takes every
-row of the batch one node further down in every tree. Leaves lead to themselves.
+All trees are one table, which has a row for each node of any tree; leaves lead to themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headrace.dtypes import DType, float16, float32, float64
+from headrace.dtypes import float16, float32, float64
 from headrace.onnx.converters.ml.scores import (
     TRANSFORMS,
     both,
@@ -26,7 +25,7 @@ from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
-_OPS = ("less_equal", "less", "greater_equal", "greater", "equal", "equal", "equal")
+_COMPARISONS = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
@@ -43,7 +42,6 @@ class _Trees:
         nans: NaN goes where ``yes`` says.
         weights: what a leaf adds, ``[nodes, targets]``.
         has: which targets it adds to.
-        members: the numbers of sets, filled up with NaN, ``[nodes, largest set]``.
     """
 
     roots: Array
@@ -55,7 +53,6 @@ class _Trees:
     nans: Array
     weights: Array
     has: Array
-    members: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def depth(self, node: Node) -> int:
         """How many steps the longest way down has."""
@@ -69,69 +66,42 @@ class _Trees:
             level, depth = np.unique([self.yes[level], self.no[level]]), depth + 1
 
 
-def _walk(node: Node, trees: _Trees, x: Tensor) -> Tensor:
-    """The leaves that each row ends in, ``[batch, trees]``."""
-    batch, width = x.spec.shape
+def _said(node: Node, trees: _Trees, x: Tensor, aggregate: str) -> Tensor:
+    """What the trees say of each target, ``[batch, targets]``."""
+    width = x.spec.shape[1]
     for places, end in ((trees.yes, trees.yes.size), (trees.no, trees.yes.size)):
         if places.size and not 0 <= places.min() <= places.max() < end:
             node.invalid("its trees lead to nodes that there are not")
     if trees.features.size and not 0 <= trees.features.min() <= trees.features.max() < width:
         node.invalid(f"its trees ask for feature {trees.features.max()}; the input is {x.spec}")
-
-    def of(table: Array, at: Tensor) -> Tensor:
-        return node.one("gather", [node.constant(np.ascontiguousarray(table)), at], axis=0)
-
     own = np.arange(trees.yes.size)
     inner = (trees.yes != own) | (trees.no != own)
-    modes = np.unique(trees.modes[inner])
-    nans = bool(trees.nans[inner].any())
-    shape = (batch, trees.roots.size)
-    at = node.one("expand", [node.constant(trees.roots)], shape=shape)
-    for _ in range(trees.depth(node)):
-        number = node.one("gather_elements", [x, of(trees.features, at)], axis=1)
-        split, met = of(trees.splits, at), None
-        for mode in modes:
-            holds = _holds(node, trees, int(mode), number, split, at, of)
-            if met is None:
-                met = holds
-            else:
-                met = node.one("where", [of(trees.modes == mode, at), holds, met])
-        if met is None:
-            break
-        if nans:
-            tracked = node.one("logical_and", [node.one("is_nan", [number]), of(trees.nans, at)])
-            met = node.one("logical_or", [met, tracked])
-        at = node.one("where", [met, of(trees.yes, at), of(trees.no, at)])
-    return at
-
-
-def _holds(
-    node: Node, trees: _Trees, mode: int, number: Tensor, split: Tensor, at: Tensor, of: object
-) -> Tensor:
-    if _MODES[mode] == "MEMBER":
-        members = node.one("gather", [node.constant(trees.members), at], axis=0)
-        one = node.one("reshape", [number], shape=(*number.spec.shape, 1))
-        found = node.one("cast", [node.one("equal", [members, one])], dtype=number.spec.dtype)
-        found = node.one("reduce_max", [found], axes=(2,), keep_dims=False)
-        return with_number(node, "greater", found, 0)
-    holds = node.one(_OPS[mode], [number, split])
-    return node.one("logical_not", [holds]) if _MODES[mode] == "NEQ" else holds
-
-
-def _sums(node: Node, trees: _Trees, leaves: Tensor, aggregate: str, dtype: DType) -> Tensor:
-    """What the trees say of each target, ``[batch, targets]``."""
-    weights = trees.weights
-    if aggregate in ("MIN", "MAX"):
-        none = np.inf if aggregate == "MIN" else -np.inf
-        weights = np.where(trees.has, weights, none)
-    table = node.constant(weights.astype(dtype.numpy))
-    said = node.one("gather", [table, leaves], axis=0)
-    if aggregate in ("MIN", "MAX"):
-        op = "reduce_min" if aggregate == "MIN" else "reduce_max"
-        y = node.one(op, [said], axes=(1,), keep_dims=False)
-        # A target of which no tree says anything is 0.
+    asked, modes = np.unique(np.where(inner, trees.modes, -1), return_inverse=True)
+    known = [_COMPARISONS[mode] for mode in asked.tolist() if mode >= 0]
+    is_extreme, weights = aggregate in ("MIN", "MAX"), trees.weights
+    if is_extreme:
+        weights = np.where(trees.has, weights, np.inf if aggregate == "MIN" else -np.inf)
+    tables = [
+        trees.roots,
+        np.maximum(modes - (len(asked) - len(known)), 0),
+        trees.features,
+        trees.splits.astype(x.spec.dtype.numpy),
+        trees.yes,
+        trees.no,
+        weights.astype(x.spec.dtype.numpy),
+    ]
+    if trees.nans[inner].any():
+        tables.append(trees.nans & inner)
+    narrow = (table.astype(np.int32) if table.dtype == np.int64 else table for table in tables)
+    y = node.one(
+        "tree_ensemble",
+        [x, *map(node.constant, narrow)],
+        comparisons=known or _COMPARISONS[:1],
+        depth=trees.depth(node),
+        aggregate=aggregate.lower() if is_extreme else "sum",
+    )
+    if is_extreme:  # a target of which no tree says anything is 0
         return node.one("where", [node.one("is_inf", [y]), scalar(node, 0, y), y])
-    y = node.one("reduce_sum", [said], axes=(1,), keep_dims=False)
     return with_number(node, "divide", y, trees.roots.size) if aggregate == "AVERAGE" else y
 
 
@@ -212,9 +182,7 @@ def _mode(node: Node, name: str) -> int:
 def _regressor(node: Node) -> Tensor:
     x, targets = _input(node), node.attr("n_targets", 1)
     trees = _of_lists(node, x, "target", targets)
-    y = _sums(
-        node, trees, _walk(node, trees, x), node.attr("aggregate_function", "SUM"), x.spec.dtype
-    )
+    y = _said(node, trees, x, node.attr("aggregate_function", "SUM"))
     base = _numbers(node, "base_values")
     if base.size:
         y = node.one("add", [y, node.constant(base.astype(y.spec.dtype.numpy))])
@@ -224,7 +192,7 @@ def _regressor(node: Node) -> Tensor:
 def _classifier(node: Node) -> tuple[Tensor, ...]:
     x, labels = _input(node), labels_of(node, "classlabels_int64s")
     trees = _of_lists(node, x, "class", len(labels))
-    scores = _sums(node, trees, _walk(node, trees, x), "SUM", x.spec.dtype)
+    scores = _said(node, trees, x, "SUM")
     base, transform = _numbers(node, "base_values"), node.attr("post_transform", "NONE")
     ids = np.unique(node.attr("class_ids"))
     if base.size == 1 and len(labels) == 2:  # of the first, and of nobody if no leaf speaks of it
@@ -281,29 +249,51 @@ def _ensemble(node: Node) -> Tensor:
     splits = np.asarray(node.attr("nodes_splits")).reshape(-1)
     trees = _Trees(
         roots, whole(modes, 0), whole(features, 0), whole(splits, 0), yes, no, whole(nans, 0),
-        weights, has, _members(node, modes, inner + leaves, splits.dtype),
+        weights, has,
     )  # fmt: skip
+    trees = _with_sets_spelled_out(node, trees, modes)
     aggregate, transform = node.attr("aggregate_function", 1), node.attr("post_transform", 0)
     if not 0 <= aggregate < len(_AGGREGATES) or not 0 <= transform < len(TRANSFORMS):
         node.invalid(f"aggregate_function is {aggregate} and post_transform {transform}")
-    y = _sums(node, trees, _walk(node, trees, x), _AGGREGATES[aggregate], x.spec.dtype)
+    y = _said(node, trees, x, _AGGREGATES[aggregate])
     return transformed(node, y, TRANSFORMS[transform])
 
 
-def _members(node: Node, modes: Array, count: int, dtype: np.dtype) -> Array:
-    """The sets of the nodes that ask for one: one list, a NaN after each."""
+def _with_sets_spelled_out(node: Node, trees: _Trees, modes: Array) -> _Trees:
+    """A node that asks for a set as one that asks for its first number, and one for each other.
+
+    The sets are one list, a NaN after each.
+    """
     asking = np.flatnonzero(modes == _MODES.index("MEMBER"))
     if not asking.size:
-        return np.zeros((0, 0), dtype)
+        return trees
     given = np.asarray(node.attr("membership_values")).reshape(-1)
     parts: Sequence[Array] = np.split(given, np.flatnonzero(np.isnan(given)) + 1)
     sets = [part[~np.isnan(part)] for part in parts if part.size]
     if len(sets) != asking.size:
         node.invalid(f"{asking.size} nodes ask for a set, and there are {len(sets)}")
-    table = np.full((count, max(part.size for part in sets)), np.nan, dtype)
-    for row, part in zip(asking, sets, strict=True):
-        table[row, : part.size] = part
-    return table
+    rows = [np.arange(trees.yes.size)]
+    splits, no = [trees.splits.copy()], [trees.no.copy()]
+    for at, numbers in zip(asking, sets, strict=True):
+        more = sum(map(len, rows)) + np.arange(max(numbers.size - 1, 0))
+        splits[0][at] = numbers[0] if numbers.size else np.nan
+        no[0][at] = more[0] if more.size else trees.no[at]
+        rows.append(np.full(more.size, at))
+        splits.append(numbers[1:])
+        no.append(np.append(more[1:], trees.no[at])[: more.size])
+    row = np.concatenate(rows)
+    equal = _MODES.index("EQ")
+    return replace(
+        trees,
+        modes=np.where(trees.modes == _MODES.index("MEMBER"), equal, trees.modes)[row],
+        features=trees.features[row],
+        splits=np.concatenate(splits).astype(trees.splits.dtype),
+        yes=trees.yes[row],
+        no=np.concatenate(no),
+        nans=trees.nans[row],
+        weights=trees.weights[row],
+        has=trees.has[row],
+    )
 
 
 CONVERTERS: Mapping[str, Converter] = {
