@@ -33,6 +33,7 @@ else:
 
         def declare(written):
             own = {name for name, value in vars(written).items() if value is not None}
+            written.__doc__ = written.__doc__ or written.__name__  # else a signature is made for it
             cls = _declare(init=False, repr=False, eq=False, slots=True)(written)
             cls.__dataclass_params__.frozen = frozen
             # A class that defines equality alone has None for a hash.
@@ -68,11 +69,16 @@ else:
         given = [field for field in known if field.init]
         puts = [getattr(cls, field.name).__set__ for field in given]
         count = len(given)
+        plain = tuple(field.default for field in given if field.default is not MISSING)
+        made = any(field.default_factory is not MISSING for field in given)
+        least = count if made else count - len(plain)
         after = getattr(cls, "__post_init__", None)
 
         def __init__(self, *args, **named):
-            if named or len(args) != count:
+            if named or not least <= len(args) <= count:
                 args = _completed(cls, given, args, named)
+            elif len(args) < count:
+                args += plain[len(args) - least :]
             for put, value in zip(puts, args):  # noqa: B905 - there are as many
                 put(self, value)
             if after is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace.device import OpCall
 from headrace.dtypes import bfloat16, float16, float32
@@ -17,11 +17,11 @@ def is_half(spec: TensorSpec | None) -> bool:
     return spec is not None and spec.dtype in HALVES
 
 
-@dataclass(frozen=True, slots=True)
 class InHalves:
     """Calls of 16 bits that ``match`` takes in float32."""
 
-    match: Callable[[OpCall], bool]
+    def __init__(self, match: Callable[[OpCall], bool]) -> None:
+        self._match = match
 
     def __call__(self, call: OpCall) -> bool:
         if not is_half(call.input(0)):
@@ -30,7 +30,7 @@ class InHalves:
             replace(spec, dtype=float32) if spec is not None and is_half(spec) else spec
             for spec in call.inputs
         ]
-        return self.match(replace(call, inputs=tuple(wide)))
+        return self._match(replace(call, inputs=tuple(wide)))
 
     def __str__(self) -> str:
-        return f"{' | '.join(map(str, HALVES))}, as {self.match}"
+        return f"{' | '.join(map(str, HALVES))}, as {self._match}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from headrace.device import OpCall, dtypes
 
@@ -11,16 +10,18 @@ FLOATS = dtypes("float32", "float64")
 """Calls whose first input is float32 or float64, in which the extension computes."""
 
 
-@dataclass(frozen=True, slots=True)
 class SomeCalls:
     """Calls of ``dtypes`` for which ``holds``; prints ``name``."""
 
-    name: str
-    dtypes: Callable[[OpCall], bool]
-    holds: Callable[[OpCall], bool]
+    def __init__(
+        self, name: str, dtypes: Callable[[OpCall], bool], holds: Callable[[OpCall], bool]
+    ) -> None:
+        self._name = name
+        self._dtypes = dtypes
+        self._holds = holds
 
     def __call__(self, call: OpCall) -> bool:
-        return self.dtypes(call) and self.holds(call)
+        return self._dtypes(call) and self._holds(call)
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.dtypes}"
+        return f"{self._name}, {self._dtypes}"
