@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 from onnx_models import INT64, info, model, node
 from toy_backends import FarAllocator, far, near
 
+from headrace.device import Buffer
 from headrace.errors import HeadraceError, InputError, SessionError, UnsupportedModelError
 from headrace.numpy_ops import NumpyKernel
 from headrace.onnx import Model, load
 from headrace.registry import BackendRegistry
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.deterministic import deterministic
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+W = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) % 7
 
 SUM = model([node("Add", "x x", "y")], [info("x", ["n", "m"])])
 RESHAPE = model(
@@ -74,6 +78,27 @@ def test_the_least_recently_used_job_goes_first(load_near: Any) -> None:
         loaded.run({"x": np.ones((rows, 1), np.float32)})
     shapes = [key[0][0][1].shape for key in loaded._jobs._jobs]
     assert shapes == [(3, 1), (1, 1)]
+
+
+def test_jobs_of_other_shapes_have_the_same_weights(tmp_path: Path) -> None:
+    """Read again for each, they lie in memory once, also when the first job has gone."""
+    seen: set[int] = set()
+
+    class Looking(NumpyKernel):
+        def array_of(self, buffer: Buffer, spec: TensorSpec) -> Array:
+            array = super().array_of(buffer, spec)
+            if spec.shape == W.shape:
+                seen.add(array.ctypes.data)
+            return array
+
+    source = model([node("MatMul", "x w", "y")], [info("x", ["n", 64])], weights={"w": W})
+    kinds = BackendRegistry.from_modules({"near": near(("matmul",), Looking)})
+    (tmp_path / "model.onnx").write_bytes(source.SerializeToString())
+    with load(tmp_path / "model.onnx", "near", registry=kinds, jobs=2, plan_cache=False) as loaded:
+        for rows in range(1, 6):
+            x = np.full((rows, 64), rows, np.float32)
+            np.testing.assert_array_equal(loaded.run({"x": x})["y"], x @ W)
+    assert len(seen) == 1
 
 
 def test_a_model_keeps_at_least_one_job(load_near: Any) -> None:

@@ -13,6 +13,7 @@ from headrace.compiler.stage import Watch, nobody
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.ready_job import ReadyJob, close_dropped
+from headrace.frontend.shared_weights import SharedWeights
 from headrace.graph.job_graph import JobGraph
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.recorder import Recorder
@@ -43,6 +44,7 @@ class CompiledJob(ReadyJob):
         watch: Watch = nobody,
         *,
         lasting: bool = False,
+        weights: SharedWeights | None = None,
     ) -> None:
         """Compile ``graph`` and acquire what it needs.
 
@@ -58,6 +60,7 @@ class CompiledJob(ReadyJob):
             watch: told every stage of compiling.
             lasting: nobody writes to the constants of ``graph``, so that devices in host memory
                 may use them where they lie.
+            weights: of other jobs, which it uses where its own are equal.
 
         Raises:
             UnsupportedError: an op or a placement cannot be run.
@@ -78,15 +81,18 @@ class CompiledJob(ReadyJob):
         plan = compiled.plan
         if verifies():
             plan = plans.decode(plans.encode(plan))
+        constants = compiled.constants if weights is None else weights.of(compiled.constants)
+        decisions, boxing, passes = compiled.decisions, compiled.boxing, compiled.passes
+        del compiled  # weights that others have already are freed before memory is asked for
         super().__init__(
             plan,
             registry,
-            compiled.constants,
+            constants,
             lasting=lasting,
-            passes=compiled.passes,
+            passes=passes,
             recorder=recorder,
         )
         for name in self.variables:
             self.initialize_variable(name)
-        self.decisions = compiled.decisions
-        self.boxing = compiled.boxing
+        self.decisions = decisions
+        self.boxing = boxing

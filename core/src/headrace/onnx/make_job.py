@@ -11,6 +11,7 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
+from headrace.frontend.shared_weights import SharedWeights
 from headrace.onnx import limits
 from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans
@@ -60,6 +61,7 @@ class JobMaker:
         self._kept = kept
         self._most_fixed = most_fixed
         self._guesses = guesses
+        self._weights = SharedWeights()
 
     @collector_rests()
     def make(
@@ -85,9 +87,8 @@ class JobMaker:
             return self._compile(specs, arrays, fixed, make_room)
         make_room()
         try:
-            job = ReadyJob(
-                found.plan, self._registry, found.constants, lasting=True, passes=found.passes
-            )
+            weights = self._weights.of(found.constants)
+            job = ReadyJob(found.plan, self._registry, weights, lasting=True, passes=found.passes)
         except PlanError as error:
             self._kept.drop(specs, arrays, error)
             return self._compile(specs, arrays, fixed, make_room)
@@ -138,6 +139,7 @@ class JobMaker:
             keep,
             concurrency=self._concurrency,
             lasting=True,  # what is in a model file is nobody's to write
+            weights=self._weights,
         )
         return MadeJob(job, made.fixed, made.then, made.checks)
 
