@@ -120,6 +120,27 @@ def test_a_batch_norm_vanishes_into_its_convolution(bias: bool, axis: int) -> No
     np.testing.assert_allclose(run(folded, x=X)["z"], want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_batch_norm_vanishes_into_a_transposed_convolution_of_one_group(groups: int) -> None:
+    """Each column of the weights is of one channel of the result; of groups it is of several."""
+    random = np.random.default_rng(6)
+    weight = random.standard_normal((X.shape[1], 3, 2, 3)).astype(np.float32)
+    vectors = random.uniform(0.5, 2, (5, 3 * groups)).astype(np.float32)
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec.of(X))
+    attrs: dict[str, object] = {"groups": groups, "strides": (2, 1)}
+    read = [x, builder.constant(weight), builder.constant(vectors[0])]
+    (y,) = builder.op("conv_transpose", read, attrs=attrs)
+    (z,) = builder.op("normalization", [y, *map(builder.constant, vectors[1:])], axis=1)
+    builder.output("z", z)
+    graph = builder.finish()
+    folded = fold_normalization(graph)
+    assert ops(folded) == (["conv_transpose"] if groups == 1 else ops(graph))
+    between = REFERENCE["conv_transpose"](X, weight, vectors[0], **graph.ops[0].call.attrs)
+    want = REFERENCE["normalization"](between, *vectors[1:], **graph.ops[1].call.attrs)
+    np.testing.assert_allclose(run(folded, x=X)["z"], want, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("how", [{"read_twice": True}, {"fed": True}])
 def test_what_others_need_or_nobody_knows_yet_stays(how: dict[str, bool]) -> None:
     """A convolution that has another reader, and weights that are fed, are left alone."""

@@ -17,6 +17,8 @@ from headrace.ops.data_format import channel_axis
 from headrace.ops.matmul import matrix_axes
 from headrace.tensor_spec import Array
 
+_CONVOLUTIONS = ("conv", "conv_transpose")
+
 FOLDED = (float32, float64)
 """Dtypes of weights that are folded: 16 bits would round the product of weight and scale."""
 
@@ -70,8 +72,8 @@ class _Fold:
         bias = builder.constant(self.bias)
         name, location, attrs = self.norm.call.name, call.location, call.attrs
         with builder.placed(self.norm.placement):
-            if call.op == "conv":
-                return builder.op("conv", [*read, bias], name=name, location=location, attrs=attrs)
+            if call.op in _CONVOLUTIONS:
+                return builder.op(call.op, [*read, bias], name=name, location=location, attrs=attrs)
             (y,) = builder.op("matmul", read, name=call.name, location=location, attrs=attrs)
             return builder.op("add", [y, bias], name=name, location=self.norm.call.location)
 
@@ -95,7 +97,7 @@ class _Finder:
         before = self._only_read_by(norm, 0)
         if before is None or not all(map(self._is_constant, norm.inputs[1:])):
             return None
-        if before.call.op == "conv":
+        if before.call.op in _CONVOLUTIONS:
             return self._into(norm, (), before, before.inputs[2])
         if before.call.op == "matmul":
             return self._into(norm, (), before, None)
@@ -151,16 +153,19 @@ class _Finder:
 
 def _channels(product: JobOp) -> int:
     """The axis of what is made that has an index for each number of the scale."""
-    if product.call.op == "conv":
+    if product.call.op in _CONVOLUTIONS:
         return channel_axis(product.call)
     return product.call.outputs[0].rank - 1
 
 
 def _scale_shape(product: JobOp) -> tuple[int, ...] | None:
     """The shape in which the scale meets the weights; None where these have no columns."""
-    rank = product.call.input(1).rank
-    if product.call.op == "conv":
-        axis: int | None = 0
+    call, rank = product.call, product.call.input(1).rank
+    axis: int | None
+    if call.op == "conv":
+        axis = 0
+    elif call.op == "conv_transpose":  # whose groups have the same columns, for other results
+        axis = channel_axis(call) if call.int_attr("groups") == 1 else None
     else:
         axis, _ = matrix_axes(product.call, 1)
     return None if axis is None else tuple(-1 if i == axis else 1 for i in range(rank))

@@ -1,4 +1,4 @@
-"""Say transposed convolutions whose windows do not meet as products and a move."""
+"""Say transposed convolutions as products, or as plain convolutions, and a move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.data_format import CHANNELS_LAST
 from headrace.graph import JobGraph, JobGraphBuilder, JobOp
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
-from headrace_cpu.kernels.conv_transpose import parted
+from headrace_cpu.kernels.conv_transpose import Phases, parted, windows_do_not_meet
 
 
 class PartWindows:
@@ -16,7 +16,9 @@ class PartWindows:
 
     Before: any ops. After: no ``conv_transpose``, its channels last, has windows as large as its
     strides: each position of x is multiplied by itself, and what came of it is laid where its
-    window is. Nothing is added up in memory.
+    window is. Nor has one windows that meet, unless dilations or wide pads are in the way:
+    a convolution makes what is a stride apart, as channels, and these are laid side by side.
+    Nothing is added up in memory.
     """
 
     def __init__(self, tag: str) -> None:
@@ -34,7 +36,8 @@ class PartWindows:
             read = [None if name is None else known[name] for name in op.inputs]
             if op.call.name in chosen:
                 with builder.placed(op.placement):
-                    made = _parted(op.call, read, builder)
+                    part = _parted if windows_do_not_meet(op.call) else _convolved
+                    made = part(op.call, read, builder)
             else:
                 made = builder.adopt(op, [None if t is None else t.name for t in read])
             known.update(zip(op.outputs, made, strict=True))
@@ -70,3 +73,51 @@ def _parted(
     pairs = [axis for i in range(rank) for axis in (1 + i, 1 + rank + i)]
     y = op("transpose", y, perm=(0, *pairs, 1 + 2 * rank))
     return (op("reshape", y, shape=call.outputs[0].shape),)
+
+
+def _convolved(
+    call: OpCall, read: list[Tensor | None], builder: JobGraphBuilder
+) -> tuple[Tensor, ...]:
+    x, weight, *bias = read
+    assert x is not None
+    assert weight is not None
+    n, outputs = x.spec.shape[0], weight.spec.shape[-1]
+    channels, *kernel = weight.spec.shape[:-1]
+    rank, groups = len(kernel), call.int_attr("groups")
+    axes = range(rank)
+    phases = [Phases.of(call, axis) for axis in axes]
+    count = math.prod(phase.stride for phase in phases)
+
+    def op(name: str, *inputs: Tensor, **attrs: object) -> Tensor:
+        return builder.op(name, inputs, location=call.location, attrs=attrs)[0]
+
+    # [c, *kernel, m / groups] -> [groups, phases and m / groups, *taps backwards, c / groups]
+    more = [p.taps * p.stride - size for p, size in zip(phases, kernel, strict=True)]
+    taps = op("pad", weight, pads=(0,) * (rank + 2) + (0, *more, 0))
+    apart = [length for phase in phases for length in (phase.taps, phase.stride)]
+    taps = op("reshape", taps, shape=(groups, channels // groups, *apart, outputs))
+    lines = tuple(2 + 2 * axis for axis in axes)
+    ends = tuple(-1 - phase.taps for phase in phases)
+    taps = op("slice", taps, starts=(-1,) * rank, ends=ends, axes=lines, steps=(-1,) * rank)
+    perm = (0, *(line + 1 for line in lines), 2 * rank + 2, *lines, 1)
+    taps = op("transpose", taps, perm=perm)
+    made = groups * count * outputs
+    taps = op("reshape", taps, shape=(made, *(p.taps for p in phases), channels // groups))
+    inputs = [x, taps]
+    if bias and bias[0] is not None:
+        each = op("reshape", bias[0], shape=(groups, outputs))
+        each = op("tile", each, repeats=(1, count))
+        inputs.append(op("reshape", each, shape=(made,)))
+    pads = (*(p.pad_begin for p in phases), *(p.pad_end for p in phases))
+    y = op("conv", *inputs, pads=pads, groups=groups, data_format=CHANNELS_LAST)
+
+    counts, strides = [p.results for p in phases], [p.stride for p in phases]
+    y = op("reshape", y, shape=(n, *counts, groups, *strides, outputs))
+    pairs = [axis for i in axes for axis in (1 + i, 2 + rank + i)]
+    y = op("transpose", y, perm=(0, *pairs, 1 + rank, 2 + 2 * rank))
+    y = op("reshape", y, shape=(n, *(p.results * p.stride for p in phases), groups * outputs))
+    starts = tuple(phase.skip for phase in phases)
+    ends = tuple(phase.skip + phase.size for phase in phases)
+    if y.spec.shape == call.outputs[0].shape:
+        return (y,)
+    return (op("slice", y, starts=starts, ends=ends, axes=tuple(1 + axis for axis in axes)),)
