@@ -14,7 +14,7 @@ from toy_backends import FarAllocator, far, near
 from headrace.device import Buffer
 from headrace.errors import HeadraceError, InputError, SessionError, UnsupportedModelError
 from headrace.numpy_ops import NumpyKernel
-from headrace.onnx import Model, load
+from headrace.onnx import Model, limits, load
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.deterministic import deterministic
@@ -99,6 +99,23 @@ def test_jobs_of_other_shapes_have_the_same_weights(tmp_path: Path) -> None:
             x = np.full((rows, 64), rows, np.float32)
             np.testing.assert_array_equal(loaded.run({"x": x})["y"], x @ W)
     assert len(seen) == 1
+
+
+def test_as_many_jobs_are_kept_as_hold_little(
+    load_near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few whatever they hold, most if they are small, and in between what fits; the newest stay."""
+    monkeypatch.setattr(limits, "FEW_JOBS", 3)
+    monkeypatch.setattr(limits, "JOBS", 8)
+    monkeypatch.setattr(limits, "JOBS_BYTES", 200 << 10)
+    counts = []
+    for columns in (1, 1 << 10, 1 << 16):
+        loaded = load_near(SUM)
+        for rows in range(1, 10):
+            loaded.run({"x": np.ones((rows, columns), np.float32)})
+        counts.append(kept(loaded))
+        assert next(reversed(loaded._jobs._jobs))[0][0][1].shape == (9, columns)
+    assert counts[0] == 8 and 3 < counts[1] < 8 and counts[2] == 3
 
 
 def test_a_model_keeps_at_least_one_job(load_near: Any) -> None:

@@ -139,6 +139,11 @@ class ReadyJob(Closing):
         return self._executor.is_closed
 
     @property
+    def held_bytes(self) -> int:
+        """Memory that it holds on all devices and the host, without weights that lie elsewhere."""
+        return self._executor.held_bytes
+
+    @property
     def is_under_way(self) -> bool:
         """True while a call runs on its caller's thread."""
         return self._executor.is_under_way

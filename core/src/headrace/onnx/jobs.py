@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from itertools import accumulate
 
 import numpy as np
 
 from headrace.errors import RunError, SessionError
 from headrace.frontend.gate import Visit
+from headrace.onnx import limits
 from headrace.onnx.draws import draw, draws_of
 from headrace.onnx.guesses import all_hold
 from headrace.onnx.make_job import JobMaker, MadeJob
@@ -84,6 +86,8 @@ class LeasedJob:
 class JobCache:
     """Keeps up to ``size`` compiled jobs of a model; may be used from any thread.
 
+    Without a size it keeps few, and more as long as they hold little memory (``limits.py``).
+
     Of a model that runs in stages it keeps more: the run that has the most of them counts as one,
     or no stage would be there when its turn comes again.
 
@@ -91,7 +95,7 @@ class JobCache:
     for it instead of compiling it twice. It is not held while jobs run.
     """
 
-    def __init__(self, maker: JobMaker, size: int) -> None:
+    def __init__(self, maker: JobMaker, size: int | None) -> None:
         self._maker = maker
         self._size = size
         self._stages = 1
@@ -241,7 +245,14 @@ class JobCache:
 
     def _make_room(self) -> None:
         """Drop a job before there is one too many: both may not fit into memory together."""
-        self._drop_down_to(self._size - 1 + self._stages - 1)
+        self._drop_down_to(self._most() - 1 + self._stages - 1)
+
+    def _most(self) -> int:
+        if self._size is not None:
+            return self._size
+        held = accumulate(leased.job.held_bytes for leased in reversed(self._jobs.values()))
+        fit = sum(nbytes <= limits.JOBS_BYTES for nbytes in held)
+        return min(max(fit + 1, limits.FEW_JOBS), limits.JOBS)
 
     def _drop_down_to(self, size: int) -> None:
         while len(self._jobs) > size:

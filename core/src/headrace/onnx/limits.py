@@ -51,5 +51,12 @@ IR_VERSIONS = (3, 14)
 OPSETS = (1, 28)
 """Versions of the default operator set, first and last."""
 
-JOBS = 16
-"""Compiled jobs that a model keeps; the one unused longest goes first."""
+JOBS = 128
+"""Compiled jobs that a model keeps at most; the one unused longest goes first."""
+
+FEW_JOBS = 16
+"""So many it keeps whatever they hold."""
+
+JOBS_BYTES = 256 << 20
+"""Memory of a model's jobs, weights apart that they have in common; where it takes more, those go
+that are more than few."""

@@ -23,7 +23,6 @@ from headrace.frontend.future import Future
 from headrace.frontend.gate import Visit
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
-from headrace.onnx import limits
 from headrace.onnx.draws import draw
 from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
@@ -374,7 +373,7 @@ def load(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | ModelProto,
     device: str | None = None,
     *,
-    jobs: int = limits.JOBS,
+    jobs: int | None = None,
     registry: BackendRegistry | None = None,
     fallback: str | None = None,
     enable_inplace: bool | None = None,
@@ -392,7 +391,8 @@ def load(
             the first axis of every input is split over them, where it is long enough, and weights
             are on each. None means ``headrace.default_device()``.
         jobs: how many compiled jobs the model keeps, one for each set of input shapes; 1 or more.
-            Of a model that runs in stages, all those of one run count as one.
+            Of a model that runs in stages, all those of one run count as one. None: 16, and up to
+            128 as long as they hold no more than 256 MiB together, weights apart that all share.
         registry: where devices come from; default: the installed plugins.
         fallback: what becomes of ops that the device cannot run: ``error``, ``warn`` or ``allow``;
             None means what ``HEADRACE_FALLBACK`` says, else ``error``.
@@ -415,7 +415,7 @@ def load(
     Example:
         ``headrace.onnx.load("model.onnx", device="cpu").run({"x": array})["y"]``
     """
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise InputError(f"a model keeps at least 1 compiled job, not {jobs}")
     placement = default_device() if device is None else Placement.of_devices(device)
     registry = registry or default_registry()

@@ -188,6 +188,11 @@ class Executor:
         return self._inline is not None
 
     @property
+    def held_bytes(self) -> int:
+        """Memory of its own on all devices and the host; see ``Resources.held_bytes``."""
+        return self._resources.held_bytes
+
+    @property
     def is_under_way(self) -> bool:
         """True while a call runs on its caller's thread."""
         return self._inline is not None and self._lock.locked()

@@ -117,6 +117,12 @@ class Resources:
         offset = register.offset + slot * register.stride
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the chunks, without those parts whose weights lie elsewhere on the host."""
+        lying = sum(buffer.nbytes for buffer in self._lying.values())
+        return sum(chunk.nbytes for chunk in self._plan.chunks) - lying
+
     def settle(self) -> bool:
         """Wait until no stream has work; what queued work raises was reported when it failed.
 
