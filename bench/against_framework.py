@@ -103,7 +103,7 @@ def _line(process: subprocess.Popen[str], beginning: str = "") -> str:
     for line in process.stdout:
         if line.startswith(beginning):
             return line
-    sys.exit(f"the peer ended with {process.wait()}; run it by hand to see why: {process.args}")
+    sys.exit(f"the peer ended with {process.wait()}; run it by hand to see why: {process.args!r}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import onnx
@@ -66,7 +67,7 @@ def callers(ops: int) -> dict[str, Callable[[], object]]:
             ours = flow.onnx.load(model, record.tag)
         except DeviceError:
             continue
-        calls[record.tag] = lambda ours=ours: ours.run(X)
+        calls[record.tag] = partial(ours.run, X)
     for call in calls.values():
         call()
     return calls

@@ -26,6 +26,7 @@ import sys
 import time
 from statistics import median
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from arguments import positive, positives
@@ -33,10 +34,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+if TYPE_CHECKING:
+    from headrace.graph import JobGraph
+
 TAG, PER_MACHINE = "fakedevice", 8
 
 
-def job(ranks: int, layers: int, width: int):
+def job(ranks: int, layers: int, width: int) -> JobGraph:
     """The graph of the training step over ``ranks`` devices."""
     from headrace.graph import JobGraphBuilder, SbpHint, Variable
     from headrace.initializer import initializer

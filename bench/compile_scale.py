@@ -127,7 +127,8 @@ def main() -> None:
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        worker(*options.worker, options.device)
+        what, path = options.worker
+        worker(what, path, options.device)
         return
     check_devices(parser, [options.device])
     sizes = options.sizes

@@ -60,13 +60,13 @@ def alive(plan: Plan, chunk: int) -> int:
             source = task.inputs[i]
             assert source is not None
             storage[task.outputs[o]] = storage[source]
-        for register in (*task.outputs, *task.inputs, task.workspace):
-            if register is None or plan.registers[register].constant is not None:
+        for used in (*task.outputs, *task.inputs, task.workspace):
+            if used is None or plan.registers[used].constant is not None:
                 continue
-            if plan.registers[register].chunk == chunk:
-                first.setdefault(storage[register], time)
-                last[storage[register]] = time
-                actors[storage[register]].add(task.actor)
+            if plan.registers[used].chunk == chunk:
+                first.setdefault(storage[used], time)
+                last[storage[used]] = time
+                actors[storage[used]].add(task.actor)
     changes = [0] * (len(plan.tasks) + 1)
     between = 0
     for register, time in first.items():

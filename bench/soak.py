@@ -94,7 +94,7 @@ def small_job(session: flow.Session, device: str, width: int) -> Any:
 
     @flow.global_function(function_config=config, session=session)
     def small(x: tp.Numpy.Placeholder(X.shape)) -> tp.Numpy:  # type: ignore[valid-type]
-        return flow.relu(x) + x
+        return flow.relu(x) + x  # type: ignore[no-any-return]
 
     return small
 
@@ -134,6 +134,15 @@ def onnx_session() -> Any:
     )
 
 
+def show(progress: str) -> None:
+    """Say how far it is, to a terminal only.
+
+    No bar of ``rich``: that has a thread and memory of its own, which would be counted.
+    """
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{progress:<20}\r")
+
+
 def soaked(call: Callable[[], object], runs: int) -> tuple[int, float, Held, Held]:
     """How many runs were timed, how long they took, and what was held before and after them."""
     each = max(runs // STEPS, 1)
@@ -143,11 +152,10 @@ def soaked(call: Callable[[], object], runs: int) -> tuple[int, float, Held, Hel
             before, start = Held.now(), time.perf_counter()
         for _ in range(each):
             call()
-        # No bar that has a thread and memory of its own, which would be counted.
-        sys.stderr.write(f"\r{each * (step + 1):,} runs")
+        show(f"{each * (step + 1):,} runs")
     seconds = time.perf_counter() - start
     after = Held.now()
-    sys.stderr.write("\r")
+    show("")
     return each * (STEPS - STEPS // 10), seconds, before, after
 
 

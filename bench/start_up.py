@@ -53,11 +53,11 @@ def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[s
     default_registry().backend(device.partition(":")[0])
     there = clock()
     model = headrace.onnx.load(path, device)
-    feeds = {
-        info.name: np.zeros(shape_of(info.name, info.shape, shapes), info.dtype.numpy)
-        for info in model.inputs
-        if not info.optional
-    }
+    feeds = {}
+    for info in model.inputs:
+        if not info.optional:
+            assert info.dtype is not None  # an input without one is refused by `load`
+            feeds[info.name] = np.zeros(shape_of(info.name, info.shape, shapes), info.dtype.numpy)
     model.plan_for(feeds)
     ready = clock()
     model.run(feeds)

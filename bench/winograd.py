@@ -26,8 +26,6 @@ SIZES = (4, 8, 12, 16, 20, 28, 56)
 ROUNDS = 12
 GAIN = 0.8
 """Larger tiles have larger weights, so what they save must be more than a fifth."""
-PLAIN = (None, None)
-NOTHING = ("none", 0.0, 0.0, False)
 
 
 def main() -> None:
@@ -70,13 +68,14 @@ def measured(size: int, channels: int) -> dict[str, float]:
     y = np.zeros_like(x)
     panels = np.zeros((panel_count(channels), 9 * channels, PANEL), np.float32)
     _native.pack(weight.reshape(channels, -1), panels, 1, True)()
-    launches = {
-        "taps": _native.conv(x, panels, *PLAIN, y, (3, 3), (1, 1), (1, 1), (1, 1), 1, *NOTHING)
-    }
+    one = (1, 1)  # strides, dilations and paddings
+    taps = _native.conv(x, panels, None, None, y, (3, 3), one, one, one, 1, "none", 0.0, 0.0, False)
+    launches = {"taps": taps}
     for tile in (2, 4):
         packed = packed_for(weight, tile)
-        name = f"{tile}x{tile}"
-        launches[name] = _native.winograd_conv(x, packed, *PLAIN, y, tile, (1, 1), *NOTHING)
+        launches[f"{tile}x{tile}"] = _native.winograd_conv(
+            x, packed, None, None, y, tile, one, "none", 0.0, 0.0, False
+        )
     best = dict.fromkeys(launches, math.inf)
     for _ in range(ROUNDS):
         for name, launch in launches.items():

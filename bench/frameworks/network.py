@@ -1,20 +1,22 @@
 """ResNet-50 in the words that OneFlow and PyTorch share: both processes build their net of it."""
 
+from typing import Any
 
-def resnet50(nn):
+
+def resnet50(nn: Any) -> Any:
     """Of 3x224x224, 1,000 classes, with weights as they are initialised.
 
     ``nn``: the framework's module of that name.
     """
 
-    def convolution(channels, outputs, kernel, stride):
+    def convolution(channels: int, outputs: int, kernel: int, stride: int) -> Any:
         conv = nn.Conv2d(channels, outputs, kernel, stride, kernel // 2, bias=False)
         return conv, nn.BatchNorm2d(outputs)
 
-    class Bottleneck(nn.Module):
+    class Bottleneck(nn.Module):  # type: ignore[misc]
         """1x1, 3x3, 1x1 convolutions beside a shortcut."""
 
-        def __init__(self, channels, width, stride):
+        def __init__(self, channels: int, width: int, stride: int) -> None:
             super().__init__()
             self.body = nn.Sequential(
                 *convolution(channels, width, 1, 1),
@@ -28,7 +30,7 @@ def resnet50(nn):
             self.shortcut = None if same else nn.Sequential(*beside)
             self.relu = nn.ReLU()
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             beside = x if self.shortcut is None else self.shortcut(x)
             return self.relu(self.body(x) + beside)
 

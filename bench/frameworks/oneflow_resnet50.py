@@ -4,6 +4,7 @@ A process of ``against_framework.py``, in an interpreter that OneFlow supports, 
 """
 
 import sys
+from typing import Any
 
 import oneflow as flow
 from network import resnet50
@@ -11,18 +12,18 @@ from oneflow import nn
 from orders import obey
 
 
-class Lazy(nn.Graph):
+class Lazy(nn.Graph):  # type: ignore[misc]
     """The net, compiled as one job."""
 
-    def __init__(self, net):
+    def __init__(self, net: Any) -> None:
         super().__init__()
         self.net = net
 
-    def build(self, x):
+    def build(self, x: Any) -> Any:
         return self.net(x)
 
 
-def main():
+def main() -> None:
     threads, batch = map(int, sys.argv[1:])
     flow.set_num_threads(threads)
     graph = Lazy(resnet50(nn))

@@ -1,10 +1,13 @@
 """A call for each line of stdin, and its seconds on stdout."""
 
+from __future__ import annotations
+
 import sys
 import time
+from collections.abc import Callable
 
 
-def obey(call, version):
+def obey(call: Callable[[], object], version: str) -> None:
     """Make the first call, say that it is done, and go on until stdin ends.
 
     ``call``: takes nothing, and returns when its outputs are there.

@@ -14,7 +14,7 @@ from orders import obey
 from torch import nn
 
 
-def main():
+def main() -> None:
     threads, batch = map(int, sys.argv[1:])
     torch.set_num_threads(threads)
     torch._inductor.config.freezing = True

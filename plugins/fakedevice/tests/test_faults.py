@@ -126,5 +126,5 @@ def test_variables_survive_the_failure_of_the_n_th(kind: Fault) -> None:
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_a_job_survives_random_faults(first: int) -> None:
-    """Two hundred runs with up to three faults each; ``bench/random_faults.py`` makes more."""
+    """Two hundred runs with up to three faults each; ``bench/faulty_runs.py`` makes more."""
     assert sum(random_run(seed) for seed in range(first, first + 50)) > 25

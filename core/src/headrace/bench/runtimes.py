@@ -61,7 +61,7 @@ def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
 
 def onnxruntime_with(threads: int) -> Load:
     """onnxruntime's CPU provider with all its optimisations."""
-    import onnxruntime  # type: ignore[import-untyped]
+    import onnxruntime
 
     settings: Any = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads

@@ -5,7 +5,7 @@ go on. What counts as an error of headrace is said in ``plugins/fakedevice/tests
 a wrong number, an error that no caller could expect, a run that waits for itself, or anything that
 is left behind. Seeds that find one are printed, and can be run again.
 
-    python bench/random_faults.py [--runs 10000] [--first 0]
+    python bench/faulty_runs.py [--runs 10000] [--first 0]
 """
 
 from __future__ import annotations
