@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from toy_backends import far, near
 
-from headrace.registry.registry import BackendRegistry
+from headrace.registry import BackendRegistry, default_registry
+from headrace.registry.registry import replace_default_registry
 
 
 def pytest_configure() -> None:
@@ -28,6 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def registry() -> BackendRegistry:
     """A fresh registry in which ``near`` and ``far`` are installed."""
     return BackendRegistry.from_modules({"near": near(), "far": far()})
+
+
+@pytest.fixture
+def install() -> Iterator[Callable[[BackendRegistry], object]]:
+    """Makes the backends of a registry the installed ones, until the test ends."""
+    before = default_registry()
+    yield replace_default_registry
+    replace_default_registry(before)
 
 
 @pytest.fixture(autouse=True)

@@ -10,16 +10,20 @@ from click.testing import CliRunner, Result
 from onnx import ModelProto
 
 from headrace.cli import main
-from headrace.registry.registry import BackendRegistry
+from headrace.registry import BackendRegistry
 
 Headrace = Callable[..., Result]
 Save = Callable[[ModelProto], Path]
 
 
 @pytest.fixture
-def headrace(registry: BackendRegistry, monkeypatch: pytest.MonkeyPatch) -> Headrace:
+def headrace(
+    registry: BackendRegistry,
+    install: Callable[[BackendRegistry], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Headrace:
     """Runs ``headrace`` with the given words; devices are those of fixture ``registry``."""
-    monkeypatch.setattr("headrace.registry.registry._DEFAULT", registry)
+    install(registry)
     monkeypatch.delenv("HEADRACE_TRACEBACK", raising=False)
 
     def run(*words: object) -> Result:

@@ -87,11 +87,10 @@ def test_a_plan_of_another_version_is_one_line(headrace: Headrace, plan: Path) -
 
 
 def test_a_plan_for_a_device_that_is_not_here_is_one_line(
-    headrace: Headrace, plan: Path, monkeypatch: pytest.MonkeyPatch
+    headrace: Headrace, plan: Path, install: Callable[[BackendRegistry], object]
 ) -> None:
     """The file, the device, what there is instead, and what to do; as bad input."""
-    other = BackendRegistry.from_modules({"far": far()})
-    monkeypatch.setattr("headrace.registry.registry._DEFAULT", other)
+    install(BackendRegistry.from_modules({"far": far()}))
     done = headrace("run", plan, "--random-inputs", 1)
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()

@@ -69,7 +69,7 @@ def test_json_has_everything(headrace: Headrace) -> None:
 
 
 def test_what_a_plugin_prints_is_not_in_the_json(
-    headrace: Headrace, monkeypatch: pytest.MonkeyPatch
+    headrace: Headrace, install: Callable[[BackendRegistry], object]
 ) -> None:
     """A chatty driver does not break the programs that read the list."""
 
@@ -81,9 +81,7 @@ def test_what_a_plugin_prints_is_not_in_the_json(
 
     chatty = near()
     chatty.headrace_kernels = hookimpl(headrace_kernels)
-    monkeypatch.setattr(
-        "headrace.registry.registry._DEFAULT", BackendRegistry.from_modules({"near": chatty})
-    )
+    install(BackendRegistry.from_modules({"near": chatty}))
     result = headrace("devices", "--json")
 
     assert [row["state"] for row in json.loads(result.stdout)] == ["ready"]
@@ -91,10 +89,10 @@ def test_what_a_plugin_prints_is_not_in_the_json(
 
 
 def test_with_no_backend_it_says_what_to_do(
-    headrace: Headrace, monkeypatch: pytest.MonkeyPatch
+    headrace: Headrace, install: Callable[[BackendRegistry], object]
 ) -> None:
     """An empty table would be no help."""
-    monkeypatch.setattr("headrace.registry.registry._DEFAULT", BackendRegistry(()))
+    install(BackendRegistry(()))
 
     assert headrace("devices").stdout.startswith("no backend is installed. Try: pip install")
     assert json.loads(headrace("devices", "--json").stdout) == []

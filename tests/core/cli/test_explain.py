@@ -80,7 +80,9 @@ def last() -> BackendRegistry:
     return BackendRegistry.from_modules({"near": near(("reshape", "transpose"), more=[conv])})
 
 
-def test_a_chosen_format_is_shown(last: BackendRegistry, save: Save) -> None:
+def test_a_chosen_format_is_shown(
+    last: BackendRegistry, save: Save, install: Callable[[BackendRegistry], object]
+) -> None:
     """With what speaks for it; what was moved for it counts as part of the node."""
     image = model(
         [node("Conv", "x w", "y")],
@@ -88,9 +90,8 @@ def test_a_chosen_format_is_shown(last: BackendRegistry, save: Save) -> None:
         outputs=(info("y", (1, 2, 4, 4)),),
         weights={"w": np.ones((2, 2, 1, 1), np.float32)},
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headrace.registry.registry._DEFAULT", last)
-        result = CliRunner().invoke(main, ["explain", str(save(image)), "--device", "near"])
+    install(last)
+    result = CliRunner().invoke(main, ["explain", str(save(image)), "--device", "near"])
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     assert (

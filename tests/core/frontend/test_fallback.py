@@ -148,7 +148,7 @@ def test_a_policy_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         made.run("job", [X])
 
 
-def test_models_take_the_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_take_the_policy_too(install) -> None:
     """Through ``load`` and through ONNX's own backend interface."""
     from onnx_models import info, model, node
 
@@ -160,7 +160,7 @@ def test_models_take_the_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = np.tanh(np.maximum(x, 0))
     with load(tanh, "far", registry=registry, fallback="allow") as loaded:
         np.testing.assert_allclose(loaded.run({"x": x})["z"], wanted, rtol=1e-6)
-    monkeypatch.setattr("headrace.registry.registry._DEFAULT", registry)
+    install(registry)
     rep = backend.prepare(tanh, "far", fallback="allow")
     with rep.model:
         np.testing.assert_allclose(rep.run([x])[0], wanted, rtol=1e-6)

@@ -19,7 +19,7 @@ import headrace as flow
 import headrace.typing as tp
 from headrace.hookspecs import hookimpl
 from headrace.registry import BackendRegistry
-from headrace.registry import registry as registries
+from headrace.registry.registry import replace_default_registry
 from toy_backends import FarContext, far
 from headrace.device import DeviceContextEntry
 
@@ -50,7 +50,7 @@ class Threaded(FarContext):
 
 module = far()
 module.headrace_device_contexts = hookimpl(lambda: [DeviceContextEntry("far", Threaded)])
-registries._DEFAULT = BackendRegistry.from_modules({"far": module})
+replace_default_registry(BackendRegistry.from_modules({"far": module}))
 session = flow.Session() if sys.argv[1] == "session" else None
 
 @flow.global_function(session=session)

@@ -7,7 +7,6 @@ from late_backend import TAG, late
 from planted_bugs import BUGS
 
 from headrace.registry import BackendRegistry
-from headrace.registry import registry as registries
 
 pytest_plugins = ["pytester"]
 
@@ -25,12 +24,11 @@ CONTRACT = (
 
 
 @pytest.fixture
-def failing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+def failing(pytester: pytest.Pytester, install):
     """Run files or tests of the suite on a backend in this process; the names of what failed."""
 
     def run(module: object, *chosen: str) -> set[str]:
-        registry = BackendRegistry.from_modules({TAG: module})
-        monkeypatch.setattr(registries, "_DEFAULT", registry)
+        install(BackendRegistry.from_modules({TAG: module}))
         plugins = ("headrace.testing.pytest_plugin", "no:cacheprovider", "no:hypothesispytest")
         options = (*(word for name in plugins for word in ("-p", name)), "--tb=no")
         asked = [f"{SUITE}.test_{name}" for name in chosen]
