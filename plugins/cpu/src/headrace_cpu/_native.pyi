@@ -317,6 +317,24 @@ def take(
     A table that is None leaves its axis as it is. fill: one element, read on each launch.
     """
 
+def gather(
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y[o, k, i] = x[o, indices[k], i]``, of any dtype; x, y: 3 axes, indices: 1.
+
+    The launch raises IndexError at an index outside; negative ones count from the end.
+    """
+
+def gather_elements(
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y[o, k, i] = x[o, indices[o, k, i], i]``; 3 axes each. As ``gather`` else."""
+
+def gather_nd(
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y[o, k, i] = x[o, indices[o, k, 0], indices[o, k, 1], ..., i]``. As ``gather`` else."""
+
 def tree_ensemble(
     x: NDArray[_Float], roots: _Ints, modes: _Ints, features: _Ints, splits: NDArray[_Float],
     yes: _Ints, no: _Ints, weights: NDArray[_Float], nans: NDArray[np.bool_] | None,

@@ -29,6 +29,7 @@ from headrace_cpu.kernels.conv_transpose import ConvTranspose, parted
 from headrace_cpu.kernels.copy import copy_entries
 from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, depthwise_last
 from headrace_cpu.kernels.elementwise import elementwise_entries
+from headrace_cpu.kernels.gather import gather_entries
 from headrace_cpu.kernels.integer import (
     DynamicQuantize,
     IntegerAddKernel,
@@ -199,6 +200,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from row_entries(TAG)
     yield from recurrent_entries(TAG)
     yield from copy_entries(TAG)
+    yield from gather_entries(TAG)
     yield from reduce_entries(TAG)
     yield from resize_entries(TAG)
     yield from tree_entries(TAG)

@@ -1,0 +1,105 @@
+"""Elements chosen by indices, and trees that are walked: against numpy, on any threads."""
+
+import numpy as np
+import pytest
+
+import headrace_cpu
+from headrace_cpu import _native
+
+DTYPES = ["bool", "int16", "float32", "float64", "complex128"]
+
+
+def on_any_threads(bind, shape, dtype):
+    """What the launch of ``bind(y)`` writes; the same, bit by bit, on one thread and three."""
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.zeros(shape, dtype)
+        bind(y)()
+        made.append(y)
+    np.testing.assert_array_equal(*made)
+    return made[0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("inner", [1, 3, 4000])
+def test_slices_are_those_that_numpy_takes(dtype, inner):
+    """Single elements and long rows, some of them counted from the end."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 99, (3, 7, inner)).astype(dtype)
+    indices = rng.integers(-7, 7, 50)
+    y = on_any_threads(lambda y: _native.gather(x, indices, y), (3, 50, inner), dtype)
+    np.testing.assert_array_equal(y, np.take(x, indices, axis=1))
+    flat = indices[:48].reshape(3, 16, 1)
+    y = on_any_threads(lambda y: _native.gather_nd(x, flat, y), (3, 16, inner), dtype)
+    np.testing.assert_array_equal(y, np.stack([a[i[:, 0]] for a, i in zip(x, flat, strict=True)]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_each_element_has_its_index(dtype):
+    """Along one axis, and along several at once."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 99, (4, 9, 300)).astype(dtype)
+    indices = rng.integers(-9, 9, (4, 70, 300)).astype(np.int32)
+    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y), indices.shape, dtype)
+    np.testing.assert_array_equal(y, np.take_along_axis(x, indices.astype(np.int64), axis=1))
+    points = np.stack([rng.integers(-9, 9, (4, 80)), rng.integers(-300, 300, (4, 80))], axis=-1)
+    planes = x[..., None]
+    y = on_any_threads(lambda y: _native.gather_nd(planes, points, y), (4, 80, 1), dtype)
+    batch = np.arange(4)[:, None]
+    np.testing.assert_array_equal(y[..., 0], x[batch, points[..., 0], points[..., 1]])
+
+
+@pytest.mark.parametrize("index", [5, -6, 2**40])
+def test_an_index_outside_reads_nothing(index):
+    """Of any of the three."""
+    x, y = np.ones((1, 5, 1), np.float32), np.zeros((1, 1, 1), np.float32)
+    at = np.full((1, 1, 1), index)
+    for launch in (
+        _native.gather(x, at.reshape(-1), y),
+        _native.gather_elements(x, at, y),
+        _native.gather_nd(x, at, y),
+    ):
+        with pytest.raises(IndexError, match=f"index {index} is outside .* 5 elements"):
+            launch()
+    assert y.item() == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_go_down_each_tree(dtype):
+    """One question after another, as a loop over rows and trees answers them."""
+    rng = np.random.default_rng(2)
+    rows, width, trees, levels, targets = 150, 6, 11, 4, 3
+    inner, each = 2**levels - 1, 2 ** (levels + 1) - 1
+    count = trees * each
+    own = np.arange(count) % each < inner
+    first = np.arange(count) - np.arange(count) % each
+    yes = np.where(own, first + 2 * (np.arange(count) % each) + 1, np.arange(count))
+    no = np.where(own, yes + 1, yes)
+    roots = np.arange(trees) * each
+    features, modes = rng.integers(0, width, count), rng.integers(0, 2, count)
+    x = rng.standard_normal((rows, width)).astype(dtype)
+    x[::7] = np.nan
+    splits = rng.standard_normal(count).astype(dtype)
+    weights = rng.standard_normal((count, targets)).astype(dtype)
+    nans = rng.integers(0, 2, count).astype(bool)
+    wanted = np.zeros((rows, targets))
+    for row in range(rows):
+        for node in roots:
+            while own[node]:
+                number = x[row, features[node]]
+                met = number < splits[node] if modes[node] else number >= splits[node]
+                node = yes[node] if met or (np.isnan(number) and nans[node]) else no[node]
+            wanted[row] += weights[node]
+    tables = [t.astype(np.int32) for t in (roots, modes, features, yes, no)]
+
+    def bind(y, roots=tables[0]):
+        return _native.tree_ensemble(
+            x, roots, *tables[1:3], splits, *tables[3:], weights, nans, y,
+            ["greater_equal", "less"], levels, "sum",
+        )  # fmt: skip
+
+    y = on_any_threads(bind, wanted.shape, dtype)
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(IndexError, match="index 9999 of roots is outside"):
+        bind(np.zeros(wanted.shape, dtype), np.array([9999], np.int32))()
