@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
@@ -47,29 +48,37 @@ class ProgramKernel(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        steps, inputs = self.steps(), self._inputs(views)
-        numbers: dict[str, int] = {}
-        for _, *operands in steps:
-            for operand in operands:
-                if place_of(operand) is None:
-                    numbers.setdefault(operand, len(inputs) + len(numbers))
-        firm = len(inputs) + len(numbers)
-
-        def register(operand: str) -> int:
-            place = place_of(operand)
-            if place is None:
-                return numbers[operand]
-            return firm + place if operand[0] == "t" else place
-
-        return _native.program(
-            [(name, [register(operand) for operand in operands]) for name, *operands in steps],
-            [float(number) for number in numbers],
-            inputs,
-            views.output(),
-        )
+        inputs = self._inputs(views)
+        steps, numbers = _in_registers(tuple(self.steps()), len(inputs))
+        return _native.program(steps, numbers, inputs, views.output())
 
     def _inputs(self, views: Views) -> list[Array]:
         return views.inputs()
+
+
+@lru_cache(maxsize=256)
+def _in_registers(
+    steps: tuple[Step, ...], inputs: int
+) -> tuple[list[tuple[str, list[int]]], list[float]]:
+    """Steps whose operands are numbers of registers, and what the registers of numbers hold.
+
+    Registers are of inputs, then of numbers, then of what steps make.
+    """
+    numbers: dict[str, int] = {}
+    for _, *operands in steps:
+        for operand in operands:
+            if place_of(operand) is None:
+                numbers.setdefault(operand, inputs + len(numbers))
+    firm = inputs + len(numbers)
+
+    def register(operand: str) -> int:
+        place = place_of(operand)
+        if place is None:
+            return numbers[operand]
+        return firm + place if operand[0] == "t" else place
+
+    wired = [(name, [register(operand) for operand in operands]) for name, *operands in steps]
+    return wired, [float(number) for number in numbers]
 
 
 class SingleOp(ProgramKernel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -90,28 +91,41 @@ Step = tuple[str, ...]
 """A step's name and its operands."""
 
 
-def parse(call: OpCall) -> list[Step]:
+def parse(call: OpCall) -> Sequence[Step]:
     """The steps of a program.
 
     Raises:
         OpError: there are none, or one is not as ``Program`` says.
     """
-    steps: list[Step] = []
     texts = call.attrs["steps"]
     assert isinstance(texts, tuple)
+    try:
+        return _parsed(texts, len(call.inputs))
+    except ValueError as error:
+        fail(call, str(error), OpError)
+
+
+@lru_cache(maxsize=256)
+def _parsed(texts: tuple[object, ...], inputs: int) -> Sequence[Step]:
+    """The steps of these texts, once for all the blocks of a net that are alike.
+
+    Raises:
+        ValueError: what is wrong with them.
+    """
+    steps: list[Step] = []
     for text in texts:
         name, *operands = str(text).split()
         if name not in STEPS or len(operands) != STEPS[name][0]:
-            fail(call, f"there is no step {text!r}", OpError)
+            raise ValueError(f"there is no step {text!r}")
         for operand in operands:
             place = place_of(operand)
-            there = len(steps) if operand[0] == "t" else len(call.inputs)
+            there = len(steps) if operand[0] == "t" else inputs
             if not _is_number(operand) if place is None else place >= there:
-                fail(call, f"step {text!r} reads {operand}, which is not there", OpError)
+                raise ValueError(f"step {text!r} reads {operand}, which is not there")
         steps.append((name, *operands))
     if not steps:
-        fail(call, "has no steps", OpError)
-    return steps
+        raise ValueError("has no steps")
+    return tuple(steps)
 
 
 def place_of(operand: str) -> int | None:
