@@ -14,8 +14,12 @@ from headrace.device import (
     MemoryKind,
     OpCall,
 )
+from headrace.frontend.stages import stages_of
+from headrace.graph.builder import JobGraphBuilder
 from headrace.numpy_ops import FUNCTIONS, NumpyKernel, evaluate
 from headrace.ops import get_op, make_call
+from headrace.placement import Placement
+from headrace.registry import default_registry
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv
@@ -193,6 +197,18 @@ def test_a_launch_reads_the_buffers_of_its_time():
         y = output.array(call.outputs[0])
         np.testing.assert_array_equal(y[..., 0], 3 * value)
         np.testing.assert_array_equal(y[..., 1], 3 * value + 10)
+
+
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_mean", "reduce_max"])
+def test_what_is_folded_after_a_convolution_lies_as_that_left_it(op):
+    """Only what is fed is turned: the kernels for rows of channels are as good as for others."""
+    builder = JobGraphBuilder("job", Placement.of_device("cpu:0"))
+    x = builder.input("x", TensorSpec((1, 3, 8, 8), "float32"))
+    (y,) = builder.op("conv", [x, builder.constant(np.ones((32, 3, 3, 3), np.float32))])
+    builder.output("y", builder.op(op, [y], axes=(2, 3), keep_dims=False)[0])
+    stages = stages_of(builder.finish(), default_registry())
+    last = [stage.structure for stage in stages if stage.is_pass][-1]
+    assert [made.call.op for made in last.ops] == ["transpose", "cpu.conv", op]
 
 
 def test_listing_the_kernels_loads_nothing_native():

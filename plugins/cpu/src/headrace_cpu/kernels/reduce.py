@@ -53,4 +53,5 @@ class FoldRows(NativeKernel):
 def reduce_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     for op in KINDS:
-        yield KernelEntry(tag, op, FoldRows, rows)
+        # As good as one for the last axes: a tensor is not turned to be folded there.
+        yield KernelEntry(tag, op, FoldRows, rows, priority=1)
