@@ -45,3 +45,38 @@ def test_a_thread_may_run_where_it_might_before(threads):
             worker.join(timeout=60)
     assert seen == [(2.0**50, 2.0**50, True)] * 40 * threads
     assert os.sched_getaffinity(0) == allowed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_child_launches_though_a_thread_was_launching_when_it_was_forked():
+    """The child has no thread that would end what was begun in the parent."""
+    headrace_cpu.set_threads(1)
+    allowed = os.sched_getaffinity(0)
+    begun, over = threading.Event(), threading.Event()
+
+    def launch():
+        run, x = doubling()
+        x[:] = 0
+        while not over.is_set():
+            run()
+            begun.set()
+
+    worker = threading.Thread(target=launch)
+    worker.start()
+    try:
+        assert begun.wait(timeout=30)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                run, x = doubling()
+                x[:] = 1
+                run()
+                is_right = (x == 2.0**50).all() and os.sched_getaffinity(0) == allowed
+                status = 0 if is_right else 2
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        over.set()
+        worker.join(timeout=60)

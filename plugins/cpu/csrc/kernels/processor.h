@@ -20,6 +20,13 @@ void KeepOff(pthread_t thread, int processor);
 // From now on `thread` runs on `processor` alone.
 void KeepOn(pthread_t thread, int processor);
 
+// Has the caller on `processor`; it may run afterwards wherever it might before. False where it may
+// not run there.
+bool MoveTo(int processor);
+
+// The first of the processors that are one core together with `processor`, as hyper-threads are.
+int CoreOf(int processor);
+
 // Nanoseconds that `thread` was on processors, up to now; -1 where the system does not say.
 std::int64_t TimeOnProcessors(pthread_t thread);
 
