@@ -9,7 +9,8 @@ Start with ``global_function.py`` and ``session.py``. What users import is re-ex
 - How it is compiled: ``config``, ``fallback``, ``memory_options``, ``concurrency_options``,
   ``default_device``.
 - Running it: ``job_set`` has the jobs of a session, ``compiled_job`` is the one place where
-  compiler and runtime meet, ``ready_job`` is on its devices. ``feeds`` checks what a call is given;
+  compiler and runtime meet, ``ready_job`` is on its devices; ``shared_weights`` are what several
+  of them have in common. ``feeds`` checks what a call is given;
   ``future`` and ``delivery`` bring what comes later; ``gate`` and ``closing`` are for who comes
   when all ends; ``memory`` tells who holds what.
 - Keeping it: ``save_plan``, ``plan_file``, ``loaded_plan`` and ``versions`` for plans,
