@@ -8,15 +8,19 @@ from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 
-class MaxPool(NativeKernel):
-    """``max_pool``: x: T[n, c, *spatial], y: T[n, c, *windows], indices: int64 or not asked for.
-
-    Needs no workspace.
-    """
+class _Pool(NativeKernel):
+    """What pools have in common: where their windows lie."""
 
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
         self._window = pool_window(call)
+
+
+class MaxPool(_Pool):
+    """``max_pool``: x: T[n, c, *spatial], y: T[n, c, *windows], indices: int64 or not asked for.
+
+    Needs no workspace.
+    """
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
@@ -29,12 +33,8 @@ class MaxPool(NativeKernel):
         return _native.max_pool(x, y, indices, *geometry, column_major)
 
 
-class AvgPool(NativeKernel):
+class AvgPool(_Pool):
     """``avg_pool``: x: T[n, c, *spatial], y: T[n, c, *windows]. Needs no workspace."""
-
-    def __init__(self, call: OpCall) -> None:
-        super().__init__(call)
-        self._window = pool_window(call)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
@@ -47,15 +47,11 @@ class AvgPool(NativeKernel):
         return _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
 
 
-class PoolLast(NativeKernel):
+class PoolLast(_Pool):
     """``max_pool`` or ``avg_pool`` of images whose channels are last, without indices.
 
     x: float32[n, *spatial, c], y: float32[n, *windows, c]. Needs no workspace.
     """
-
-    def __init__(self, call: OpCall) -> None:
-        super().__init__(call)
-        self._window = pool_window(call)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
@@ -68,15 +64,11 @@ class PoolLast(NativeKernel):
         return _native.pool_last("mean" if is_mean else "max", x, y, *geometry, count_pad)
 
 
-class BytePoolLast(NativeKernel):
+class BytePoolLast(_Pool):
     """``max_pool`` of bytes, channels last, without indices.
 
     x: T[n, *spatial, c], y: T[n, *windows, c], both int8 or uint8. Needs no workspace.
     """
-
-    def __init__(self, call: OpCall) -> None:
-        super().__init__(call)
-        self._window = pool_window(call)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
