@@ -1,9 +1,14 @@
 """What users call inside a job: one thin function for an op, under the documented system's names.
 
 Ops without a function here are applied by name: ``flow.apply_op("erf", [x])``. All take symbols,
-arrays (which become constants) or numbers; all raise ``OpError`` when the op does not take what it
-is given, with the file and line of the call. Images are channels first unless ``data_format`` says
-``NHWC``.
+arrays (which become constants) or numbers, and give a symbol of the dtype that they were given.
+Operands of one op have one dtype, and shapes broadcast as numpy's do where that is said. Below,
+*floats* are float16, bfloat16, float32 and float64, and *numbers* are those and integers of 8 to 64
+bits. Images are channels first unless ``data_format`` says ``NHWC``.
+
+All raise ``OpError`` when the op does not take what it is given (``ShapeError``, ``DTypeError``),
+with the file and line of the call, and ``JobError`` outside of a job. ``name`` is what the op is
+called in messages, plans and timelines; without it, it is named after what it is.
 """
 
 from __future__ import annotations
@@ -35,57 +40,57 @@ def constant(value: float, shape: Sequence[int] = (), dtype: object = "float32")
 
 
 def relu(x: SymbolLike, name: str | None = None) -> Symbol:
-    """``max(x, 0)``."""
+    """``max(x, 0)`` of signed numbers of any shape; NaN stays NaN."""
     return apply_op("relu", [x], name=name)
 
 
 def sigmoid(x: SymbolLike, name: str | None = None) -> Symbol:
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))`` of floats of any shape."""
     return apply_op("sigmoid", [x], name=name)
 
 
 def tanh(x: SymbolLike, name: str | None = None) -> Symbol:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent of floats of any shape."""
     return apply_op("tanh", [x], name=name)
 
 
 def softmax(x: SymbolLike, axis: int = -1, name: str | None = None) -> Symbol:
-    """``exp(x)`` over its sum along ``axis``."""
+    """``exp(x)`` over its sum along ``axis``, of floats of any shape; -1 is the last axis."""
     return apply_op("softmax", [x], axis=axis, name=name)
 
 
 def prelu(x: SymbolLike, alpha: SymbolLike, name: str | None = None) -> Symbol:
-    """``x`` where positive, else ``alpha * x``; ``alpha`` broadcasts to ``x``."""
+    """``x``, and ``alpha * x`` where x < 0, of numbers; ``alpha`` broadcasts to x's shape."""
     return apply_op("prelu", [x, alpha], name=name)
 
 
 def add(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
-    """``a + b`` with broadcasting."""
+    """``a + b`` of numbers, with broadcasting; integers wrap around."""
     return apply_op("add", [a, b], name=name)
 
 
 def subtract(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
-    """``a - b`` with broadcasting."""
+    """``a - b`` of numbers, with broadcasting; integers wrap around."""
     return apply_op("subtract", [a, b], name=name)
 
 
 def multiply(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
-    """``a * b`` with broadcasting."""
+    """``a * b`` of numbers, with broadcasting; integers wrap around."""
     return apply_op("multiply", [a, b], name=name)
 
 
 def divide(a: SymbolLike, b: SymbolLike, name: str | None = None) -> Symbol:
-    """``a / b`` with broadcasting; integers divide towards zero."""
+    """``a / b`` of numbers, with broadcasting; integers towards zero, by zero 0."""
     return apply_op("divide", [a, b], name=name)
 
 
 def add_n(inputs: Sequence[SymbolLike], name: str | None = None) -> Symbol:
-    """The sum of tensors of one shape."""
+    """The sum of one or more tensors of numbers, with broadcasting, from the first to the last."""
     return apply_op("add_n", list(inputs), name=name)
 
 
 def bias_add(x: SymbolLike, bias: SymbolLike, axis: int = 1, name: str | None = None) -> Symbol:
-    """Add a vector along ``axis``."""
+    """Add ``bias[i]`` to what lies at i along ``axis`` of x, which are numbers."""
     return apply_op("bias_add", [x, bias], axis=axis, name=name)
 
 
@@ -99,7 +104,7 @@ def matmul(
     """Matrix product: a [..., m, k] and b [..., k, n] give [..., m, n]; leading axes broadcast.
 
     Args:
-        a, b: of one dtype.
+        a, b: numbers of one dtype.
         transpose_a, transpose_b: the last two axes of the operand are the other way round.
         name: name of the op.
     """
@@ -122,7 +127,7 @@ def conv2d(
     With ``NHWC``: x [n, h, w, c], weight [o, kh, kw, c / groups].
 
     Args:
-        x, weight, bias: of one dtype.
+        x, weight, bias: floats of one dtype.
         strides, dilation_rate: one number, or (vertical, horizontal).
         padding: zeros on both sides of each axis: one number, or (vertical, horizontal).
         groups: channels are in so many groups, each of which is convolved by itself.
@@ -153,7 +158,7 @@ def max_pool2d(
     """Largest element of each window of x [n, c, h, w]; padding never wins.
 
     Args:
-        x: images.
+        x: images, of numbers.
         ksize, strides, padding: one number, or (vertical, horizontal).
         ceil_mode: one more window where the last one would reach beyond the padding.
         name: name of the op.
@@ -171,7 +176,10 @@ def avg_pool2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Symbol:
-    """Mean of each window of x [n, c, h, w]; padding is not counted. Arguments: ``max_pool2d``."""
+    """Mean of each window of x [n, c, h, w], of floats; padding is not counted.
+
+    Arguments are those of ``max_pool2d``.
+    """
     return _pool("avg_pool", x, ksize, strides, padding, ceil_mode, name, data_format)
 
 
@@ -188,7 +196,7 @@ def normalization(
     """Batch normalisation: ``(x - mean) / sqrt(variance + epsilon) * gamma + beta``.
 
     Args:
-        x: any shape.
+        x: floats of any shape.
         moving_mean, moving_variance, gamma, beta: vectors along ``axis`` of x.
         axis: that of the channels.
         epsilon: keeps the divisor from 0.
@@ -209,7 +217,7 @@ def instance_norm_2d(
     """Normalise each channel of each image of x [n, c, h, w] over its pixels.
 
     Args:
-        x: images.
+        x: images, of floats.
         gamma, beta: factor and term of each channel, [c].
         eps: keeps the divisor from 0.
         name: name of the op.
@@ -228,7 +236,7 @@ def reflection_pad2d(x: Symbol, padding: IntOrPair, name: str | None = None) -> 
     """Pad x [n, c, h, w] by mirroring at its border, which is not repeated.
 
     Args:
-        x: what to pad.
+        x: what to pad, of any dtype.
         padding: one number, or (left, right, top, bottom).
         name: name of the op.
     """
@@ -253,7 +261,7 @@ def upsample(
     """Enlarge x [n, c, h, w] by whole factors (height, width).
 
     Args:
-        x: what to enlarge.
+        x: what to enlarge; of any dtype with ``nearest``, numbers with ``bilinear``.
         size: one factor, or (height factor, width factor).
         interpolation: ``nearest`` or ``bilinear`` (pixel centres aligned).
         name: name of the op.
@@ -277,17 +285,17 @@ def upsample(
 
 
 def reshape(x: SymbolLike, shape: Sequence[int], name: str | None = None) -> Symbol:
-    """The same elements in another ``shape``, row by row; one dimension may be -1."""
+    """The same elements in another ``shape``, row by row; one dimension may be -1. Any dtype."""
     return apply_op("reshape", [x], shape=tuple(shape), name=name)
 
 
 def transpose(x: SymbolLike, perm: Sequence[int] = (), name: str | None = None) -> Symbol:
-    """Output axis i is input axis ``perm[i]``; no ``perm`` reverses the axes."""
+    """Output axis i is input axis ``perm[i]``; no ``perm`` reverses the axes. Any dtype."""
     return apply_op("transpose", [x], perm=tuple(perm), name=name)
 
 
 def concat(inputs: Sequence[SymbolLike], axis: int, name: str | None = None) -> Symbol:
-    """Tensors one after another along ``axis``."""
+    """Tensors one after another along ``axis``; other axes are of one size. Any dtype."""
     return apply_op("concat", list(inputs), axis=axis, name=name)
 
 

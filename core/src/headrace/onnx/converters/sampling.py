@@ -38,7 +38,6 @@ class Sampler:
 
     def __init__(self, node: Node, x: Tensor, padding: str, align_corners: bool) -> None:
         self._node = node
-        self._rank = x.spec.rank - 2
         self._sizes = x.spec.shape[2:]
         self._padding = padding
         self._aligned = align_corners
