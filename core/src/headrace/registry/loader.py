@@ -24,6 +24,7 @@ from headrace.registry.record import (
 )
 from headrace.registry.screen import refused
 from headrace.registry.tables import Backend
+from headrace.signals import let_handlers_through
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Loader:
 
         Raises:
             BeingLoadedError: this thread is loading it already, further out.
-            KeyboardInterrupt: the user stopped the import; the next call tries again.
+            BaseException: Ctrl-C, or another signal's handler that raised, stopped the import; the
+                next call tries again.
         """
         with self._lock:
             if tag in self._loaded:
@@ -190,6 +192,7 @@ def _load(
         except BaseException as error:
             if interrupts.pressed:
                 raise
+            let_handlers_through(error)
             # A plugin that calls sys.exit, or raises KeyboardInterrupt itself, ends nothing.
             failure = Refusal(_STATES[phase], phase, describe(error))
             return Loaded(refused(record, _with_hint(failure, record)), error=error)

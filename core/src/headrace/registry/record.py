@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from headrace.errors import HeadraceError, PluginError
 from headrace.light_dataclass import dataclass
+from headrace.signals import let_handlers_through
 
 
 class State(StrEnum):
@@ -113,7 +114,9 @@ def plugin_error(what: str, error: BaseException) -> PluginError:
 
     Raises:
         HeadraceError: the error is one of headrace, which says it all itself.
+        BaseException: a handler of a signal raised it.
     """
+    let_handlers_through(error)
     if isinstance(error, HeadraceError):
         raise error
     return PluginError(f"{what} {deed(error)}")

@@ -25,6 +25,7 @@ from headrace.graph import OpEntry, PassEntry
 from headrace.light_dataclass import dataclass
 from headrace.registry.names import name_of_function
 from headrace.registry.record import RAISED, deed
+from headrace.signals import let_handlers_through
 
 _Entry = TypeVar("_Entry", KernelEntry, CollectiveEntry)
 
@@ -81,6 +82,7 @@ def _matches(entry: KernelEntry | CollectiveEntry, call: OpCall) -> bool:
     try:
         answer: object = entry.match(call)
     except RAISED as error:
+        let_handlers_through(error)
         who = f"match {entry.match} of a kernel that device {entry.tag!r} offers for {call.op!r}"
         raise PluginError(f"{call}: {who} {deed(error)}") from error
     if answer is True or answer is False:

@@ -49,8 +49,8 @@ class InlineEngine:
         """Run a call to its end; returns its results by name.
 
         Raises:
-            BaseException: what ``describe`` made of what an actor raised; Ctrl-C and the like as
-                they are.
+            BaseException: what ``describe`` made of what an actor raised; Ctrl-C, and what handlers
+                of signals raise, as they are.
         """
         number = self._numbers[job]
         self._numbers[job] = number + 1
@@ -66,6 +66,7 @@ class InlineEngine:
         except (Exception, SystemExit) as error:  # which would end the caller's program
             if actor_id is None:
                 raise
+            self._let_handlers_through(error)
             described = self._described(error, actor_id)
             raise described from described.__cause__
         except BaseException:
@@ -74,6 +75,15 @@ class InlineEngine:
         finally:  # nothing of the caller's is kept
             exchange.feeds = exchange.results = {}
         return results
+
+    def _let_handlers_through(self, error: BaseException) -> None:
+        from headrace.signals import let_handlers_through  # most jobs have no error
+
+        try:
+            let_handlers_through(error)
+        except BaseException:
+            self._launcher.forget()
+            raise
 
     def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """What the caller is told; work that was launched before may have failed first."""

@@ -13,6 +13,7 @@ from headrace.graph import JobGraph, PassEntry
 from headrace.ops import make_call
 from headrace.registry.record import RAISED, deed
 from headrace.registry.registry import BackendRegistry
+from headrace.signals import let_handlers_through
 from headrace.tensor_spec import Array
 
 
@@ -58,6 +59,7 @@ def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str)
     try:
         made: object = entry.rewrite(graph)
     except RAISED as error:
+        let_handlers_through(error)
         raise PluginError(f"job {graph.name!r}: {who} {deed(error)}") from error
     if made is graph:
         return graph
