@@ -19,6 +19,7 @@ else:
     from dataclasses import MISSING, FrozenInstanceError, fields
     from dataclasses import dataclass as _declare
     from operator import attrgetter, ge, gt, le, lt
+    from operator import eq as equal
 
     def dataclass(*, slots, frozen=False, eq=True, order=False):
         """Declare a class with ``slots``; what it defines itself stays.
@@ -32,11 +33,11 @@ else:
         assert slots
 
         def declare(written):
+            # A class that defines equality alone has None for a hash: it gets one.
             own = {name for name, value in vars(written).items() if value is not None}
             written.__doc__ = written.__doc__ or written.__name__  # else a signature is made for it
             cls = _declare(init=False, repr=False, eq=False, slots=True)(written)
             cls.__dataclass_params__.frozen = frozen
-            # A class that defines equality alone has None for a hash.
             for name, method in _methods(cls, frozen, eq, order):
                 if name not in own:
                     setattr(cls, name, method)
@@ -52,7 +53,7 @@ else:
         yield "__repr__", _repr(cls, [field.name for field in known if field.repr])
         values = _values([field.name for field in known if field.compare])
         if eq:
-            yield "__eq__", _comparison(values, lambda a, b: a == b)
+            yield "__eq__", _comparison(values, equal)
             yield "__hash__", (lambda self: hash(values(self))) if frozen else None
         if order:
             for name, compare in (("__lt__", lt), ("__le__", le), ("__gt__", gt), ("__ge__", ge)):
