@@ -124,6 +124,7 @@ _PASSES = (
     "widen_halves",
     "fuse_attention",
     "part_windows",
+    "join_moves",
     "fold_pads",
     "fold_scales",
     "pack_products",

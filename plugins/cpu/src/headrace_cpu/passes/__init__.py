@@ -1,8 +1,9 @@
 """Passes of this backend: from ops of core to its own.
 
-``table.py`` makes them, and they run in the order in which ``plugin.py`` lists them: padding goes
-into what reads it, weights are packed, then what follows a product is put into it, and narrow ones
-are made wide. Elementwise ops that are left, and follow each other, become programs.
+``table.py`` makes them, and they run in the order in which ``plugin.py`` lists them: moves become
+one, padding goes into what reads it, weights are packed, then what follows a product is put into
+it, and narrow ones are made wide. Elementwise ops that are left, and follow each other, become
+programs.
 
 One file for each pass, named verb_object; ``own_ops.py`` is what all of them build graphs with,
 ``scales.py`` what those of quantized numbers know of their scales.

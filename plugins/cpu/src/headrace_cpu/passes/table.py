@@ -17,6 +17,7 @@ from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_attention import FuseAttention
 from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
+from headrace_cpu.passes.join_moves import JoinMoves
 from headrace_cpu.passes.pack_blocks import PackBlocks
 from headrace_cpu.passes.pack_integers import PackIntegers
 from headrace_cpu.passes.pack_products import PackProducts
@@ -39,6 +40,7 @@ def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
         "widen_halves": WidenHalves(tag, own),
         "fuse_attention": FuseAttention(tag),
         "part_windows": PartWindows(tag),
+        "join_moves": JoinMoves(tag),
         "fold_pads": FoldPads(tag),
         "fold_scales": FoldScales(tag),
         "pack_products": PackProducts(tag, own, largest_tile),
