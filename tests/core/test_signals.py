@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from toy_backends import near
+from toy_backends import FarContext, FarKernel, far, near
 
 from headrace.device import DeviceContext, DeviceEntry, Launch
 from headrace.errors import PluginError, RunError
@@ -52,9 +52,9 @@ class Program:
         return [self.stop, self, partial(self.stop, "with an argument"), lambda *_: self.stop()]
 
 
-def job() -> JobGraph:
+def job(tag: str = "near") -> JobGraph:
     """``y = relu(x)``."""
-    builder = JobGraphBuilder("job", Placement.of_device("near"))
+    builder = JobGraphBuilder("job", Placement.of_device(tag))
     builder.output("y", *builder.op("relu", [builder.input("x", TensorSpec.of(X))]))
     return builder.finish()
 
@@ -97,6 +97,29 @@ def test_a_call_that_a_handler_ends_raises_what_it_raised(
     registry = registry_of("launch", now)
     with CompiledJob(job(), registry) as compiled:
         with handled(Program(error).handlers()[handler]), pytest.raises(type(error)) as caught:
+            compiled.run({"x": X})
+        assert caught.value is error
+        assert compiled.run({"x": X})["y"].tolist() == [1, 0, 3]
+
+
+def test_a_wait_for_a_device_that_a_handler_ends_raises_what_it_raised() -> None:
+    """The stream keeps the error, and nobody hears of it again."""
+    told = [True, False]
+
+    class Kernel(FarKernel):
+        def enqueue(self, context: DeviceContext, work: Callable[[], None]) -> Launch:
+            def later() -> None:
+                if told.pop(0):
+                    signal.raise_signal(signal.SIGTERM)
+                work()
+
+            assert isinstance(context, FarContext)
+            return lambda: context.queue.append(later)
+
+    error = TimeoutError("too late")
+    registry = BackendRegistry.from_modules({"far": far(kernel=Kernel)})
+    with CompiledJob(job("far"), registry) as compiled, handled(Program(error).stop):
+        with pytest.raises(TimeoutError) as caught:
             compiled.run({"x": X})
         assert caught.value is error
         assert compiled.run({"x": X})["y"].tolist() == [1, 0, 3]

@@ -29,6 +29,7 @@ from headrace.frontend.trace_job import trace_job
 from headrace.graph import JobGraph
 from headrace.page import OpNote
 from headrace.registry.registry import BackendRegistry
+from headrace.signals import let_handlers_through
 from headrace.tensor_spec import Array
 
 
@@ -165,6 +166,7 @@ class JobSet:
                 job.rewritten = None
                 if job.signature.name == name:
                     raise
+                let_handlers_through(error)
                 self.failed[job.signature.name] = error
             else:
                 together.append(job)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
+from headrace.signals import let_handlers_through
 
 GROUP = "headrace.backends"
 """Entry-point group of backends; an entry's name is the device tag, its value a module."""
@@ -79,6 +80,7 @@ def _package(distribution: Metadata) -> _Package:
         requires = fields.get("requires-dist") or distribution.requires or ()
         return _Package(name, _first(fields.get("version", ())), tuple(requires))
     except Exception as error:  # noqa: BLE001 - damaged metadata raise whatever their parser raises
+        let_handlers_through(error)
         return _Package(name, fault=_unreadable(error))
 
 
@@ -109,6 +111,7 @@ def _backends(distribution: Metadata, package: _Package) -> Iterator[InstalledBa
     try:
         pairs = list(_entry_points(distribution.read_text("entry_points.txt") or ""))
     except Exception as error:  # noqa: BLE001 - as above
+        let_handlers_through(error)
         fault = fault or _unreadable(error)
     if fault:
         tag = package.name.removeprefix("headrace-")

@@ -42,6 +42,7 @@ from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
+from headrace.signals import raised_by_handler
 from headrace.taking import take
 from headrace.tensor_spec import Array
 
@@ -279,9 +280,10 @@ class Executor:
             self._is_settled = False  # also where Ctrl-C ends what follows
             try:
                 results = self._inline.run(job, feeds)
-            except Exception:
-                self._resources.settle()
-                self._is_settled = True
+            except Exception as error:
+                if raised_by_handler(error) is None:  # else it reaches the caller at once
+                    self._resources.settle()
+                    self._is_settled = True
                 raise
             self._is_settled = True
         return results

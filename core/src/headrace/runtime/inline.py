@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from headrace.ids import ActorId
 from headrace.runtime.bus import Exchange
 from headrace.runtime.launcher import Launcher
+from headrace.signals import let_handlers_through
 from headrace.tensor_spec import Array
 
 Describe = Callable[[BaseException, ActorId], BaseException]
@@ -66,7 +67,11 @@ class InlineEngine:
         except (Exception, SystemExit) as error:  # which would end the caller's program
             if actor_id is None:
                 raise
-            self._let_handlers_through(error)
+            try:
+                let_handlers_through(error)
+            except BaseException:
+                self._launcher.forget()
+                raise
             described = self._described(error, actor_id)
             raise described from described.__cause__
         except BaseException:
@@ -76,19 +81,12 @@ class InlineEngine:
             exchange.feeds = exchange.results = {}
         return results
 
-    def _let_handlers_through(self, error: BaseException) -> None:
-        from headrace.signals import let_handlers_through  # most jobs have no error
-
-        try:
-            let_handlers_through(error)
-        except BaseException:
-            self._launcher.forget()
-            raise
-
     def _described(self, error: BaseException, actor_id: ActorId) -> BaseException:
         """What the caller is told; work that was launched before may have failed first."""
-        found = self._launcher.first_failed(actor_id)
-        self._launcher.forget()
+        try:
+            found = self._launcher.first_failed(actor_id)
+        finally:
+            self._launcher.forget()
         if found is None:
             return self._describe(error, actor_id)
         (first, _), cause = found

@@ -21,6 +21,7 @@ from headrace.runtime.bind import LaunchAct
 from headrace.runtime.group import GroupContext, GroupEvent
 from headrace.runtime.network import Network
 from headrace.runtime.patience import wait_for
+from headrace.signals import let_handlers_through
 
 Act = tuple[ActorId, int]
 Wait = Callable[[Event], None]
@@ -100,6 +101,7 @@ class Launcher:
             try:
                 wait_for(event)
             except Exception as error:  # noqa: BLE001 - whatever a plugin raises
+                let_handlers_through(error)
                 return (ActorId(other), number), error
         return None
 

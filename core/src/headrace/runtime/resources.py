@@ -26,6 +26,7 @@ from headrace.runtime.limits import (
     host_memory_limit,
 )
 from headrace.runtime.weights import WeightLoader
+from headrace.signals import let_handlers_through
 from headrace.taking import take
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -255,6 +256,7 @@ class Resources:
         except OutOfMemoryError:
             raise
         except Exception as error:
+            let_handlers_through(error)
             memory = self._plan.chunks[chunk].memory
             device = f"{memory.tag}:{memory.device_index}"
             raise RunError(

@@ -14,6 +14,7 @@ from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError
 from headrace.onnx.converters.ml import ML_DOMAIN
+from headrace.signals import let_handlers_through
 
 
 class ZipMap(OpRun):
@@ -110,6 +111,7 @@ class HostedNodes:
                 return
             self._evaluator = ReferenceEvaluator(model, new_ops=[ZipMap, CategoryMapper])
         except Exception as error:  # whatever the library raises speaks of the model
+            let_handlers_through(error)
             raise InvalidModelError(f"{name}: {error}") from error
 
     def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,6 +130,7 @@ class HostedNodes:
                 return {name: _as_objects(known[name]) for name in self._outputs}
             made = self._evaluator.run(None, dict(given))
         except Exception as error:  # whatever the library raises speaks of the model
+            let_handlers_through(error)
             raise InvalidModelError(
                 f"{self._name}: what the host runs, of text, maps and sequences, failed: {error}"
             ) from error
