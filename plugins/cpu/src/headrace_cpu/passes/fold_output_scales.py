@@ -13,6 +13,7 @@ from headrace.tensor_spec import Array
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import SCALE, Y_SCALE, IntegerProduct
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 
 class FoldOutputScales:
@@ -35,19 +36,13 @@ class FoldOutputScales:
         folded = {op.call.name for op in graph.ops if self._folds(op, graph.constants)}
         if not folded:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops if op.call.name not in folded)
-        for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
-            if op.call.name in folded:
-                with builder.placed(op.placement):
-                    made = _folded(op, read, graph.constants, builder)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(
+            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+        ) -> tuple[Tensor, ...]:
+            return _folded(op, read_by(op, known), graph.constants, builder)
+
+        return replace_ops(graph, folded, make, self._ops)
 
     def _folds(self, op: JobOp, constants: Mapping[str, Array]) -> bool:
         call = op.call

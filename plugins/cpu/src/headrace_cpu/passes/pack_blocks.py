@@ -15,6 +15,7 @@ from headrace_cpu.halves import HALVES
 from headrace_cpu.ops.block_matmul import BITS, MOST_ROUNDED
 from headrace_cpu.passes.halves import in_float32
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import replace_ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +49,17 @@ class PackBlocks:
         found = {op.call.name: blocks for op in graph.ops if (blocks := finder.blocks_of(op))}
         if not found:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops if op.call.name not in found)
         packed: dict[str, list[Tensor | None]] = {}  # by the matrix in floats, which two may read
-        for op in graph.ops:
-            if op.call.name in found:
-                name = op.inputs[1] or ""
-                with builder.placed(op.placement):
-                    if name not in packed:
-                        packed[name] = _packed(op, found[op.call.name], builder)
-                    x = known[op.inputs[0] or ""]
-                    made = _product(op, x, found[op.call.name], packed[name], builder)
-            else:
-                read = [None if name is None else known[name].name for name in op.inputs]
-                made = builder.adopt(op, read)
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(
+            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+        ) -> tuple[Tensor, ...]:
+            blocks, name = found[op.call.name], op.inputs[1] or ""
+            if name not in packed:
+                packed[name] = _packed(op, blocks, builder)
+            return _product(op, known[op.inputs[0] or ""], blocks, packed[name], builder)
+
+        return replace_ops(graph, found, make, self._ops)
 
 
 class _Finder:

@@ -21,6 +21,7 @@ from headrace_cpu.ops.epilogue import BIAS
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO
 from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import replace_ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +57,14 @@ class PackIntegers:
         found = {op.call.name: bytes_ for op in graph.ops if (bytes_ := finder.bytes_of(op))}
         if not found:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops if op.call.name not in found)
         packed: dict[object, tuple[Tensor, ...]] = {}
-        for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
-            if op.call.name in found:
-                with builder.placed(op.placement):
-                    making = _Making(op, found[op.call.name], known, builder, packed)
-                    made = making.product(finder)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(
+            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+        ) -> tuple[Tensor, ...]:
+            return _Making(op, found[op.call.name], known, builder, packed).product(finder)
+
+        return replace_ops(graph, found, make, self._ops)
 
 
 class _Finder:

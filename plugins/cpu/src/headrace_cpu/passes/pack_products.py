@@ -15,6 +15,7 @@ from headrace_cpu.kernels.product import conv_products
 from headrace_cpu.kernels.winograd import tile_for
 from headrace_cpu.passes.halves import stored_weights
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 FEW_ROWS = 8
 """A product with fewer rows reads its matrix once, and is slower if that is packed first."""
@@ -59,29 +60,21 @@ class PackProducts:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
         stored = stored_weights(graph)
-        packed = [op.call.name for op in graph.ops if self._is_packed(op, graph, stored)]
+        packed = {op.call.name for op in graph.ops if self._is_packed(op, graph, stored)}
         if not packed:
             return graph
-        chosen = set(packed)
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops if op.call.name not in chosen)
         panels = _Packed()
-        for op in graph.ops:
-            names, tile = list(op.inputs), None
-            if op.call.name in chosen:
-                tile = self._tile(op, graph, stored)
-                if tile is None and (op.call.op == "matmul" or conv_products(op.call)):
-                    names[1] = stored.get(names[1] or "", names[1])
-            read = [None if name is None else known[name] for name in names]
-            if op.call.name in chosen:
-                with builder.placed(op.placement):
-                    made = _packed(op, read, tile, builder, panels)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(
+            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+        ) -> tuple[Tensor, ...]:
+            read, tile = read_by(op, known), self._tile(op, graph, stored)
+            weight = op.inputs[1] or ""
+            if tile is None and (op.call.op == "matmul" or conv_products(op.call)):
+                read[1] = known[stored.get(weight, weight)]
+            return _packed(op, read, tile, builder, panels)
+
+        return replace_ops(graph, packed, make, self._ops)
 
     def _is_packed(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
         call = op.call

@@ -10,6 +10,7 @@ from headrace.ops.recurrent import backwards
 from headrace_cpu.kernels.recurrent import usual_layers
 from headrace_cpu.ops.recurrent import LAYERS, flat_shape, weight_groups
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 
 class PackRecurrent:
@@ -29,19 +30,7 @@ class PackRecurrent:
         chosen = {op.call.name for op in graph.ops if self._is_packed(op, graph)}
         if not chosen:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops if op.call.name not in chosen)
-        for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
-            if op.call.name in chosen:
-                with builder.placed(op.placement):
-                    made = _packed(op, read, builder)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+        return replace_ops(graph, chosen, _packed, self._ops)
 
     def _is_packed(self, op: JobOp, graph: JobGraph) -> bool:
         here = op.placement.tag == self._tag and op.placement.parallel_num == 1
@@ -49,9 +38,9 @@ class PackRecurrent:
         return constant and op.call.op in LAYERS and usual_layers(op.call)
 
 
-def _packed(op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder) -> tuple[Tensor, ...]:
+def _packed(op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder) -> tuple[Tensor, ...]:
     call, layer = op.call, LAYERS[op.call.op]
-    x, w, r, b, _, *states = read
+    x, w, r, b, _, *states = read_by(op, known)
     panels: list[Tensor] = []
     for weight, groups in zip((w, r), weight_groups(layer, len(backwards(call))), strict=True):
         assert weight is not None

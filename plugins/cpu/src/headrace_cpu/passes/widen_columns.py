@@ -15,6 +15,7 @@ from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.pack import PANEL, panel_count
 from headrace_cpu.passes.own_ops import KnownOps
+from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 LEAST_GAIN = 1.25
 """How many times fewer multiplications are worth a copy of the weights."""
@@ -38,22 +39,16 @@ class WidenColumns:
         """The graph with these convolutions."""
         packed = _packed_constants(graph)
         factors = {op.call.name: self._factor(op, graph, packed) for op in graph.ops}
-        if set(factors.values()) <= {1}:
+        wide = {name: factor for name, factor in factors.items() if factor > 1}
+        if not wide:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement, ops=self._ops)
-        known = builder.begin_like(graph)
-        builder.reserve(name for name, factor in factors.items() if factor == 1)
-        for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
-            if factors[op.call.name] > 1:
-                with builder.placed(op.placement):
-                    factor = factors[op.call.name]
-                    made = _widened(op, read, factor, graph, packed, builder)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(
+            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+        ) -> tuple[Tensor, ...]:
+            return _widened(op, read_by(op, known), wide[op.call.name], graph, packed, builder)
+
+        return replace_ops(graph, wide, make, self._ops)
 
     def _factor(self, op: JobOp, graph: JobGraph, packed: Mapping[str, str]) -> int:
         """Positions that make one row of the product; 1 for an op that stays as it is."""
