@@ -82,7 +82,9 @@ Launch BindCopy(const std::vector<Part>& parts, py::array& y) {
           py::tuple(arrays)};
 }
 
-Launch BindTake(const py::array& x, py::array& y, const std::vector<std::optional<Dims>>& tables,
+using Table = Array<std::int32_t>;
+
+Launch BindTake(const py::array& x, py::array& y, const std::vector<std::optional<Table>>& tables,
                 const std::optional<py::array>& fill) {
   constexpr const char* kOp = "take";
   RequireContiguous(kOp, "x", x);
@@ -105,12 +107,12 @@ Launch BindTake(const py::array& x, py::array& y, const std::vector<std::optiona
                             " has " + std::to_string(count) + " positions");
     }
     if (table) {
-      for (const Size position : *table) {
+      axis.table.assign(table->data(), table->data() + count);
+      for (const std::int32_t position : axis.table) {
         if (position < -1 || position >= axis.length) {
           throw py::value_error("take: a position on axis " + std::to_string(i) + " is " +
                                 std::to_string(position) + " but x is " + Text(Shape(x)));
         }
-        axis.table.push_back(static_cast<std::int32_t>(position));
       }
     }
     axes.push_back(std::move(axis));

@@ -85,8 +85,8 @@ def test_positions_by_tables(data, dtype, rank, fill):
             table = data.draw(st.lists(st.integers(-1, size - 1), min_size=1, max_size=9))
         else:
             table = [-1] * 2 + list(range(size)) + [-1]
-        tables.append(table)
-        places = np.array(table)
+        places = np.array(table, np.int32)
+        tables.append(places)
         want = np.take(want, np.maximum(places, 0), axis)
         outside = np.take(outside, np.maximum(places, 0), axis)
         index = [None] * rank
@@ -115,4 +115,4 @@ def test_a_copy_stays_inside(shape, first, strides):
 def test_a_table_stays_inside(table):
     """A position that the axis does not have is an error."""
     with pytest.raises(ValueError, match="a position on axis 0 is"):
-        _native.take(np.zeros(3, np.float32), np.zeros(2, np.float32), [table], None)
+        _native.take(np.zeros(3), np.zeros(2), [np.array(table, np.int32)], None)

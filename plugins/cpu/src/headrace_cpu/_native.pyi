@@ -310,7 +310,7 @@ def copy(
     """
 
 def take(
-    x: NDArray[Any], y: NDArray[Any], tables: _Parts[_Dims | None], fill: NDArray[Any] | None,
+    x: NDArray[Any], y: NDArray[Any], tables: _Parts[_Ints | None], fill: NDArray[Any] | None,
 ) -> Launch:  # fmt: skip
     """``y[i, j, ...] = x[tables[0][i], tables[1][j], ...]``; fill, or 0, where a table has -1.
 

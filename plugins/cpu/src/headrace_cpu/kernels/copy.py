@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.device import KernelEntry, Launch, OpCall
 from headrace.ops.shape import permutation
@@ -15,6 +16,9 @@ from headrace.ops.slice import pad_amounts, slice_ranges
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 Dims = tuple[int, ...]
+
+Table = NDArray[np.int32]
+"""Where each element of an axis comes from; -1 for the filling."""
 
 
 class Part(NamedTuple):
@@ -86,9 +90,7 @@ def _expanded(call: OpCall) -> Sequence[Part]:
 class Take(NativeKernel):
     """An op that reads, on each axis, the positions of a table. Needs no workspace."""
 
-    def __init__(
-        self, call: OpCall, tables: Callable[[OpCall], Sequence[list[int] | None]]
-    ) -> None:
+    def __init__(self, call: OpCall, tables: Callable[[OpCall], Sequence[Table | None]]) -> None:
         super().__init__(call)
         self._tables = tables
 
@@ -100,9 +102,9 @@ class Take(NativeKernel):
         return _native.take(x, y, self._tables(call), views.optional(1))
 
 
-def _padded(call: OpCall) -> Sequence[list[int] | None]:
-    """By axis, where each element comes from; -1 for the filling."""
-    tables: list[list[int] | None] = []
+def _padded(call: OpCall) -> Sequence[Table | None]:
+    """By axis; None for one that is not padded."""
+    tables: list[Table | None] = []
     mode, made = call.str_attr("mode"), call.outputs[0].shape
     for count, size, (before, after) in zip(
         call.input(0).shape, made, pad_amounts(call), strict=True
@@ -115,14 +117,15 @@ def _padded(call: OpCall) -> Sequence[list[int] | None]:
 
 
 @lru_cache(maxsize=64)  # the layers of a net are padded alike
-def _padded_axis(count: int, before: int, after: int, mode: str) -> list[int]:
-    kept = np.arange(max(-before, 0), min(count, count + after))
+def _padded_axis(count: int, before: int, after: int, mode: str) -> Table:
+    kept = np.arange(max(-before, 0), min(count, count + after), dtype=np.int32)
     around = (max(before, 0), max(after, 0))
     if mode == "constant" or not kept.size:
         table = np.pad(kept, around, constant_values=-1)
     else:
         table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
-    return list(map(int, table))
+    table.setflags(write=False)
+    return table
 
 
 def copy_entries(tag: str) -> Iterator[KernelEntry]:

@@ -17,7 +17,7 @@ from headrace.device import (
     dtypes,
 )
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.copy import Take
+from headrace_cpu.kernels.copy import Table, Take
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -31,10 +31,10 @@ def _taps(call: OpCall) -> dict[int, Taps]:
     return resize_taps(call)
 
 
-def _sources(call: OpCall) -> Sequence[list[int] | None]:
+def _sources(call: OpCall) -> Sequence[Table | None]:
     taps = _taps(call)
     axes = range(call.input(0).rank)
-    return [taps[axis].sources[:, 0].tolist() if axis in taps else None for axis in axes]
+    return [taps[axis].sources[:, 0].astype(np.int32) if axis in taps else None for axis in axes]
 
 
 def _is_copied(call: OpCall) -> bool:
