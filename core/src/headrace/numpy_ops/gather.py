@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -57,9 +58,21 @@ _REDUCE = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maxim
 def _combine(out: Array, index: tuple[Array, ...], updates: Array, reduction: str) -> None:
     if reduction == "none":
         out[index] = updates
-    else:
-        # Unlike `out[index] += updates`, `at` counts an element that is named twice twice.
-        _REDUCE[reduction].at(out, index, updates)
+        return
+    places: Array = np.zeros((), np.int64)
+    for axis, given_at in enumerate(index):
+        at = given_at
+        if at.size and at.min() < 0:
+            at = np.where(at < 0, at + out.shape[axis], at)
+        places = places + at * math.prod(out.shape[axis + 1 :])
+    inner = math.prod(out.shape[len(index) :])
+    if inner != 1:
+        places = places.reshape(-1, 1) + np.arange(inner)
+    line = out.view()
+    line.shape = (-1,)  # which fails where it would be a copy
+    # Unlike `out[index] += updates`, `at` counts an element that is named twice twice. Along one
+    # axis it is ten times faster than along several.
+    _REDUCE[reduction].at(line, places.reshape(-1), updates.reshape(-1))
 
 
 def _element_index(call: OpCall, x: Array, indices: Array) -> tuple[Array, ...]:
