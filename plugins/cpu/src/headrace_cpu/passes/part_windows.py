@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from headrace.data_format import CHANNELS_LAST
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, JobOp
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace_cpu.kernels.conv_transpose import Phases, parted, windows_do_not_meet
+from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 
 class PartWindows:
@@ -29,20 +31,7 @@ class PartWindows:
         chosen = {op.call.name for op in graph.ops if self._is_parted(op)}
         if not chosen:
             return graph
-        builder = JobGraphBuilder(graph.name, graph.placement)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops)
-        for op in graph.ops:
-            read = [None if name is None else known[name] for name in op.inputs]
-            if op.call.name in chosen:
-                with builder.placed(op.placement):
-                    part = _parted if windows_do_not_meet(op.call) else _convolved
-                    made = part(op.call, read, builder)
-            else:
-                made = builder.adopt(op, [None if t is None else t.name for t in read])
-            known.update(zip(op.outputs, made, strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+        return replace_ops(graph, chosen, _without_sums, CORE_OPS)
 
     def _is_parted(self, op: JobOp) -> bool:
         call = op.call
@@ -51,6 +40,13 @@ class PartWindows:
         if call.op != "conv_transpose" or call.str_attr("data_format") != CHANNELS_LAST:
             return False
         return parted(call)
+
+
+def _without_sums(
+    op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
+) -> tuple[Tensor, ...]:
+    part = _parted if windows_do_not_meet(op.call) else _convolved
+    return part(op.call, read_by(op, known), builder)
 
 
 def _parted(
