@@ -107,13 +107,7 @@ def run_model(
         compiled = time.perf_counter()
         outputs = loaded.run(feeds)
         ended = time.perf_counter()
-        show_outputs(outputs)
-        click.echo(
-            f"ready in {_duration(compiled - started)}, "
-            f"ran in {_duration(ended - compiled)} on {loaded.device}"
-        )
-    if folder is not None:
-        write_outputs(outputs, folder)
+        _tell(outputs, compiled - started, ended - compiled, str(loaded.device), folder)
 
 
 def run_plan(
@@ -135,11 +129,15 @@ def run_plan(
         begun = time.perf_counter()
         outputs = loaded.run(feeds)
         ended = time.perf_counter()
-        show_outputs(outputs)
-        click.echo(
-            f"ready in {_duration(opened - started)}, "
-            f"ran in {_duration(ended - begun)} on {', '.join(loaded.devices)}"
-        )
+        _tell(outputs, opened - started, ended - begun, ", ".join(loaded.devices), folder)
+
+
+def _tell(
+    outputs: Mapping[str, object], ready: float, ran: float, where: str, folder: Path | None
+) -> None:
+    """Show what came out, and after how many seconds, and write it if there is a folder for it."""
+    show_outputs(outputs)
+    click.echo(f"ready in {_duration(ready)}, ran in {_duration(ran)} on {where}")
     if folder is not None:
         write_outputs(outputs, folder)
 

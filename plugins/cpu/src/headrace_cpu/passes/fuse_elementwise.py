@@ -40,15 +40,15 @@ class FuseElementwise:
         order = {op.call.name: place for place, op in enumerate(graph.ops)}
         kept = {tensor.name for _, tensor in graph.results} | graph.hints.keys()
         for name in reversed(able):
-            if name not in taken:
-                group = _group(able, name, taken, editor, kept)
-                if len(group) > 1:
-                    taken.update(op.outputs[0] for op in group)
-                    chain = sorted(group, key=lambda op: order[op.call.name])
-                    inputs, steps = _program(chain, graph)
-                    editor.replace(
-                        chain, Program, inputs, {"steps": [" ".join(step) for step in steps]}
-                    )
+            if name in taken:
+                continue
+            group = _group(able, name, taken, editor, kept)
+            if len(group) < 2:
+                continue
+            taken.update(op.outputs[0] for op in group)
+            chain = sorted(group, key=lambda op: order[op.call.name])
+            inputs, steps = _program(chain, graph)
+            editor.replace(chain, Program, inputs, {"steps": [" ".join(step) for step in steps]})
         return editor.finish()
 
 
