@@ -104,11 +104,11 @@ class BlockPool:
                 first.nbytes += second.nbytes
                 block.parts.remove(second)
 
-    def drain(self, *, spoilt_only: bool = False) -> list[Block]:
-        """Take out the blocks that are idle as a whole; the caller frees them."""
-        drained = [b for b in self._blocks if b.is_idle and (b.is_spoilt or not spoilt_only)]
-        self._blocks = [block for block in self._blocks if block not in drained]
-        return drained
+    def drain(self, drained: list[Block], *, spoilt_only: bool = False) -> None:
+        """Take out the blocks that are idle as a whole, into ``drained``; the caller frees them."""
+        idle = [b for b in self._blocks if b.is_idle and (b.is_spoilt or not spoilt_only)]
+        kept = [block for block in self._blocks if block not in idle]
+        drained[:], self._blocks = [*drained, *idle], kept  # and nothing is called
 
     def _idle(self) -> Iterator[Part]:
         return (part for block in self._blocks for part in block.parts if part.is_idle)

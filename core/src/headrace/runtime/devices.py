@@ -67,14 +67,18 @@ class DevicePool:
             Exception: what the plugin raised; the device is closed all the same.
         """
         with self._lock:
-            device, users = self._open.pop((tag, index))
+            device, users = self._open[tag, index]
             if users > 1:
                 self._open[tag, index] = (device, users - 1)
                 return
+            del self._open[tag, index]  # no call stands between this and what gives it back
             try:
                 self.memories.release(tag, index)
             finally:
-                device.close()
+                try:
+                    self.memories.release(tag, index)  # the rest: Ctrl-C may have come before
+                finally:
+                    device.close()
 
     def forget(self) -> None:
         """In a forked child: what is open is the parent's, and no thread holds a lock."""

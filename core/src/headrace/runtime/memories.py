@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -177,7 +176,7 @@ class Memories:
             if given is not None:
                 part.block.allocator.recycle(given)
             else:
-                _free(memory.pool.drain(spoilt_only=memory.is_kept))
+                _drain([memory], spoilt_only=memory.is_kept)
 
     def release(self, tag: str | None = None, index: int = 0) -> int:
         """Give what is kept back to the plugins; returns how many bytes that were.
@@ -193,7 +192,8 @@ class Memories:
             return tag is None or (case.pinned_for or case.tag, case.device_index) == (tag, index)
 
         with self.allocating:
-            return self._release(is_meant)
+            nbytes = self._release(is_meant)
+        return nbytes  # noqa: RET504 - Ctrl-C behind the call is then told within the block
 
     def kept_bytes(self, tag: str, index: int) -> int:
         """What is kept of the memory of a device, which counts as free for whoever allocates."""
@@ -277,21 +277,45 @@ class Memories:
         raise OutOfMemoryError(_refusal(memory, nbytes, job, str(refused), [memory])) from refused
 
     def _release(self, is_meant: Callable[[MemoryCase], bool]) -> int:
-        blocks = [
-            block
-            for case, memory in self._memories.items()
-            if is_meant(case)
-            for block in memory.pool.drain()
-        ]
-        _free(blocks)
-        return sum(block.nbytes for block in blocks)
+        return _drain([memory for case, memory in self._memories.items() if is_meant(case)])
 
 
-def _free(blocks: Iterable[Block]) -> None:
-    """Give blocks back to their plugins, all of them, whatever one of the allocators raises."""
-    with ExitStack() as freeing:
-        for block in blocks:
-            freeing.callback(block.allocator.free, block.buffer)
+def _drain(memories: Iterable[_Memory], *, spoilt_only: bool = False) -> int:
+    """Give blocks that are idle back to their plugins; returns how many bytes that were.
+
+    Raises:
+        Exception: what an allocator raised; all is given back all the same. Where Ctrl-C comes,
+            what was taken out of a pool is given back, and what was not is still in it.
+    """
+    blocks: list[Block] = []
+    try:
+        for memory in memories:
+            memory.pool.drain(blocks, spoilt_only=spoilt_only)
+        nbytes = sum(block.nbytes for block in blocks)
+    finally:
+        try:
+            _free(blocks)
+        finally:
+            _free(blocks)  # the rest: Ctrl-C may have come before
+    return nbytes
+
+
+def _free(blocks: list[Block]) -> None:
+    """Give blocks back to their plugins, and take them out of the list.
+
+    Raises:
+        Exception: the first that an allocator raised, when all are given back.
+    """
+    failed: Exception | None = None
+    while blocks:
+        block = blocks[-1]
+        del blocks[-1]  # no call stands between this and what gives it back
+        try:
+            block.allocator.free(block.buffer)
+        except Exception as error:  # noqa: BLE001 - the others are given back all the same
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _largest(users: Counter[str]) -> str:

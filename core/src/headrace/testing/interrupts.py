@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from traceback import clear_frames
 from types import CodeType, FrameType
 from typing import Any
 
@@ -76,16 +77,17 @@ def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterato
         return within
 
     before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        sys.settrace(trace)
+        try:
             yield interrupt
-    except KeyboardInterrupt:
-        if not interrupt.came:
-            raise
-    finally:
-        sys.settrace(before)
+        except KeyboardInterrupt as error:
+            if not interrupt.came:
+                raise
+            clear_frames(error.__traceback__)  # what these hold goes now, and is not heard of
+        finally:
+            sys.settrace(before)
 
 
 def _counts(frame: FrameType, packages: Collection[str]) -> bool:
