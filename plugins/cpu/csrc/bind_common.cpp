@@ -27,6 +27,25 @@ void RequireShape(const char* op, const char* name, const py::array& array, cons
                         Text(expected));
 }
 
+void RequireContiguous(const char* op, const char* name, const py::array& array) {
+  if ((array.flags() & py::array::c_style) != 0) return;
+  throw py::value_error(std::string(op) + ": " + name + " is not C-contiguous");
+}
+
+Size ItemSize(const char* op, const py::array& x, const py::array& y) {
+  constexpr Size kMostItem = 16;
+  const Size item = x.itemsize();
+  if (item != y.itemsize()) {
+    throw py::value_error(std::string(op) + ": x has elements of " + std::to_string(item) +
+                          " bytes and y of " + std::to_string(y.itemsize()));
+  }
+  if (item < 1 || item > kMostItem || (item & (item - 1)) != 0) {
+    throw py::value_error(std::string(op) + ": elements have " + std::to_string(item) +
+                          " bytes but must have 1, 2, 4, 8 or 16");
+  }
+  return item;
+}
+
 void RequireSpatialRank(const char* op, const char* name, const py::array& array,
                         std::size_t leading) {
   const Dims dims = Shape(array);

@@ -32,6 +32,7 @@ void RegisterAttention(py::module_& m);
 void RegisterRecurrent(py::module_& m);
 void RegisterImage(py::module_& m);
 void RegisterCopy(py::module_& m);
+void RegisterGather(py::module_& m);
 void RegisterTrees(py::module_& m);
 void RegisterThreads(py::module_& m);
 
@@ -46,6 +47,12 @@ bool IsHalf(const std::string& name);
 
 // Throws ValueError unless the array has this shape; `op` and `name` start the message.
 void RequireShape(const char* op, const char* name, const py::array& array, const Dims& expected);
+
+// Throws ValueError unless the array lies row by row.
+void RequireContiguous(const char* op, const char* name, const py::array& array);
+
+// Bytes of an element, of both arrays: one that kernels move whole. Throws ValueError for others.
+Size ItemSize(const char* op, const py::array& x, const py::array& y);
 
 // Throws ValueError unless the array has 1 to 3 spatial axes after `leading` others.
 void RequireSpatialRank(const char* op, const char* name, const py::array& array,

@@ -23,5 +23,6 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterRecurrent(m);
   headrace::cpu::bind::RegisterImage(m);
   headrace::cpu::bind::RegisterCopy(m);
+  headrace::cpu::bind::RegisterGather(m);
   headrace::cpu::bind::RegisterTrees(m);
 }

@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -60,15 +61,26 @@ class Launch {
   py::ssize_t nbytes_ = 0;
 };
 
-// Launches one after another, as one.
+// What a launch of a sequence threw, and which one it was: `headrace.errors.LaunchError` to Python.
+struct SequenceError {
+  std::size_t index;
+  std::exception_ptr cause;
+};
+
+// Launches one after another, as one. Throws SequenceError when one of them fails.
 class Sequence : public Launch {
  public:
   explicit Sequence(std::vector<std::shared_ptr<Launch>> launches)
       : Launch(
             [launches] {
-              for (const auto& launch : launches) {
-                OwnProcessor::Renew();
-                launch->Run();
+              std::size_t index = 0;
+              try {
+                for (; index < launches.size(); ++index) {
+                  OwnProcessor::Renew();
+                  launches[index]->Run();
+                }
+              } catch (...) {
+                throw SequenceError{index, std::current_exception()};
               }
             },
             Sum(launches)) {}

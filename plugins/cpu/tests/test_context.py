@@ -26,6 +26,26 @@ def test_native_launches_are_one_call(context):
     np.testing.assert_array_equal(x, [0, 2])
 
 
+@pytest.mark.parametrize("notes", [0, 1, 2])
+def test_a_native_launch_that_fails_is_named(context, notes):
+    """By its place in the sequence, whatever stands before it; and those before it have run."""
+    x, log = np.array([[[1.0], [2.0]]]), []
+    to = [np.empty((1, 2, 1)) for _ in range(2)]
+    launches = [
+        *[lambda: log.append(x[0, 0, 0])] * notes,
+        _native.unary("negative", x, x),
+        _native.gather(x, np.array([1, -2]), to[0]),
+        _native.gather(x, np.array([0, 2]), to[1]),
+        _native.unary("negative", x, x),
+    ]
+    with pytest.raises(LaunchError) as raised:
+        context.capture(launches)()
+    assert raised.value.index == notes + 2
+    assert isinstance(raised.value.__cause__, IndexError)
+    assert str(raised.value.__cause__) == "index 2 is outside an axis of 2 elements"
+    assert to[0].ravel().tolist() == [-2, -1] and log == [1] * notes
+
+
 def test_python_and_native_launches_keep_their_order(context):
     """Whatever stands beside what."""
     x, log = np.array([2.0]), []

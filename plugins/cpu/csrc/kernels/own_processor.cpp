@@ -26,6 +26,9 @@ constexpr auto kRest = std::chrono::milliseconds(100);
 // How many scopes have a processor.
 std::array<std::atomic<int>, CPU_SETSIZE> takers{};
 
+// How many scopes began on a processor, up to now.
+std::array<std::atomic<unsigned>, CPU_SETSIZE> begun{};
+
 thread_local OwnProcessor* scope = nullptr;
 
 // Whose scope began last: the address of its `scope`, which tells threads apart.
@@ -66,15 +69,16 @@ int MoveToFree(int here) {
   return -1;
 }
 
-// Lets threads before that wait for this processor. If one of them had it for long, it is at work
-// that has nothing to do with launches, or has no other processor: then nobody is let before for a
-// while, or each launch would cost a turn of whatever else runs here.
-void LetOthersBefore() {
+// Lets threads before that wait for this processor. If one had it for long and began no scope here,
+// it is at work that has nothing to do with launches: then nobody is let before for a while, or
+// each launch would cost a turn of whatever else runs here.
+void LetOthersBefore(int here) {
   const auto begin = Clock::now();
   if (begin.time_since_epoch().count() < rests_until.load(std::memory_order_relaxed)) return;
+  const unsigned before = begun[here].load();
   sched_yield();
   const auto end = Clock::now();
-  if (end - begin < kLongTurn) return;
+  if (end - begin < kLongTurn || begun[here].load() != before) return;
   rests_until.store((end + kRest).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
@@ -88,8 +92,9 @@ OwnProcessor::OwnProcessor() {
   const int here = CurrentProcessor();
   if (!IsCounted(here)) return;
   scope = this;
+  begun[here].fetch_add(1);
   Settle(here);
-  if (last_begun.exchange(&scope) != &scope) LetOthersBefore();
+  if (last_begun.exchange(&scope) != &scope) LetOthersBefore(taken_);
 }
 
 OwnProcessor::~OwnProcessor() {

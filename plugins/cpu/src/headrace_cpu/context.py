@@ -14,8 +14,9 @@ class CpuContext(DeviceContext):
     def capture(self, launches: Sequence[Launch]) -> Launch:
         """One call for ``launches``: neighbours that are native are one native call.
 
-        Python is paid for each run of them, not for each op. Native launches cannot fail: all that
-        can be wrong was found when they were made.
+        Python is paid for each run of them, not for each op. Most native launches cannot fail: what
+        can be wrong was found when they were made. One that does, at an index that is outside, is
+        named by its sequence.
         """
         from headrace_cpu import _native
 
@@ -42,6 +43,8 @@ class CpuContext(DeviceContext):
             try:
                 for index, launch in steps:  # noqa: B007 - `except` reads it
                     launch()
+            except LaunchError as error:  # of a sequence that begins there
+                raise LaunchError(index + error.index) from error.__cause__
             except Exception as error:
                 raise LaunchError(index) from error
 
