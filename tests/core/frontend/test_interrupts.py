@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +17,12 @@ from toy_backends import FarAllocator, far, near
 import headrace as flow
 import headrace.typing as tp
 from headrace.device import Device, DeviceEntry
+from headrace.frontend.scope import current_placement
+from headrace.frontend.signature import JobSignature
+from headrace.frontend.trace_job import trace_job
 from headrace.hookspecs import hookimpl
 from headrace.memory_case import MemoryCase
+from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.runtime.devices import pool_of
 from headrace.testing.interrupts import interrupted
@@ -71,6 +76,28 @@ def test_a_call_can_be_interrupted_at_any_step(
             assert how(job).tolist() == [2, -2, 6], interrupt.where
     assert step > 50
     assert (FarAllocator.live, threading.active_count()) == (live, threads)
+
+
+def test_tracing_can_be_interrupted_at_any_step() -> None:
+    """The next time begins anew: nothing is being traced, and no scope is left entered."""
+    registry, here = BackendRegistry.from_modules({"far": far()}), Placement.of_device("far")
+
+    def job(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+        with flow.scope.placement("far", "0:1"):
+            return flow.relu(x)
+
+    config = flow.FunctionConfig()
+    config.default_placement_scope(flow.scope.placement("far", "0:0"))
+    trace = partial(trace_job, job, JobSignature.of(job), config, registry)
+    for step in count():
+        with interrupted(step) as interrupt:
+            trace()
+        assert current_placement(here) == here, interrupt.where
+        graph, _ = trace()
+        assert [op.call.op for op in graph.ops] == ["relu"], interrupt.where
+        if not interrupt.came:
+            break
+    assert step > 50
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -11,7 +11,7 @@ from headrace.frontend.default_device import default_device
 from headrace.frontend.mirrored import MirroredSymbol
 from headrace.frontend.scope import ViewScope
 from headrace.frontend.signature import JobSignature, Tree, leaves, rebuild
-from headrace.frontend.tracing import Symbol, tracing
+from headrace.frontend.tracing import Symbol, traced
 from headrace.graph import JobGraph, JobGraphBuilder
 from headrace.registry.registry import BackendRegistry
 
@@ -32,8 +32,12 @@ def trace_job(
     builder = JobGraphBuilder(signature.name, placement, ops=registry)
     symbols = {name: Symbol(builder.input(name, spec), builder) for name, spec in signature.inputs}
     arguments = [_argument(rebuild(p.name, p.specs, symbols)) for p in signature.parameters]
-    with tracing(builder), ViewScope(config.logical_view):
-        result = function(*arguments)
+
+    def run() -> Tree:
+        with ViewScope(config.logical_view):
+            return function(*arguments)
+
+    result = traced(builder, run)
     signature.check_result(result)
     for name, leaf in leaves("result", result):
         if not isinstance(leaf, Symbol):

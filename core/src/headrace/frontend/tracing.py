@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar, copy_context
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from headrace.frontend.scope import LogicalView, current_placement, current_view
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.hint import SbpHint
 from headrace.ops import Tensor
+
+T = TypeVar("T")
 
 _BUILDER: ContextVar[JobGraphBuilder | None] = ContextVar("headrace_job", default=None)
 _PACKAGE = str(Path(__file__).parent)
@@ -174,19 +175,22 @@ def as_dtype(number: float, dtype: DType) -> np.ndarray[Any, np.dtype[Any]]:
     )
 
 
-@contextmanager
-def tracing(builder: JobGraphBuilder) -> Iterator[None]:
-    """Send the ops applied inside the ``with`` block to ``builder``.
+def traced(builder: JobGraphBuilder, function: Callable[[], T]) -> T:
+    """What ``function`` returns; ops that it applies are sent to ``builder``.
+
+    It runs in a context of its own, so that wherever Ctrl-C comes, nothing has to be reset: neither
+    what is traced nor a scope that it has entered.
 
     Raises:
         JobError: a job is being traced already: job functions do not call each other.
     """
     check_not_tracing(f"job {builder.name!r} was called")
-    token = _BUILDER.set(builder)
-    try:
-        yield
-    finally:
-        _BUILDER.reset(token)
+
+    def run() -> T:
+        _BUILDER.set(builder)
+        return function()
+
+    return copy_context().run(run)
 
 
 def check_not_tracing(what: str) -> None:
