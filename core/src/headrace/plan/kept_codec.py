@@ -47,7 +47,7 @@ from headrace.plan.saved import (
 from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
-_EQUAL_FOR_EQUAL = 2
+EQUAL_FOR_EQUAL = 2
 """The version of ``marshal`` that looks at values alone, not at which of them are one object."""
 
 _Fields = tuple[Any, ...]
@@ -62,7 +62,7 @@ def encode_kept(saved: SavedPlan) -> bytes:
     writer = _Writer()
     fields = writer.saved(saved)
     try:
-        return marshal.dumps((list(writer.specs), writer.attrs, fields), _EQUAL_FOR_EQUAL)
+        return marshal.dumps((list(writer.specs), writer.attrs, fields), EQUAL_FOR_EQUAL)
     except ValueError as error:
         raise PlanError(f"plan {saved.plan.name!r} cannot be kept: {error}") from error
 

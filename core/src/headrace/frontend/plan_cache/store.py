@@ -21,6 +21,7 @@ from headrace.digest import digest_of
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_kept_file, write_plan_file
+from headrace.plan.kept_codec import EQUAL_FOR_EQUAL
 from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
 from headrace.tensor_spec import Array
@@ -34,8 +35,6 @@ MODE = 0o600
 
 _NAME = re.compile(r"[0-9a-f]{64}\.(plan|note)|\.[0-9a-f]{64}\..*")
 _ABANDONED_SECONDS = 3600
-_EQUAL_FOR_EQUAL = 2
-"""The version of ``marshal`` that writes equal values alike."""
 
 
 def plan_store() -> PlanStore | None:
@@ -147,7 +146,7 @@ class PlanStore:
 
     def keep_note(self, key: str, value: Any) -> None:
         """Keep a plain value; or do not, where that cannot be done."""
-        text = marshal.dumps(value, _EQUAL_FOR_EQUAL)
+        text = marshal.dumps(value, EQUAL_FOR_EQUAL)
         scratch = self.folder / f".{key}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
