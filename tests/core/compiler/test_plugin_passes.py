@@ -26,7 +26,7 @@ from headrace.errors import (
     RunError,
 )
 from headrace.frontend.compiled_job import CompiledJob
-from headrace.graph import GraphEditor, JobGraph, JobGraphBuilder, JobOp, PassEntry
+from headrace.graph import GraphEditor, GraphRewriter, JobGraph, JobGraphBuilder, JobOp, PassEntry
 from headrace.numpy_ops import NumpyKernel
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -246,19 +246,15 @@ def test_headrace_passes_that_break_a_rule_are_named(what: str) -> None:
 
 
 def test_a_pass_may_build_the_graph_anew() -> None:
-    """With a builder that begins like it: constants that stay are the same; new ones may come."""
+    """With a rewriter that begins like it: constants that stay are the same; new ones may come."""
 
     def rebuild(graph: JobGraph) -> JobGraph:
-        builder = JobGraphBuilder(graph.name, graph.placement)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops)
+        rewriter = GraphRewriter(graph)
         for op in graph.ops:
-            read = [None if name is None else known[name].name for name in op.inputs]
-            known.update(zip(op.outputs, builder.adopt(op, read), strict=True))
-        last = known[graph.outputs[0][1].name]
-        known[last.name], *_ = builder.op("add", [last, builder.constant(X)])
-        builder.end_like(graph, known)
-        return builder.finish()
+            rewriter.keep(op)
+        last = rewriter.tensor(graph.outputs[0][1].name)
+        rewriter.let(last.name, rewriter.op("add", [last, rewriter.constant(X)])[0])
+        return rewriter.finish()
 
     with (
         CompiledJob(job(), registry_of(rebuild)) as ours,

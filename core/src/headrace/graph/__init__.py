@@ -1,7 +1,8 @@
 """Job graphs: what a job computes, for the compiler and for the passes of plugins.
 
 Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plugin's pass takes a
-``JobGraph``, changes it with the ``GraphEditor`` of ``editor.py``, and returns what that made.
+``JobGraph`` and returns another: made by the ``GraphEditor`` of ``editor.py``, which puts one op in
+the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the place of one.
 ``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
 graph learns what an op is, ``variable.py`` and ``hint.py`` are what jobs say besides ops,
 ``dump.py`` prints. Nothing here knows how a tensor lies in memory.
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from headrace.graph.hint import Auto, SbpHint, Wish
     from headrace.graph.job_graph import JobGraph, JobOp
     from headrace.graph.op_source import CORE_OPS, OpSource
+    from headrace.graph.rewriter import GraphRewriter, replace_ops
     from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
-    "CORE_OPS", "Auto", "GraphEditor", "JobGraph", "JobGraphBuilder", "JobOp", "OpEntry",
-    "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish", "fold_limit",
+    "CORE_OPS", "Auto", "GraphEditor", "GraphRewriter", "JobGraph", "JobGraphBuilder", "JobOp",
+    "OpEntry", "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish",
+    "fold_limit", "replace_ops",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
@@ -35,6 +38,7 @@ if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any
             "headrace.graph.hint": "Auto SbpHint Wish",
             "headrace.graph.job_graph": "JobGraph JobOp",
             "headrace.graph.op_source": "CORE_OPS OpSource",
+            "headrace.graph.rewriter": "GraphRewriter replace_ops",
             "headrace.graph.variable": "Variable VariablePart",
         },
     )

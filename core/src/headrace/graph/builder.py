@@ -238,29 +238,6 @@ class JobGraphBuilder:
             self._ops.append(JobOp(call, names, made_names, self._placement))
         return made
 
-    def begin_like(self, graph: JobGraph) -> dict[str, Tensor]:
-        """Declare what the ops of ``graph`` begin with: its inputs, variables and constants."""
-        known = {tensor.name: self.input(tensor.name, tensor.spec) for tensor in graph.inputs}
-        known.update((part.tensor.name, self.variable_part(part)) for part in graph.variables)
-        for name, value in graph.constants.items():
-            known[name] = self._define(name, TensorSpec.of(value))
-            # The array itself: who compares the two graphs sees that it is the same.
-            self._constants[name] = value
-        return known
-
-    def end_like(self, graph: JobGraph, known: Mapping[str, Tensor]) -> None:
-        """Return and update what ``graph`` does, as the tensors that ``known`` has for its own.
-
-        Tensors that it has no more lose their hints.
-        """
-        for name, hint in graph.hints.items():
-            if name in known:
-                self.hint(known[name], hint)
-        for result, tensor in graph.outputs:
-            self.output(result, known[tensor.name])
-        for variable, tensor in graph.updates:
-            self.update(known[variable], known[tensor.name])
-
     def reserve(self, names: Iterable[str]) -> None:
         """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
         self._op_names.update(names)

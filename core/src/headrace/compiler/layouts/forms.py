@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headrace.compiler.layouts.choice import can_transpose
 from headrace.compiler.layouts.orders import after, between, lifted, plain, steps
 from headrace.data_format import Order, moves_nothing
-from headrace.graph import JobGraphBuilder, JobOp
+from headrace.graph import GraphRewriter, JobOp
 from headrace.ops import Tensor
 from headrace.ops.shape import permutation
 from headrace.registry.registry import BackendRegistry
@@ -16,11 +16,12 @@ from headrace.registry.registry import BackendRegistry
 class Forms:
     """A tensor of the old graph has *forms* in the new one, one for each order it is needed in.
 
-    Names are those of tensors of the old graph. Every form is made once, of the first one.
+    Names are those of tensors of the old graph. Every form is made once, of the first one. What was
+    not said to be in another order lies plain, as in the old graph.
     """
 
-    def __init__(self, builder: JobGraphBuilder, registry: BackendRegistry) -> None:
-        self._builder = builder
+    def __init__(self, rewriter: GraphRewriter, registry: BackendRegistry) -> None:
+        self._rewriter = rewriter
         self._registry = registry
         self._forms: dict[str, dict[Order, Tensor]] = {}
         self._makers: dict[str, JobOp] = {}
@@ -48,25 +49,27 @@ class Forms:
         perm = permutation(op.call)
         self._forms[made] = {
             after(perm, order): form
-            for order, form in self._forms[source].items()
+            for order, form in self._of(source).items()
             if len(order) == len(perm)
         }
         self._makers[made] = op
 
     def orders(self, name: str) -> Iterator[Order]:
         """The orders that a tensor is there in."""
-        return iter(self._forms[name])
+        return iter(self._of(name))
 
     def has(self, name: str, order: Order) -> bool:
         """True when a tensor is there in ``order``."""
-        return order in self._forms[name]
+        return order in self._of(name)
 
     def cost(self, name: str, order: Order) -> int:
         """How many bytes a transpose to ``order`` has to move; 0 when it is there."""
-        forms = self._forms[name]
+        forms = self._of(name)
         have, form = next(iter(forms.items()))
         shape, perm = lifted(form.spec.shape, order), between(have, order)
-        free = order in forms or self._builder.value(form) is not None or moves_nothing(shape, perm)
+        free = (
+            order in forms or self._rewriter.value(form) is not None or moves_nothing(shape, perm)
+        )
         return 0 if free else form.spec.nbytes
 
     def get(self, name: str, order: Order, reader: JobOp | None) -> Tensor:
@@ -74,29 +77,36 @@ class Forms:
 
         What has to be added for it is said to be at the place of ``reader``.
         """
-        forms = self._forms[name]
+        forms = self._of(name)
         if order not in forms:
             forms[order] = self._made(name, order, reader)
         return forms[order]
+
+    def _of(self, name: str) -> dict[Order, Tensor]:
+        forms = self._forms.get(name)
+        if forms is None:
+            tensor = self._rewriter.tensor(name)
+            forms = self._forms[name] = {plain(tensor.spec.rank): tensor}
+        return forms
 
     def _made(self, name: str, order: Order, reader: JobOp | None) -> Tensor:
         maker = self._makers.get(name)
         place = maker or reader
         assert place is not None, f"{name!r} is there plain"
-        have, form = next(iter(self._forms[name].items()))
+        have, form = next(iter(self._of(name).items()))
         perm, as_read = between(have, order), plain(len(have))
         possible = can_transpose(form.spec, perm, self._registry.backend(place.placement.tag))
         if maker is not None and maker.call.op == "transpose" and order == as_read:
             source = maker.inputs[0]
             assert source is not None
             if self.has(source, as_read) or not possible:
-                return self._builder.adopt(maker, [self.get(source, as_read, maker).name])[0]
+                return self._rewriter.adopt(maker, [self.get(source, as_read, maker).name])[0]
         if not possible and order != as_read:
             # Each order that was chosen is known to be one transpose from the plain one.
             form, perm = self.get(name, as_read, reader), order
         origin = (reader or place).call
-        with self._builder.placed(place.placement):
+        with self._rewriter.placed(place.placement):
             for op, attrs in steps(form.spec.shape, perm):
                 location = origin.location or origin.name
-                (form,) = self._builder.op(op, [form], location=location, attrs=attrs)
+                (form,) = self._rewriter.op(op, [form], location=location, attrs=attrs)
         return form

@@ -14,8 +14,8 @@ from headrace.compiler.layouts.ways import Way, Ways, as_it_is, rank_of
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
-from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.graph.rewriter import GraphRewriter
 from headrace.op_call import OpCall
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import Backend
@@ -90,20 +90,16 @@ class _Rewriting:
         self._near = ops_near(graph, turned, self._free, registry)
         near = [op for op in graph.ops if op.call.name in self._near]
         self._wanted = orders_wanted(graph, near, turned, self._free, ways)
-        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
-        self._forms = Forms(self._builder, registry)
+        self._rewriter = GraphRewriter(graph, without=self._near, ops=registry)
+        self._rewriter.reserve(self._near)  # these names stay as well
+        self._forms = Forms(self._rewriter, registry)
         self._answers: dict[object, bool] = {}  # nets repeat themselves, and asking is slow
 
     def run(self) -> JobGraph:
-        graph, builder, forms = self._graph, self._builder, self._forms
-        known = builder.begin_like(graph)
-        for name, tensor in known.items():
-            forms.add(name, plain(tensor.spec.rank), tensor)
-        builder.reserve(op.call.name for op in graph.ops)
+        graph, forms = self._graph, self._forms
         for op in graph.ops:
             if op.call.name not in self._near:  # what it reads lies plain, and is called the same
-                for name, made in zip(op.outputs, builder.adopt(op, op.inputs), strict=True):
-                    forms.add(name, plain(made.spec.rank), made)
+                self._rewriter.keep(op)
             elif op.call.name in self._turned:
                 self._add(op, self._turned[op.call.name])
             elif op.call.name not in self._free:
@@ -113,9 +109,9 @@ class _Rewriting:
             else:
                 self._add(op, self._cheapest(op))
         for _, tensor in graph.results:
-            known[tensor.name] = forms.get(tensor.name, plain(tensor.spec.rank), None)
-        builder.end_like(graph, known)
-        return builder.finish()
+            form = forms.get(tensor.name, plain(tensor.spec.rank), None)
+            self._rewriter.let(tensor.name, form)
+        return self._rewriter.finish()
 
     def _add(self, op: JobOp, way: Way) -> None:
         """The op, under its own name."""
@@ -124,7 +120,7 @@ class _Rewriting:
             for name, order in zip(op.inputs, way.inputs, strict=True)
         ]
         call = self._ways.call_of(op.call, way)
-        made = self._builder.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
+        made = self._rewriter.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
         maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
             self._forms.add(name, order, form, maker)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
-from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
+from headrace.graph.rewriter import GraphRewriter
 
 
 def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
@@ -28,40 +28,43 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
         _is_late(op, known_ops) and _reads(op) <= graph.constants.keys() for op in graph.ops
     ):
         return graph
-    builder = JobGraphBuilder(graph.name, graph.placement, fold_late=True, ops=known_ops)
-    known = builder.begin_like(graph)
+    rewriter = GraphRewriter(graph, fold_late=True, ops=known_ops)
     graph = replace(graph, constants=MappingProxyType({}))
-    builder.reserve(op.call.name for op in graph.ops)
     reads = [_reads(op) for op in graph.ops]
     readers = Counter(tensor.name for _, tensor in graph.results)
     for names_read in reads:
-        for name in names_read:
-            readers[name] += 1
+        readers.update(names_read)
     folded: set[str] = set()
     for op, names_read in zip(graph.ops, reads, strict=True):
-        read = [None if name is None else known[name] for name in op.inputs]
-        names = [None if tensor is None else tensor.name for tensor in read]
+        call = op.call
         follows = _is_late(op, known_ops) or not folded.isdisjoint(names_read)
-        if follows and builder.folds(op.call, names) and op.placement.parallel_num == 1:
-            call, count = op.call, op.call.output_count
-            made = builder.op(
-                call.op, read, outputs=count, location=call.location, attrs=call.attrs
+        if follows and op.placement.parallel_num == 1 and _folds(rewriter, op):
+            made = rewriter.op(
+                call.op,
+                rewriter.read_by(op),
+                outputs=call.output_count,
+                location=call.location,
+                attrs=call.attrs,
             )
+            rewriter.put(op, made)
             folded.update(op.outputs)
         else:
-            made = builder.adopt(op, names)
-        known.update(zip(op.outputs, made, strict=True))
+            rewriter.keep(op)
         for name in names_read:
             readers[name] -= 1
             if not readers[name]:
-                builder.forget(known[name])
-    builder.end_like(graph, known)
-    return builder.finish()
+                rewriter.forget(rewriter.tensor(name))
+    return rewriter.finish()
 
 
 def _is_late(op: JobOp, known_ops: OpSource) -> bool:
     alone = op.placement.parallel_num == 1  # the others are collectives, which are no ops
     return alone and known_ops.op(op.call.op).op.folds_late
+
+
+def _folds(rewriter: GraphRewriter, op: JobOp) -> bool:
+    read = rewriter.read_by(op)
+    return rewriter.folds(op.call, [None if tensor is None else tensor.name for tensor in read])
 
 
 def _reads(op: JobOp) -> set[str]:

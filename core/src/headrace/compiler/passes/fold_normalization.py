@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.dtypes import float32, float64
-from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.graph.rewriter import GraphRewriter, replace_ops
 from headrace.numpy_ops import scaled
 from headrace.ops import Tensor
 from headrace.ops.data_format import channel_axis
@@ -35,24 +34,8 @@ def fold_normalization(graph: JobGraph) -> JobGraph:
     weight of zero is another result than infinity times the sum.
     """
     folds = _Finder(graph).folds()
-    if not folds:
-        return graph
-    builder = JobGraphBuilder(graph.name, graph.placement)
-    known = builder.begin_like(graph)
     gone = {op.call.name for fold in folds.values() for op in (fold.product, *fold.added)}
-    stays = [op.call.name for op in graph.ops if op.call.name not in gone | folds.keys()]
-    builder.reserve(stays)
-    for op in graph.ops:
-        if op.call.name in gone:
-            continue
-        if op.call.name in folds:
-            made = folds[op.call.name].build(builder, known)
-        else:
-            read = [None if name is None else known[name].name for name in op.inputs]
-            made = builder.adopt(op, read)
-        known.update(zip(op.outputs, made, strict=True))
-    builder.end_like(graph, known)
-    return builder.finish()
+    return replace_ops(graph, folds, lambda op, new: folds[op.call.name].build(new), gone=gone)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,17 +48,15 @@ class _Fold:
     weight: Array
     bias: Array
 
-    def build(self, builder: JobGraphBuilder, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    def build(self, new: GraphRewriter) -> tuple[Tensor, ...]:
         call, (x, *_) = self.product.call, self.product.inputs
         assert x is not None
-        read = [known[x], builder.constant(self.weight)]
-        bias = builder.constant(self.bias)
+        read, bias = [new.tensor(x), new.constant(self.weight)], new.constant(self.bias)
         name, location, attrs = self.norm.call.name, call.location, call.attrs
-        with builder.placed(self.norm.placement):
-            if call.op in _CONVOLUTIONS:
-                return builder.op(call.op, [*read, bias], name=name, location=location, attrs=attrs)
-            (y,) = builder.op("matmul", read, name=call.name, location=location, attrs=attrs)
-            return builder.op("add", [y, bias], name=name, location=self.norm.call.location)
+        if call.op in _CONVOLUTIONS:
+            return new.op(call.op, [*read, bias], name=name, location=location, attrs=attrs)
+        (y,) = new.op("matmul", read, name=call.name, location=location, attrs=attrs)
+        return new.op("add", [y, bias], name=name, location=self.norm.call.location)
 
 
 class _Finder:

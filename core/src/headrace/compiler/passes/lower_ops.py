@@ -13,6 +13,7 @@ from headrace.errors import FallbackWarning, UnsupportedError
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
+from headrace.graph.rewriter import GraphRewriter
 from headrace.ids import HOST_TAG
 from headrace.op_call import OpCall
 from headrace.ops import Op, Tensor, make_call
@@ -49,8 +50,7 @@ def lower_ops(
             may not be moved, or the host cannot run it either.
         DeviceError: the device of an op cannot be used.
     """
-    lowering = _Lowering(graph, registry, fallback, collect=False)
-    return lowering.run()
+    return _lowered(graph, registry, fallback, collect=False)
 
 
 def judge_ops(graph: JobGraph, registry: BackendRegistry, fallback: Fallback) -> Lowered:
@@ -58,7 +58,7 @@ def judge_ops(graph: JobGraph, registry: BackendRegistry, fallback: Fallback) ->
 
     The graph can then not be compiled further; the decisions say all that is missing.
     """
-    return _Lowering(graph, registry, fallback, collect=True).run()
+    return _lowered(graph, registry, fallback, collect=True)
 
 
 def runs_on(call: OpCall, backend: Backend, ops: OpSource) -> bool:
@@ -88,39 +88,58 @@ class _CannotRunError(UnsupportedError):
         self.reason = reason
 
 
+def _lowered(
+    graph: JobGraph, registry: BackendRegistry, fallback: Fallback, *, collect: bool
+) -> Lowered:
+    kept = [_as_it_is(op, registry) for op in graph.ops]
+    if None in kept:
+        return _Lowering(graph, kept, registry, fallback, collect=collect).run()
+    return Lowered(graph, tuple(filter(None, kept)))
+
+
+def _as_it_is(op: JobOp, registry: BackendRegistry) -> Decision | None:
+    """The decision for an op that its device has a kernel for; None for all others."""
+    if op.placement.parallel_num > 1:
+        return None
+    entry = registry.backend(op.placement.tag).kernels.select(op.call)
+    if entry is None:
+        return None
+    call, kernels = op.call, ((op.call.op, entry),)
+    return Decision(call, op.placement, op.placement, How.KERNEL, (call.name,), kernels)
+
+
 class _Lowering:
+    """Makes the new graph, op by op."""
+
     def __init__(
-        self, graph: JobGraph, registry: BackendRegistry, fallback: Fallback, *, collect: bool
+        self,
+        graph: JobGraph,
+        kept: Sequence[Decision | None],
+        registry: BackendRegistry,
+        fallback: Fallback,
+        *,
+        collect: bool,
     ) -> None:
         self._graph = graph
+        self._kept = kept
         self._registry = registry
         self._fallback = fallback
         self._collect = collect
-        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=registry)
-        self._known: dict[str, Tensor] = {}
+        lowered = {
+            op.call.name for op, decision in zip(graph.ops, kept, strict=True) if decision is None
+        }
+        self._rewriter = GraphRewriter(graph, without=lowered, ops=registry)
+        self._rewriter.reserve(lowered)  # for those that are moved as they are
         self._decisions: list[Decision] = []
 
     def run(self) -> Lowered:
-        graph, builder = self._graph, self._builder
-        decisions = list(map(self._as_it_is, graph.ops))
-        if None not in decisions:
-            return Lowered(graph, tuple(filter(None, decisions)))
-        self._known.update(builder.begin_like(graph))
-        builder.reserve(op.call.name for op in graph.ops)
-        for op in graph.ops:
-            self._lower(op)
-        builder.end_like(graph, self._known)
-        return Lowered(builder.finish(), tuple(self._decisions))
-
-    def _as_it_is(self, op: JobOp) -> Decision | None:
-        """The decision for an op that its device has a kernel for; None for all others."""
-        if op.placement.parallel_num > 1:
-            return None
-        entry = self._registry.backend(op.placement.tag).kernels.select(op.call)
-        if entry is None:
-            return None
-        call, kernels = op.call, ((op.call.op, entry),)
-        return Decision(call, op.placement, op.placement, How.KERNEL, (call.name,), kernels)
+        for op, decision in zip(self._graph.ops, self._kept, strict=True):
+            if decision is None:
+                self._lower(op)
+            else:
+                self._rewriter.keep(op)
+                self._decisions.append(decision)
+        return Lowered(self._rewriter.finish(), tuple(self._decisions))
 
     def _lower(self, op: JobOp) -> None:
         if op.placement.parallel_num > 1:
@@ -140,8 +159,7 @@ class _Lowering:
         """A collective was put in because the plugin offers it."""
         entry = self._registry.backend(op.placement.tag).collectives.select(op.call)
         assert entry is not None, f"{op.call} is not offered any more"
-        made = self._builder.adopt(op, [self._known[n].name for n in op.inputs if n is not None])
-        self._known.update(zip(op.outputs, made, strict=True))
+        self._rewriter.keep(op)
         kernels = ((op.call.op, entry),)
         self._decisions.append(
             Decision(op.call, op.placement, op.placement, How.KERNEL, (op.call.name,), kernels)
@@ -165,28 +183,22 @@ class _Lowering:
     def _place(self, op: JobOp, placement: Placement, how: How, why: str) -> None:
         """Add ``op`` on ``placement``, as it is or decomposed."""
         backend = self._registry.backend(placement.tag)
-        inputs = [None if name is None else self._known[name] for name in op.inputs]
         entry = backend.kernels.select(op.call)
         if entry is not None:
-            moved = JobOp(op.call, op.inputs, op.outputs, placement)
-            made = self._builder.adopt(moved, [None if t is None else t.name for t in inputs])
+            self._rewriter.keep(replace(op, placement=placement))
             ops: tuple[str, ...] = (op.call.name,)
             kernels: tuple[tuple[str, KernelEntry], ...] = ((op.call.op, entry),)
         else:
-            with self._builder.placed(placement):
-                parts = _Decomposition(self._builder, backend, op.call, self._registry)
-                made = parts.decompose(op.call, inputs)
+            with self._rewriter.placed(placement):
+                parts = _Decomposition(self._rewriter, backend, op.call, self._registry)
+                self._rewriter.put(op, parts.decompose(op.call, self._rewriter.read_by(op)))
             ops, kernels = tuple(parts.names), tuple(parts.kernels)
             if how is How.KERNEL:
                 how, why = How.DECOMPOSED, _lacks(backend, op.call, self._registry)
-        self._known.update(zip(op.outputs, made, strict=True))
         self._decisions.append(Decision(op.call, op.placement, placement, how, ops, kernels, why))
 
     def _give_up(self, op: JobOp, reason: str) -> None:
-        made = self._builder.adopt(
-            op, [None if name is None else self._known[name].name for name in op.inputs]
-        )
-        self._known.update(zip(op.outputs, made, strict=True))
+        self._rewriter.keep(op)
         self._decisions.append(
             Decision(op.call, op.placement, op.placement, How.UNSUPPORTED, (), (), reason)
         )

@@ -109,12 +109,12 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Ar
 
 
 def _call_fault(graph: JobGraph, made: JobGraph, registry: BackendRegistry) -> str:
-    """Check the calls of new ops against their schemas, as they are when a builder adds them."""
-    old = set(map(id, graph.ops))
+    """Check new calls against their schemas, as they are when a builder adds them."""
+    old = {id(op.call) for op in graph.ops}
     for op in made.ops:
-        if id(op) in old:
-            continue
         call = op.call
+        if id(call) in old:
+            continue
         checked = make_call(
             registry.op(call.op).op,
             call.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.dtypes import float32
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.ops import Op, Tensor, make_call
 from headrace_cambricon.ops import QuantizedConv, QuantizedMatmul
 from headrace_cambricon.quantization import Quantization, fit, quantized
@@ -30,23 +30,19 @@ class QuantizeWeights:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
         chosen = {op.call.name for op in graph.ops if self._has_known_weight(op, graph)}
-        if not chosen:
-            return graph
-        builder = JobGraphBuilder(graph.name, graph.placement)
-        known = builder.begin_like(graph)
         made: dict[str, tuple[Tensor, Quantization]] = {}  # several ops may read one weight
-        for op in graph.ops:
-            new = op
-            if op.call.name in chosen:
-                weight = op.inputs[1]
-                assert weight is not None
-                if weight not in made:
-                    made[weight] = self._quantized(graph, weight, builder)
-                new = _with_weight(op, *made[weight])
-            read = [name and (known[name].name if name in known else name) for name in new.inputs]
-            known.update(zip(op.outputs, builder.adopt(new, read), strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            weight = op.inputs[1]
+            assert weight is not None
+            if weight not in made:
+                made[weight] = self._quantized(graph, weight, new)
+            read = new.read_by(op)
+            read[1], _ = made[weight]
+            names = [None if tensor is None else tensor.name for tensor in read]
+            return new.adopt(_with_weight(op, *made[weight]), names)
+
+        return replace_ops(graph, chosen, make)
 
     def _has_known_weight(self, op: JobOp, graph: JobGraph) -> bool:
         call = op.call
@@ -63,11 +59,11 @@ class QuantizeWeights:
         )
 
     def _quantized(
-        self, graph: JobGraph, weight: str, builder: JobGraphBuilder
+        self, graph: JobGraph, weight: str, new: GraphRewriter
     ) -> tuple[Tensor, Quantization]:
         value = graph.constants[weight]
         meaning = fit(value, self._dtype)
-        return builder.constant(quantized(value, meaning, self._dtype)), meaning
+        return new.constant(quantized(value, meaning, self._dtype)), meaning
 
 
 def _with_weight(op: JobOp, weight: Tensor, meaning: Quantization) -> JobOp:

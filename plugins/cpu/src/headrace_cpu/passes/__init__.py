@@ -6,6 +6,5 @@ it, and narrow ones are made wide. Elementwise ops that are left, and follow eac
 programs.
 
 One file for each pass, named verb_object; ``own_ops.py`` is what all of them build graphs with,
-``replace_ops.py`` what those do that say single ops in another way, ``scales.py`` what those of
-quantized numbers know of their scales.
+``halves.py`` and ``scales.py`` what those of 16 bits, and of quantized numbers, have in common.
 """

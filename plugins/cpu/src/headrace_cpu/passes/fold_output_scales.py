@@ -7,13 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import SCALE, Y_SCALE, IntegerProduct
 from headrace_cpu.passes.own_ops import KnownOps
-from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 
 class FoldOutputScales:
@@ -34,15 +33,11 @@ class FoldOutputScales:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these scales."""
         folded = {op.call.name for op in graph.ops if self._folds(op, graph.constants)}
-        if not folded:
-            return graph
 
-        def make(
-            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-        ) -> tuple[Tensor, ...]:
-            return _folded(op, read_by(op, known), graph.constants, builder)
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            return _folded(op, new.read_by(op), graph.constants, new)
 
-        return replace_ops(graph, folded, make, self._ops)
+        return replace_ops(graph, folded, make, ops=self._ops)
 
     def _folds(self, op: JobOp, constants: Mapping[str, Array]) -> bool:
         call = op.call
@@ -60,16 +55,16 @@ class FoldOutputScales:
 
 
 def _folded(
-    op: JobOp, read: list[Tensor | None], constants: Mapping[str, Array], builder: JobGraphBuilder
+    op: JobOp, read: list[Tensor | None], constants: Mapping[str, Array], new: GraphRewriter
 ) -> tuple[Tensor, ...]:
     names = op.inputs
     y_scale = constants[names[Y_SCALE] or ""].reshape(())
     for place in (SCALE, BIAS):
         if names[place] is not None:
-            read[place] = builder.constant(constants[names[place] or ""] / y_scale)
-    read[Y_SCALE] = builder.constant(np.ones((), np.float32))
+            read[place] = new.constant(constants[names[place] or ""] / y_scale)
+    read[Y_SCALE] = new.constant(np.ones((), np.float32))
     call, attrs = op.call, dict(op.call.attrs)
     if call.str_attr("activation") == "clamp":
         for limit in ("alpha", "beta"):
             attrs[limit] = float(np.float32(call.float_attr(limit)) / y_scale)
-    return builder.op(call.op, read, name=call.name, location=call.location, attrs=attrs)
+    return new.op(call.op, read, name=call.name, location=call.location, attrs=attrs)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp
+from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.shape import permutation
@@ -30,27 +30,15 @@ class JoinMoves:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these moves."""
         joined = {chain[-1].call.name: (chain, move) for chain, move in self._found(graph)}
-        if not joined:
-            return graph
         inner = {op.call.name for chain, _ in joined.values() for op in chain[:-1]}
-        builder = JobGraphBuilder(graph.name, graph.placement)
-        known = builder.begin_like(graph)
-        builder.reserve(op.call.name for op in graph.ops)
-        for op in graph.ops:
-            name = op.call.name
-            if name in inner:
-                continue
-            if name in joined:
-                chain, move = joined[name]
-                source = chain[0].inputs[0]
-                assert source is not None
-                with builder.placed(op.placement):
-                    known[op.outputs[0]] = _moved(known[source], move, op.call, builder)
-                continue
-            read = [None if read is None else known[read].name for read in op.inputs]
-            known.update(zip(op.outputs, builder.adopt(op, read), strict=True))
-        builder.end_like(graph, known)
-        return builder.finish()
+
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            chain, move = joined[op.call.name]
+            (source, *_) = chain[0].inputs
+            assert source is not None
+            return (_moved(new.tensor(source), move, op.call, new),)
+
+        return replace_ops(graph, joined, make, gone=inner)
 
     def _found(self, graph: JobGraph) -> list[tuple[list[JobOp], _Move]]:
         readers = Counter(name for op in graph.ops for name in op.inputs)
@@ -77,11 +65,11 @@ class _Move(NamedTuple):
     perm: tuple[int, ...]
 
 
-def _moved(x: Tensor, move: _Move, last: OpCall, builder: JobGraphBuilder) -> Tensor:
-    (y,) = builder.op("reshape", [x], shape=move.shape, location=last.location)
+def _moved(x: Tensor, move: _Move, last: OpCall, new: GraphRewriter) -> Tensor:
+    (y,) = new.op("reshape", [x], shape=move.shape, location=last.location)
     if move.perm != tuple(range(len(move.perm))):
-        (y,) = builder.op("transpose", [y], perm=move.perm, location=last.location)
-    (y,) = builder.op("reshape", [y], shape=last.outputs[0].shape, location=last.location)
+        (y,) = new.op("transpose", [y], perm=move.perm, location=last.location)
+    (y,) = new.op("reshape", [y], shape=last.outputs[0].shape, location=last.location)
     return y
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.dtypes import float32, uint8
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.halves import HALVES
 from headrace_cpu.ops.block_matmul import BITS, MOST_ROUNDED
 from headrace_cpu.passes.halves import in_float32
 from headrace_cpu.passes.own_ops import KnownOps
-from headrace_cpu.passes.replace_ops import replace_ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +46,15 @@ class PackBlocks:
         """The graph with these ops."""
         finder = _Finder(graph, self._tag)
         found = {op.call.name: blocks for op in graph.ops if (blocks := finder.blocks_of(op))}
-        if not found:
-            return graph
         packed: dict[str, list[Tensor | None]] = {}  # by the matrix in floats, which two may read
 
-        def make(
-            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-        ) -> tuple[Tensor, ...]:
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
             blocks, name = found[op.call.name], op.inputs[1] or ""
             if name not in packed:
-                packed[name] = _packed(op, blocks, builder)
-            return _product(op, known[op.inputs[0] or ""], blocks, packed[name], builder)
+                packed[name] = _packed(op, blocks, new)
+            return _product(op, new.tensor(op.inputs[0] or ""), blocks, packed[name], new)
 
-        return replace_ops(graph, found, make, self._ops)
+        return replace_ops(graph, found, make, ops=self._ops)
 
 
 class _Finder:
@@ -122,7 +117,7 @@ def _taken_out(packed: Array, bits: int, count: int) -> Array:
     return np.ascontiguousarray(numbers.reshape(len(packed), -1)[:, :count])
 
 
-def _packed(op: JobOp, blocks: _Blocks, builder: JobGraphBuilder) -> list[Tensor | None]:
+def _packed(op: JobOp, blocks: _Blocks, new: GraphRewriter) -> list[Tensor | None]:
     """Panels, scales and zeros of a matrix."""
     scales = blocks.scales
     if scales.dtype != np.float32:
@@ -132,16 +127,16 @@ def _packed(op: JobOp, blocks: _Blocks, builder: JobGraphBuilder) -> list[Tensor
         if value is None:
             made.append(None)
             continue
-        matrix = builder.constant(value)
-        made += builder.op("cpu.pack", [matrix], location=op.call.location, transposed=True)
+        matrix = new.constant(value)
+        made += new.op("cpu.pack", [matrix], location=op.call.location, transposed=True)
     return made
 
 
 def _product(
-    op: JobOp, x: Tensor, blocks: _Blocks, packed: list[Tensor | None], builder: JobGraphBuilder
+    op: JobOp, x: Tensor, blocks: _Blocks, packed: list[Tensor | None], new: GraphRewriter
 ) -> tuple[Tensor, ...]:
     panels, scales, zeros = packed
-    return builder.op(
+    return new.op(
         "cpu.block_matmul",
         [x, panels, None, None, scales, zeros],
         name=op.call.name,

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32, int32, uint8
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.quantize import per_tensor
@@ -21,7 +21,6 @@ from headrace_cpu.ops.epilogue import BIAS
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO
 from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.passes.own_ops import KnownOps
-from headrace_cpu.passes.replace_ops import replace_ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +54,12 @@ class PackIntegers:
         """The graph with these ops."""
         finder = _Finder(graph, self._tag)
         found = {op.call.name: bytes_ for op in graph.ops if (bytes_ := finder.bytes_of(op))}
-        if not found:
-            return graph
         packed: dict[object, tuple[Tensor, ...]] = {}
 
-        def make(
-            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-        ) -> tuple[Tensor, ...]:
-            return _Making(op, found[op.call.name], known, builder, packed).product(finder)
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            return _Making(op, found[op.call.name], new, packed).product(finder)
 
-        return replace_ops(graph, found, make, self._ops)
+        return replace_ops(graph, found, make, ops=self._ops)
 
 
 class _Finder:
@@ -151,20 +146,18 @@ class _Making:
         self,
         op: JobOp,
         bytes_: _Bytes,
-        known: Mapping[str, Tensor],
-        builder: JobGraphBuilder,
+        new: GraphRewriter,
         made: dict[object, tuple[Tensor, ...]],
     ) -> None:
         self._op = op
         self._bytes = bytes_
-        self._known = known
-        self._builder = builder
+        self._new = new
         self._made = made
 
     def product(self, finder: _Finder) -> tuple[Tensor, ...]:
         """Its result."""
         call, bytes_ = self._op.call, self._bytes
-        weight = self._known[bytes_.weight]
+        weight = self._new.tensor(bytes_.weight)
         is_conv = call.op in ("conv", "conv_integer")
         columns = weight.spec.shape[0 if bytes_.transposed else 1]
         groups = call.int_attr("groups") if is_conv else 1
@@ -181,26 +174,26 @@ class _Making:
         if name == "cpu.integer_conv":
             attrs["groups"] = groups
         inputs: list[Tensor | None] = [None] * (SHIFT + 1)
-        inputs[0], inputs[1], inputs[SUMS] = self._known[bytes_.x], panels, sums
-        inputs[X_ZERO] = None if bytes_.x_zero is None else self._known[bytes_.x_zero]
+        inputs[0], inputs[1], inputs[SUMS] = self._new.tensor(bytes_.x), panels, sums
+        inputs[X_ZERO] = None if bytes_.x_zero is None else self._new.tensor(bytes_.x_zero)
         inputs[WEIGHT_ZEROS] = self._zeros(columns)
         bias = self._op.inputs[2] if is_conv else None
         if bytes_.x_scale is not None:
             attrs["dtype"] = float32
-            inputs[SCALE] = self._scale(self._known[bytes_.x_scale])
+            inputs[SCALE] = self._scale(self._new.tensor(bytes_.x_scale))
             inputs[SHIFT] = self._exact_bias(finder, bias, columns, inputs[SCALE])
             if inputs[SHIFT] is None and bias is not None:
-                inputs[BIAS] = self._known[bias]
+                inputs[BIAS] = self._new.tensor(bias)
         elif bias is not None:
-            inputs[SHIFT] = self._known[bias]
-        return self._builder.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
+            inputs[SHIFT] = self._new.tensor(bias)
+        return self._new.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
 
     def _packed(self, op: str, weight: Tensor, **attrs: object) -> tuple[Tensor, ...]:
         """Weights that several ops read are packed once."""
         key = (op, weight.name, *attrs.values())
         if key not in self._made:
             location = self._op.call.location
-            made = self._builder.op(op, [weight], outputs=2, location=location, attrs=attrs)
+            made = self._new.op(op, [weight], outputs=2, location=location, attrs=attrs)
             self._made[key] = made
         return self._made[key]
 
@@ -210,25 +203,25 @@ class _Making:
         zeros = np.zeros(columns, np.int32)
         if given is not None:
             zeros += given.astype(np.int32).reshape(-1)
-        if self._known[self._bytes.weight].spec.dtype == uint8:
+        if self._new.tensor(self._bytes.weight).spec.dtype == uint8:
             zeros -= 128
-        return self._builder.constant(zeros) if zeros.any() else None
+        return self._new.constant(zeros) if zeros.any() else None
 
     def _scale(self, x_scale: Tensor) -> Tensor:
         assert self._bytes.weight_scale is not None
-        scale = self._builder.constant(self._bytes.weight_scale.reshape(-1))
+        scale = self._new.constant(self._bytes.weight_scale.reshape(-1))
         one = x_scale if x_scale.spec.shape == () else self._flat(x_scale)
-        return self._builder.op("multiply", [one, scale], location=self._op.call.location)[0]
+        return self._new.op("multiply", [one, scale], location=self._op.call.location)[0]
 
     def _flat(self, one: Tensor) -> Tensor:
-        return self._builder.op("reshape", [one], location=self._op.call.location, shape=())[0]
+        return self._new.op("reshape", [one], location=self._op.call.location, shape=())[0]
 
     def _exact_bias(
         self, finder: _Finder, bias: str | None, columns: int, scale: Tensor | None
     ) -> Tensor | None:
         """The bias as integers worth ``scale``, which it was quantized to."""
         made = finder.dequantize(bias)
-        worth = None if scale is None else self._builder.value(scale)
+        worth = None if scale is None else self._new.value(scale)
         if made is None or worth is None or made.call.input(0).dtype != int32:
             return None
         integers, own = (finder.constant(name) for name in made.inputs[:2])
@@ -237,4 +230,4 @@ class _Making:
             return None
         if own.ndim > 1 or not np.allclose(own, worth.reshape(-1), rtol=1e-6, atol=0):
             return None
-        return self._builder.constant(integers.reshape(columns))
+        return self._new.constant(integers.reshape(columns))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry, fold_limit
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, fold_limit, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor, make_call
 from headrace_cpu.kernels.depthwise import depthwise_last
@@ -15,7 +15,6 @@ from headrace_cpu.kernels.product import conv_products
 from headrace_cpu.kernels.winograd import tile_for
 from headrace_cpu.passes.halves import stored_weights
 from headrace_cpu.passes.own_ops import KnownOps
-from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 FEW_ROWS = 8
 """A product with fewer rows reads its matrix once, and is slower if that is packed first."""
@@ -28,13 +27,13 @@ class _Packed:
         self._made: dict[object, Tensor] = {}
 
     def get(
-        self, weight: Tensor, op: str, builder: JobGraphBuilder, reader: JobOp, **attrs: object
+        self, weight: Tensor, op: str, new: GraphRewriter, reader: JobOp, **attrs: object
     ) -> Tensor:
         """What ``op`` makes of ``weight``, said to be at the place of who reads it first."""
         key = (weight.name, op, *attrs.items())
         if key not in self._made:
             location = reader.call.location
-            (self._made[key],) = builder.op(op, [weight], location=location, attrs=attrs)
+            (self._made[key],) = new.op(op, [weight], location=location, attrs=attrs)
         return self._made[key]
 
 
@@ -61,20 +60,16 @@ class PackProducts:
         """The graph with these ops."""
         stored = stored_weights(graph)
         packed = {op.call.name for op in graph.ops if self._is_packed(op, graph, stored)}
-        if not packed:
-            return graph
         panels = _Packed()
 
-        def make(
-            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-        ) -> tuple[Tensor, ...]:
-            read, tile = read_by(op, known), self._tile(op, graph, stored)
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            read, tile = new.read_by(op), self._tile(op, graph, stored)
             weight = op.inputs[1] or ""
             if tile is None and (op.call.op == "matmul" or conv_products(op.call)):
-                read[1] = known[stored.get(weight, weight)]
-            return _packed(op, read, tile, builder, panels)
+                read[1] = new.tensor(stored.get(weight, weight))
+            return _packed(op, read, tile, new, panels)
 
-        return replace_ops(graph, packed, make, self._ops)
+        return replace_ops(graph, packed, make, ops=self._ops)
 
     def _is_packed(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
         call = op.call
@@ -113,16 +108,16 @@ def _packed(
     op: JobOp,
     read: list[Tensor | None],
     tile: int | None,
-    builder: JobGraphBuilder,
+    new: GraphRewriter,
     packed: _Packed,
 ) -> tuple[Tensor, ...]:
     if op.call.op == "matmul":
-        return _matmul(op, read, builder, packed)
+        return _matmul(op, read, new, packed)
     if not conv_products(op.call):
-        return _depthwise(op, read, builder, packed)
+        return _depthwise(op, read, new, packed)
     if tile is None:
-        return _conv(op, read, builder, packed)
-    return _winograd(op, read, builder, packed, tile)
+        return _conv(op, read, new, packed)
+    return _winograd(op, read, new, packed, tile)
 
 
 def _has_weights(call: OpCall) -> bool:
@@ -135,50 +130,50 @@ def _rows(call: OpCall) -> int:
 
 
 def _matmul(
-    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+    op: JobOp, read: list[Tensor | None], new: GraphRewriter, packed: _Packed
 ) -> tuple[Tensor, ...]:
     call, (x, weight) = op.call, read
     assert weight is not None
     transposed = call.flag_attr("transpose_b")
-    panels = packed.get(weight, "cpu.pack", builder, op, groups=1, transposed=transposed)
+    panels = packed.get(weight, "cpu.pack", new, op, groups=1, transposed=transposed)
     attrs = {"columns": weight.spec.shape[0 if transposed else 1]}
-    return _put("cpu.matmul", op, [x, panels], attrs, builder)
+    return _put("cpu.matmul", op, [x, panels], attrs, new)
 
 
 def _conv(
-    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+    op: JobOp, read: list[Tensor | None], new: GraphRewriter, packed: _Packed
 ) -> tuple[Tensor, ...]:
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
     groups = call.int_attr("groups")
-    panels = packed.get(weight, "cpu.pack", builder, op, groups=groups, transposed=True)
+    panels = packed.get(weight, "cpu.pack", new, op, groups=groups, transposed=True)
     attrs: dict[str, object] = {"columns": weight.spec.shape[0], "kernel": weight.spec.shape[1:-1]}
     attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads", "groups")}
-    return _put("cpu.conv", op, [x, panels, *bias], attrs, builder)
+    return _put("cpu.conv", op, [x, panels, *bias], attrs, new)
 
 
 def _winograd(
-    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed, tile: int
+    op: JobOp, read: list[Tensor | None], new: GraphRewriter, packed: _Packed, tile: int
 ) -> tuple[Tensor, ...]:
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
-    panels = packed.get(weight, "cpu.winograd_pack", builder, op, tile=tile)
+    panels = packed.get(weight, "cpu.winograd_pack", new, op, tile=tile)
     attrs: dict[str, object] = {"columns": weight.spec.shape[0], "tile": tile}
     attrs["pads"] = call.ints_attr("pads") or (0, 0, 0, 0)
-    return _put("cpu.winograd_conv", op, [x, panels, *bias], attrs, builder)
+    return _put("cpu.winograd_conv", op, [x, panels, *bias], attrs, new)
 
 
 def _depthwise(
-    op: JobOp, read: list[Tensor | None], builder: JobGraphBuilder, packed: _Packed
+    op: JobOp, read: list[Tensor | None], new: GraphRewriter, packed: _Packed
 ) -> tuple[Tensor, ...]:
     call, (x, weight, *bias) = op.call, read
     assert weight is not None
     flat = (weight.spec.shape[0], math.prod(weight.spec.shape[1:]))
-    rows = packed.get(weight, "reshape", builder, op, shape=flat)
-    taps = packed.get(rows, "transpose", builder, op, perm=(1, 0))
+    rows = packed.get(weight, "reshape", new, op, shape=flat)
+    taps = packed.get(rows, "transpose", new, op, perm=(1, 0))
     attrs: dict[str, object] = {"columns": weight.spec.shape[0], "kernel": weight.spec.shape[1:-1]}
     attrs |= {name: call.attrs[name] for name in ("strides", "dilations", "pads")}
-    return _put("cpu.depthwise_conv", op, [x, taps, *bias], attrs, builder)
+    return _put("cpu.depthwise_conv", op, [x, taps, *bias], attrs, new)
 
 
 def _put(
@@ -186,8 +181,8 @@ def _put(
     op: JobOp,
     inputs: list[Tensor | None],
     attrs: Mapping[str, object],
-    builder: JobGraphBuilder,
+    new: GraphRewriter,
 ) -> tuple[Tensor, ...]:
     """The op ``name`` in the place of ``op``."""
     call = op.call
-    return builder.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
+    return new.op(name, inputs, name=call.name, location=call.location, attrs=attrs)

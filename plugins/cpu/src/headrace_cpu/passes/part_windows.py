@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from headrace.data_format import CHANNELS_LAST
-from headrace.graph import CORE_OPS, JobGraph, JobGraphBuilder, JobOp
+from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace_cpu.kernels.conv_transpose import Phases, parted, windows_do_not_meet
-from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 
 class PartWindows:
@@ -29,9 +27,7 @@ class PartWindows:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
         chosen = {op.call.name for op in graph.ops if self._is_parted(op)}
-        if not chosen:
-            return graph
-        return replace_ops(graph, chosen, _without_sums, CORE_OPS)
+        return replace_ops(graph, chosen, _without_sums)
 
     def _is_parted(self, op: JobOp) -> bool:
         call = op.call
@@ -42,16 +38,12 @@ class PartWindows:
         return parted(call)
 
 
-def _without_sums(
-    op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-) -> tuple[Tensor, ...]:
+def _without_sums(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
     part = _parted if windows_do_not_meet(op.call) else _convolved
-    return part(op.call, read_by(op, known), builder)
+    return part(op.call, new.read_by(op), new)
 
 
-def _parted(
-    call: OpCall, read: list[Tensor | None], builder: JobGraphBuilder
-) -> tuple[Tensor, ...]:
+def _parted(call: OpCall, read: list[Tensor | None], new: GraphRewriter) -> tuple[Tensor, ...]:
     x, weight, *bias = read
     assert x is not None
     assert weight is not None
@@ -60,7 +52,7 @@ def _parted(
     taps, rank = math.prod(kernel), len(kernel)
 
     def op(name: str, *inputs: Tensor, **attrs: object) -> Tensor:
-        return builder.op(name, inputs, location=call.location, attrs=attrs)[0]
+        return new.op(name, inputs, location=call.location, attrs=attrs)[0]
 
     y = op("matmul", x, op("reshape", weight, shape=(channels, taps * outputs)))
     if bias and bias[0] is not None:
@@ -71,9 +63,7 @@ def _parted(
     return (op("reshape", y, shape=call.outputs[0].shape),)
 
 
-def _convolved(
-    call: OpCall, read: list[Tensor | None], builder: JobGraphBuilder
-) -> tuple[Tensor, ...]:
+def _convolved(call: OpCall, read: list[Tensor | None], new: GraphRewriter) -> tuple[Tensor, ...]:
     x, weight, *bias = read
     assert x is not None
     assert weight is not None
@@ -85,7 +75,7 @@ def _convolved(
     count = math.prod(phase.stride for phase in phases)
 
     def op(name: str, *inputs: Tensor, **attrs: object) -> Tensor:
-        return builder.op(name, inputs, location=call.location, attrs=attrs)[0]
+        return new.op(name, inputs, location=call.location, attrs=attrs)[0]
 
     # [c, *kernel, m / groups] -> [groups, phases and m / groups, *taps backwards, c / groups]
     more = [p.taps * p.stride - size for p, size in zip(phases, kernel, strict=True)]

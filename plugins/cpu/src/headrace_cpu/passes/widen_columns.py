@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
@@ -15,7 +15,6 @@ from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.pack import PANEL, panel_count
 from headrace_cpu.passes.own_ops import KnownOps
-from headrace_cpu.passes.replace_ops import read_by, replace_ops
 
 LEAST_GAIN = 1.25
 """How many times fewer multiplications are worth a copy of the weights."""
@@ -40,15 +39,11 @@ class WidenColumns:
         packed = _packed_constants(graph)
         factors = {op.call.name: self._factor(op, graph, packed) for op in graph.ops}
         wide = {name: factor for name, factor in factors.items() if factor > 1}
-        if not wide:
-            return graph
 
-        def make(
-            op: JobOp, known: Mapping[str, Tensor], builder: JobGraphBuilder
-        ) -> tuple[Tensor, ...]:
-            return _widened(op, read_by(op, known), wide[op.call.name], graph, packed, builder)
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            return _widened(op, new.read_by(op), wide[op.call.name], graph, packed, new)
 
-        return replace_ops(graph, wide, make, self._ops)
+        return replace_ops(graph, wide, make, ops=self._ops)
 
     def _factor(self, op: JobOp, graph: JobGraph, packed: Mapping[str, str]) -> int:
         """Positions that make one row of the product; 1 for an op that stays as it is."""
@@ -92,7 +87,7 @@ def _widened(
     count: int,
     graph: JobGraph,
     packed: Mapping[str, str],
-    builder: JobGraphBuilder,
+    new: GraphRewriter,
 ) -> tuple[Tensor, ...]:
     call, (panels, bias) = op.call, op.inputs[1:ADDEND]
     window, columns = packed_window(call), call.int_attr("columns")
@@ -100,20 +95,18 @@ def _widened(
     weight = graph.constants[packed[panels]].reshape(columns, -1).T
     kernel = (*window.kernel[:-1], window.kernel[-1] + (count - 1) * window.strides[-1])
     matrix = _shifted(weight, window.kernel, window.strides[-1], count)
-    (wide,) = builder.op("cpu.pack", [builder.constant(matrix)])
+    (wide,) = new.op("cpu.pack", [new.constant(matrix)])
     inputs = [read[0], wide, None, None]
     if bias is not None:
-        inputs[BIAS] = builder.constant(np.tile(graph.constants[bias].reshape(-1), count))
+        inputs[BIAS] = new.constant(np.tile(graph.constants[bias].reshape(-1), count))
     *lead, positions, _ = call.outputs[0].shape
     shape = (*lead, positions // count, count * columns)
     if read[ADDEND] is not None:
-        (inputs[ADDEND],) = builder.op(
-            "reshape", [read[ADDEND]], location=call.location, shape=shape
-        )
+        (inputs[ADDEND],) = new.op("reshape", [read[ADDEND]], location=call.location, shape=shape)
     strides = (*window.strides[:-1], window.strides[-1] * count)
     attrs = {**call.attrs, "kernel": kernel, "strides": strides, "columns": count * columns}
-    (y,) = builder.op("cpu.conv", inputs, name=call.name, location=call.location, attrs=attrs)
-    return builder.op("reshape", [y], location=call.location, shape=call.outputs[0].shape)
+    (y,) = new.op("cpu.conv", inputs, name=call.name, location=call.location, attrs=attrs)
+    return new.op("reshape", [y], location=call.location, shape=call.outputs[0].shape)
 
 
 def _shifted(weight: Array, kernel: tuple[int, ...], stride: int, count: int) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.dtypes import DType, float32
-from headrace.graph import JobGraph, JobGraphBuilder, JobOp, OpEntry
+from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry
 from headrace.op_call import OpCall
 from headrace.ops import OPS, Tensor
 from headrace_cpu.halves import HALVES, is_half
@@ -74,26 +74,24 @@ class _Rewriting:
     def __init__(self, graph: JobGraph, tag: str, ops: KnownOps) -> None:
         self._graph = graph
         self._tag = tag
-        self._builder = JobGraphBuilder(graph.name, graph.placement, ops=ops)
-        self._known: dict[str, Tensor] = {}  # by name, as the graph has them
-        self._computed: dict[str, tuple[Tensor, DType, JobOp]] = {}  # in float32, not rounded
+        widened = {op.call.name for op in graph.ops if self._widens(op)}
+        self._rewriter = GraphRewriter(graph, without=widened, ops=ops)
+        self._computed: dict[str, tuple[Tensor, DType, JobOp]] = {}  # in float32
+        self._rounded: set[str] = set()  # of these
         self._weights = _weights(graph)
         self._exact: dict[tuple[str, object], Tensor] = {}  # halves in float32
 
     def run(self) -> JobGraph:
-        graph, builder = self._graph, self._builder
-        self._known.update(builder.begin_like(graph))
-        builder.reserve(op.call.name for op in graph.ops if not self._widens(op))
-        for op in graph.ops:
+        for op in self._graph.ops:
             if self._widens(op) and not self._only_moves(op):
                 self._widen(op)
             else:
-                read = [None if name is None else self._as_it_is(name).name for name in op.inputs]
-                self._known.update(zip(op.outputs, builder.adopt(op, read), strict=True))
-        for _, tensor in graph.results:
+                for name in op.inputs:
+                    self._as_it_is(name)
+                self._rewriter.keep(op)
+        for _, tensor in self._graph.results:
             self._as_it_is(tensor.name)
-        builder.end_like(graph, self._known)
-        return builder.finish()
+        return self._rewriter.finish()
 
     def _widens(self, op: JobOp) -> bool:
         here = op.placement.tag == self._tag and op.placement.parallel_num == 1
@@ -101,15 +99,15 @@ class _Rewriting:
 
     def _only_moves(self, op: JobOp) -> bool:
         return op.call.op in MOVES and all(
-            name is None or name in self._known for name in op.inputs
+            name not in self._computed or name in self._rounded for name in op.inputs
         )
 
     def _widen(self, op: JobOp) -> None:
         call = op.call
         exact = call.op in FAR_APART or not (call.op == "is_nan" or all(map(is_half, call.outputs)))
         read = [None if name is None else self._wide(name, op, exact) for name in op.inputs]
-        with self._builder.placed(op.placement):
-            made = self._builder.op(
+        with self._rewriter.placed(op.placement):
+            made = self._rewriter.op(
                 call.op,
                 read,
                 outputs=call.output_count,
@@ -119,22 +117,22 @@ class _Rewriting:
             )
         for name, spec, tensor in zip(op.outputs, call.outputs, made, strict=True):
             if tensor.spec == spec:
-                self._known[name] = tensor
+                self._rewriter.let(name, tensor)
             else:
                 self._computed[name] = tensor, spec.dtype, op
 
-    def _as_it_is(self, name: str) -> Tensor:
-        """A tensor of the graph, rounded if it was computed in float32."""
-        if name not in self._known:
-            tensor, dtype, maker = self._computed[name]
-            self._known[name] = self._cast(tensor, dtype, maker)
-        return self._known[name]
+    def _as_it_is(self, name: str | None) -> None:
+        """See that a tensor of the graph is there, rounded if it was computed in float32."""
+        if name in self._computed and name not in self._rounded:
+            self._rounded.add(name)
+            self._rewriter.let(name, self._cast(*self._computed[name]))
 
     def _wide(self, name: str, reader: JobOp, exact: bool) -> Tensor:
         """A tensor of the graph in float32, if it is of halves."""
         if name in self._computed and not exact:
             return self._computed[name][0]
-        tensor = self._as_it_is(name)
+        self._as_it_is(name)
+        tensor = self._rewriter.tensor(name)
         if tensor.spec.dtype not in HALVES:
             return tensor
         key = name, reader.placement
@@ -144,17 +142,17 @@ class _Rewriting:
 
     def _exactly(self, tensor: Tensor, reader: JobOp) -> Tensor:
         """Halves in float32; of constants of any size at once, not in each call."""
-        value = self._builder.value(tensor)
+        value = self._rewriter.value(tensor)
         if value is None:
             return self._cast(tensor, float32, reader)
         if tensor.name not in self._weights:
-            return self._builder.constant(in_float32(value))
-        with self._builder.placed(reader.placement):
+            return self._rewriter.constant(in_float32(value))
+        with self._rewriter.placed(reader.placement):
             location = reader.call.location
-            return self._builder.op("cpu.widen", [tensor], location=location)[0]
+            return self._rewriter.op("cpu.widen", [tensor], location=location)[0]
 
     def _cast(self, tensor: Tensor, dtype: DType, of: JobOp) -> Tensor:
         """A cast that belongs to an op: it is where that is."""
-        with self._builder.placed(of.placement):
-            made = self._builder.op("cast", [tensor], location=of.call.location, dtype=dtype)
+        with self._rewriter.placed(of.placement):
+            made = self._rewriter.op("cast", [tensor], location=of.call.location, dtype=dtype)
         return made[0]

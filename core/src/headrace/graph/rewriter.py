@@ -1,0 +1,162 @@
+"""``GraphRewriter`` and ``replace_ops``: a job graph that is another one but for some of its ops.
+
+What stays is shared: ops, specs and constants of the graph that a pass was given are the very
+objects of the one that it returns, so a pass costs a look at each op, and work for those that it
+says anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from headrace.errors import GraphError
+from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.ops import Tensor
+from headrace.tensor_spec import TensorSpec
+
+
+class GraphRewriter(JobGraphBuilder):
+    """Builds a graph like another one; used by one thread.
+
+    Ops are added in an order in which they can run: kept, or new ones in the place of those of the
+    other graph. Tensors are asked for by the names that they have there.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        *,
+        without: Collection[str] = (),
+        fold_late: bool = False,
+        ops: OpSource = CORE_OPS,
+    ) -> None:
+        """Begin with the inputs, variables and constants of ``graph``.
+
+        Args:
+            graph: the job; stays as it is.
+            without: names of its ops that are not kept: what is added may have their names and
+                those of what they made.
+            fold_late: as ``JobGraphBuilder`` has it.
+            ops: where the ops that are added are known.
+        """
+        super().__init__(graph.name, graph.placement, fold_late=fold_late, ops=ops)
+        # Not the graph, whose constants may be let go of one by one.
+        self._likes = graph.hints, graph.outputs, graph.updates
+        self._stand_ins: dict[str, Tensor] = {}
+        self._inputs += graph.inputs
+        self._tensors.update((tensor.name, tensor.spec) for tensor in graph.inputs)
+        self._variables.update((part.tensor.name, part) for part in graph.variables)
+        self._tensors.update((part.tensor.name, part.tensor.spec) for part in graph.variables)
+        self._constants.update(graph.constants)
+        self._tensors.update(
+            (name, TensorSpec.of(value)) for name, value in graph.constants.items()
+        )
+        for op in graph.ops:
+            if op.call.name not in without:
+                self._op_names.add(op.call.name)
+                self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
+
+    def tensor(self, name: str) -> Tensor:
+        """What stands for a tensor of the other graph: itself, unless ``let`` said another.
+
+        Raises:
+            GraphError: nothing does.
+        """
+        found = self._stand_ins.get(name)
+        if found is not None:
+            return found
+        spec = self._tensors.get(name)
+        if spec is None:
+            raise GraphError(f"job {self.name!r}: nothing stands for tensor {name!r}")
+        return Tensor(name, spec)
+
+    def read_by(self, op: JobOp) -> list[Tensor | None]:
+        """What stands for each tensor that an op of the other graph reads; raises as ``tensor``."""
+        return [None if name is None else self.tensor(name) for name in op.inputs]
+
+    def let(self, name: str, tensor: Tensor) -> None:
+        """Let ``tensor`` stand for what the other graph calls ``name``, from here on."""
+        if tensor.name != name:
+            self._stand_ins[name] = tensor
+
+    def keep(self, op: JobOp) -> None:
+        """Add an op of the other graph, or one that makes what such a one made.
+
+        It reads what stands for what it read; where that is the same, the op is the same object.
+        """
+        inputs = op.inputs
+        if not self._stand_ins.keys().isdisjoint(inputs):
+            inputs = tuple([None if t is None else t.name for t in self.read_by(op)])
+            op = replace(op, inputs=inputs)
+        self._read.update(inputs)
+        self._op_names.add(op.call.name)
+        self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
+        self._ops.append(op)
+
+    def put(self, op: JobOp, made: Sequence[Tensor]) -> None:
+        """Let ``made`` stand for the outputs of an op of the other graph."""
+        for name, tensor in zip(op.outputs, made, strict=True):
+            self.let(name, tensor)
+
+    def finish(self) -> JobGraph:
+        """The graph, with the results, updates and hints of the other one.
+
+        A tensor that nothing stands for loses its hint.
+
+        Raises:
+            GraphError: nothing stands for a result.
+        """
+        hints, outputs, updates = self._likes
+        for name, hint in hints.items():
+            if name in self._stand_ins or name in self._tensors:
+                self.hint(self.tensor(name), hint)
+        for result, tensor in outputs:
+            self.output(result, self.tensor(tensor.name))
+        for variable, tensor in updates:
+            self.update(self.tensor(variable), self.tensor(tensor.name))
+        return super().finish()
+
+
+Make = Callable[[JobOp, GraphRewriter], Sequence[Tensor]]
+"""Adds what stands for an op, and returns what stands for its outputs."""
+
+
+def replace_ops(
+    graph: JobGraph,
+    chosen: Collection[str],
+    make: Make,
+    *,
+    gone: Collection[str] = (),
+    ops: OpSource = CORE_OPS,
+) -> JobGraph:
+    """The graph with what ``make`` adds in the place of ops, on the devices where those were.
+
+    Args:
+        graph: the job.
+        chosen: names of the ops that are replaced; with none, ``graph`` itself is returned. What
+            is added may have their names.
+        make: called for each of these, in the order of the graph.
+        gone: names of ops that are left out: nobody reads them any more.
+        ops: where the ops that are added are known.
+
+    Raises:
+        GraphError: somebody reads an op that is gone.
+
+    Example:
+        ``replace_ops(graph, {"sum"}, lambda op, new: new.op("add", new.read_by(op)))``
+    """
+    if not chosen:
+        return graph
+    left = {*chosen, *gone}
+    rewriter = GraphRewriter(graph, without=left, ops=ops)
+    for op in graph.ops:
+        name = op.call.name
+        if name not in left:
+            rewriter.keep(op)
+        elif name in chosen:
+            with rewriter.placed(op.placement):
+                rewriter.put(op, make(op, rewriter))
+    return rewriter.finish()
