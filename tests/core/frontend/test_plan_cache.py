@@ -26,7 +26,7 @@ from headrace.device import (
     MemoryKind,
     dtypes,
 )
-from headrace.frontend.plan_cache import identity, identity_of
+from headrace.frontend.plan_cache import identity, identity_of, installed_code
 from headrace.graph import PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.registry.discover import InstalledBackend, version_of
@@ -87,7 +87,7 @@ class Identity:
         others: tuple[InstalledBackend, ...] = (),
         **hooks: Any,
     ) -> str | None:
-        identity._code.cache_clear()
+        installed_code.code_of.cache_clear()
         identity.processor.cache_clear()
         self._monkeypatch.setattr("headrace.IMPORTED_NS", 1 << 62)
         near = InstalledBackend(
@@ -112,7 +112,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Identity]:
     """The identity where the package is installed."""
     yield Identity(monkeypatch)
-    identity._code.cache_clear()
+    installed_code.code_of.cache_clear()
     identity.processor.cache_clear()
 
 
@@ -149,10 +149,84 @@ def test_code_that_changed_while_the_process_ran_has_none(
 ) -> None:
     """What was imported may be older than what is there."""
     assert asked() is not None
-    identity._code.cache_clear()
+    installed_code.code_of.cache_clear()
     monkeypatch.setattr("headrace.IMPORTED_NS", 0)
     installed = InstalledBackend("near", MODULE, "headrace-near", "1.0")
     assert identity_of(BackendRegistry([installed], allow=None, block=()), ["near"]) is None
+
+
+@pytest.fixture
+def record(package: Path, tmp_path: Path) -> Path:
+    """The list of files that a wheel of the package left behind."""
+    metadata = tmp_path / "headrace_near-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: headrace-near\nVersion: 1.0\n")
+    path = metadata / "RECORD"
+    path.write_text(f"{MODULE}/__init__.py,sha256=aaaa,0\n{MODULE}/plugin.py,sha256=bbbb,8\n")
+    return path
+
+
+def test_a_wheel_is_told_apart_by_the_hashes_that_it_was_installed_with(
+    asked: Identity, record: Path
+) -> None:
+    """The same version built anew has others; the same build has the same, installed again, too."""
+    before = asked()
+    text = record.read_text()
+    record.write_text(text.replace("bbbb", "cccc"))
+    assert asked() not in (before, None)
+    record.unlink()
+    record.write_text(text)
+    assert asked() == before
+
+
+def test_files_of_a_wheel_are_not_looked_at(asked: Identity, record: Path, package: Path) -> None:
+    """They are as they were installed: that takes no longer the more there are."""
+    before = asked()
+    (package / "plugin.py").write_text("# edited by hand\n")
+    assert asked() == before
+
+
+def test_what_was_installed_while_the_process_ran_has_none(
+    asked: Identity, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was imported is older than the list."""
+    assert asked() is not None
+    installed_code.code_of.cache_clear()
+    monkeypatch.setattr("headrace.IMPORTED_NS", record.stat().st_ctime_ns)
+    installed = InstalledBackend("near", MODULE, "headrace-near", "1.0")
+    assert identity_of(BackendRegistry([installed], allow=None, block=()), ["near"]) is None
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "headrace_near.pth,sha256=aaaa,20\n",
+        f"{MODULE}/__init__.py,,\n",
+        f"{MODULE}/native.so,sha256=aaaa,20\n",
+    ],
+    ids=["editable", "without hashes", "redirected"],
+)
+def test_a_list_that_does_not_speak_for_the_code_is_not_believed(
+    asked: Identity, record: Path, package: Path, listed: str
+) -> None:
+    """Editable installs have one as well; it names what leads to the code."""
+    record.write_text(listed)
+    before = asked()
+    (package / "plugin.py").write_text("# edited by hand\n")
+    assert asked() not in (before, None)
+
+
+def test_code_beside_its_wheel_is_looked_at(
+    asked: Identity, record: Path, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout that comes first on the path is what is imported."""
+    checkout = tmp_path / "src" / MODULE
+    checkout.mkdir(parents=True)
+    (checkout / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(checkout.parent))
+    before = asked()
+    (checkout / "__init__.py").write_text("# edited\n")
+    assert asked() not in (before, None)
 
 
 def test_a_backend_that_is_no_package_has_none(registry: BackendRegistry) -> None:

@@ -93,7 +93,7 @@ def _fields(distribution: Metadata) -> dict[str, list[str]]:
     text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     fields: dict[str, list[str]] = {}
     values: list[str] = []
-    for line in text.splitlines():
+    for line in text.partition("\n\n")[0].splitlines():
         if not line:
             break  # the description follows
         if line[0] in " \t" and values:

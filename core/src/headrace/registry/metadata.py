@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -40,15 +41,19 @@ class Metadata(Protocol):
 
 
 class MetadataFolder:
-    """The metadata in a folder."""
+    """The metadata in a folder.
+
+    Attributes:
+        folder: its path; the folder around it has the packages, or leads to them.
+    """
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def read_text(self, filename: str) -> str | None:
         """As ``Metadata.read_text``."""
         try:
-            with open(os.path.join(self._folder, filename), encoding="utf-8") as file:
+            with open(os.path.join(self.folder, filename), encoding="utf-8") as file:
                 return file.read()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
             return None
@@ -56,11 +61,11 @@ class MetadataFolder:
     @property
     def requires(self) -> list[str] | None:
         """As ``Metadata.requires``: of an egg, in a file of their own."""
-        if not self._folder.endswith(".egg-info"):
+        if not self.folder.endswith(".egg-info"):
             return None
         from importlib.metadata import Distribution
 
-        return Distribution.at(self._folder).requires
+        return Distribution.at(self.folder).requires
 
 
 def normal_name(name: str) -> str:
@@ -76,11 +81,11 @@ def mentioning(text: str, path: Sequence[str] | None = None) -> Iterator[Metadat
         path: folders to search; None means ``sys.path``.
     """
     for entry in sys.path if path is None else path:
-        names = _listed(entry)
-        if names is None:
+        listed = _listed(entry)
+        if listed is None:
             yield from (d for d in _in_archive(entry) if text in _entry_points(d))
             continue
-        for name in names:
+        for name in listed.names:
             folder = os.path.join(entry, name)
             if text.encode() in _bytes(os.path.join(folder, _ENTRY_POINTS)):
                 yield MetadataFolder(folder)
@@ -93,12 +98,11 @@ def distribution_of(name: str) -> Metadata | None:
     """An installed distribution by its name; None when it is not installed."""
     wanted = normal_name(name)
     for entry in sys.path:
-        names = _listed(entry)
-        if names is None:  # it may be there, and comes before what follows
+        found = _listed(entry)
+        if found is None:  # it may be there, and comes before what follows
             break
-        for folder in names:
-            if normal_name(folder.rpartition(".")[0].partition("-")[0]) == wanted:
-                return MetadataFolder(os.path.join(entry, folder))
+        if wanted in found.by_name:
+            return MetadataFolder(os.path.join(entry, found.by_name[wanted]))
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -113,21 +117,32 @@ def _in_archive(entry: str) -> Iterator[Distribution]:
     return iter(distributions(path=[entry]))
 
 
-def _listed(entry: str) -> Sequence[str] | None:
-    """The folders of metadata in a folder of the path; None for what is no plain folder."""
+class _Listing(NamedTuple):
+    """The folders of metadata in a folder, and the first of each distribution's name."""
+
+    names: Sequence[str] = ()
+    by_name: Mapping[str, str] = MappingProxyType({})
+
+
+def _listed(entry: str) -> _Listing | None:
+    """What is in a folder of the path; None for what is no plain folder."""
     folder = os.path.abspath(entry)  # "" is where the process is, which may change
     try:
         changed_ns = os.stat(folder).st_mtime_ns
-        return None if folder.endswith(".egg") else _names(folder, changed_ns)
+        return None if folder.endswith(".egg") else _listing(folder, changed_ns)
     except (FileNotFoundError, PermissionError):
-        return ()
+        return _Listing()
     except (OSError, ValueError):
         return None
 
 
 @lru_cache(maxsize=64)
-def _names(folder: str, changed_ns: int) -> Sequence[str]:
-    return [name for name in os.listdir(folder) if name.endswith(_ENDINGS)]
+def _listing(folder: str, changed_ns: int) -> _Listing:
+    names = [name for name in os.listdir(folder) if name.endswith(_ENDINGS)]
+    by_name: dict[str, str] = {}
+    for name in names:
+        by_name.setdefault(normal_name(name.rpartition(".")[0].partition("-")[0]), name)
+    return _Listing(names, by_name)
 
 
 def _elsewhere(path: Sequence[str] | None) -> Iterator[Distribution]:

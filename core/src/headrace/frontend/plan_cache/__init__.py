@@ -1,8 +1,9 @@
 """The plan cache: what was compiled before, on disk, for the next process.
 
 Start with ``store.py``: files by key, bounded in size. ``identity.py`` says what belongs into a
-key besides the model: the code and the settings that a plan depends on. What of a model is kept,
-and how it is found again, is for whoever reads that kind of model (``headrace.onnx.kept``).
+key besides the model: the code (``installed_code.py``) and the settings that a plan depends on.
+What of a model is kept, and how it is found again, is for whoever reads that kind of model
+(``headrace.onnx.kept``).
 """
 
 from headrace.frontend.plan_cache.identity import identity_of
