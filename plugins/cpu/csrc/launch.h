@@ -76,7 +76,7 @@ class Sequence : public Launch {
               std::size_t index = 0;
               try {
                 for (; index < launches.size(); ++index) {
-                  OwnProcessor::Renew();
+                  OwnProcessor::Renew(launches[index]->nbytes());
                   launches[index]->Run();
                 }
               } catch (...) {

@@ -25,8 +25,8 @@ def test_a_thread_may_run_where_it_might_before(threads):
     """Whether it had all processors or one, which it shares with the others, and however many."""
     headrace_cpu.set_threads(1)
     allowed = os.sched_getaffinity(0)
-    begin = threading.Barrier(threads, timeout=30)
-    seen = []
+    begin, end = (threading.Barrier(threads, timeout=30) for _ in range(2))
+    seen, stayed = [], []
 
     def launch(processors):
         os.sched_setaffinity(0, processors)
@@ -35,7 +35,9 @@ def test_a_thread_may_run_where_it_might_before(threads):
         for _ in range(20):
             x[:] = 1
             run()
-            seen.append((x.min(), x.max(), os.sched_getaffinity(0) == processors))
+            seen.append((x.min(), x.max()))
+        end.wait()
+        stayed.append(os.sched_getaffinity(0) == processors)
 
     for processors in (allowed, {min(allowed)}):
         workers = [threading.Thread(target=launch, args=(processors,)) for _ in range(threads)]
@@ -43,7 +45,8 @@ def test_a_thread_may_run_where_it_might_before(threads):
             worker.start()
         for worker in workers:
             worker.join(timeout=60)
-    assert seen == [(2.0**50, 2.0**50, True)] * 40 * threads
+    assert seen == [(2.0**50, 2.0**50)] * 40 * threads
+    assert stayed == [True] * 2 * threads
     assert os.sched_getaffinity(0) == allowed
 
 

@@ -5,44 +5,71 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bitset>
-#include <chrono>
+#include <mutex>
+#include <vector>
 
 #include "processor.h"
 
 namespace headrace::cpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Longer than a thread needs to begin a scope and move.
-constexpr auto kLongTurn = std::chrono::microseconds(500);
-
-// Of the time of launches, turns of others are a few hundredths then.
-constexpr auto kRest = std::chrono::milliseconds(100);
-
 // How many scopes have a processor.
 std::array<std::atomic<int>, CPU_SETSIZE> takers{};
 
-// How many scopes began on a processor, up to now.
-std::array<std::atomic<unsigned>, CPU_SETSIZE> begun{};
-
 thread_local OwnProcessor* scope = nullptr;
 
-// Whose scope began last: the address of its `scope`, which tells threads apart.
-std::atomic<OwnProcessor**> last_begun{nullptr};
+// Held by whoever moves a thread: of two that move the same one, the second would take where the
+// first lets it go for where it may run. Whoever wants to move one and finds it held does not.
+std::mutex moving;
 
-// When others are next let before.
-std::atomic<Clock::rep> rests_until{0};
+// The threads that began a scope, while they live; theirs who hold `moving`. Never deleted: threads
+// end after the process began to.
+std::vector<ThreadId>& launchers = *new std::vector<ThreadId>;
+std::atomic<std::size_t> launcher_count{0};
+
+class Launcher {
+ public:
+  ~Launcher() {
+    if (id_ == kNoThread) return;
+    const std::lock_guard lock(moving);
+    launchers.erase(std::find(launchers.begin(), launchers.end(), id_));
+    launcher_count.store(launchers.size());
+  }
+
+  void Join() {
+    if (id_ != kNoThread) return;
+    const std::lock_guard lock(moving);
+    id_ = CurrentThread();
+    launchers.push_back(id_);
+    launcher_count.store(launchers.size());
+  }
+
+  void Forget() { id_ = kNoThread; }
+
+  ThreadId id() const { return id_; }
+
+ private:
+  ThreadId id_ = kNoThread;
+};
+
+thread_local Launcher self;
 
 // A child has this memory and no thread but the one that forked, which is in no scope: those of
 // others never end there.
-[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, [] {
+void BeginChild() {
   for (auto& count : takers) count.store(0);
-  last_begun.store(nullptr);
-});
+  launchers.clear();
+  launcher_count.store(0);
+  self.Forget();
+  moving.unlock();
+}
+
+[[maybe_unused]] const int watched =
+    pthread_atfork([] { moving.lock(); }, [] { moving.unlock(); }, BeginChild);
 
 // A processor that nobody has and the caller may use, with the caller on it; else -1. One of a core
 // that nobody has, if there is one, and of those the next after `here`: likely near it, and not the
@@ -50,6 +77,8 @@ std::atomic<Clock::rep> rests_until{0};
 int MoveToFree(int here) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
+  const std::unique_lock lock(moving, std::try_to_lock);
+  if (!lock) return -1;
   std::bitset<CPU_SETSIZE> cores;
   for (int i = 0; i < CPU_SETSIZE; ++i) {
     if (takers[i].load() > 0) cores.set(static_cast<std::size_t>(CoreOf(i)));
@@ -69,32 +98,36 @@ int MoveToFree(int here) {
   return -1;
 }
 
-// Lets threads before that wait for this processor. If one had it for long and began no scope here,
-// it is at work that has nothing to do with launches: then nobody is let before for a while, or
-// each launch would cost a turn of whatever else runs here.
-void LetOthersBefore(int here) {
-  const auto begin = Clock::now();
-  if (begin.time_since_epoch().count() < rests_until.load(std::memory_order_relaxed)) return;
-  const unsigned before = begun[here].load();
-  sched_yield();
-  const auto end = Clock::now();
-  if (end - begin < kLongTurn || begun[here].load() != before) return;
-  rests_until.store((end + kRest).time_since_epoch().count(), std::memory_order_relaxed);
+bool HasFree() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &allowed) && takers[i].load() == 0) return true;
+  }
+  return false;
+}
+
+// Threads that wait for this processor and may be about to launch go to another one, now: they
+// could themselves only when they run.
+void SendWaitingOff(int here) {
+  if (launcher_count.load(std::memory_order_relaxed) < 2 || !HasFree()) return;
+  const std::unique_lock lock(moving, std::try_to_lock);
+  if (!lock) return;
+  for (const ThreadId thread : launchers) {
+    if (thread != self.id() && WaitsFor(thread, here)) MoveOff(thread, here);
+  }
 }
 
 bool IsCounted(int processor) { return processor >= 0 && processor < CPU_SETSIZE; }
 
 }  // namespace
 
-// A thread that waits for this processor may be about to begin a scope, and can only move when it
-// runs: it is let before, once, and by nobody who is alone in launching.
 OwnProcessor::OwnProcessor() {
   const int here = CurrentProcessor();
   if (!IsCounted(here)) return;
   scope = this;
-  begun[here].fetch_add(1);
+  self.Join();
   Settle(here);
-  if (last_begun.exchange(&scope) != &scope) LetOthersBefore(taken_);
 }
 
 OwnProcessor::~OwnProcessor() {
@@ -102,12 +135,18 @@ OwnProcessor::~OwnProcessor() {
   scope = nullptr;
 }
 
-void OwnProcessor::Renew() {
-  if (!scope) return;
-  const int here = CurrentProcessor();
-  const bool moved = here != scope->taken_;
-  if (!IsCounted(here) || (!moved && (scope->crowded_ || takers[here].load() == 1))) return;
-  scope->Settle(here);
+void OwnProcessor::Renew(std::int64_t nbytes) {
+  if (scope) scope->RenewAt(CurrentProcessor(), nbytes);
+}
+
+void OwnProcessor::RenewAt(int here, std::int64_t nbytes) {
+  if (!IsCounted(here)) return;
+  const bool moved = here != taken_;
+  if (moved || (!crowded_ && takers[here].load() > 1)) Settle(here);
+  nbytes_ += nbytes;
+  if (nbytes_ < looks_at_) return;
+  looks_at_ = 2 * nbytes_;
+  SendWaitingOff(taken_);
 }
 
 void OwnProcessor::Settle(int here) {
@@ -132,9 +171,7 @@ OwnProcessor::OwnProcessor() = default;
 
 OwnProcessor::~OwnProcessor() = default;
 
-void OwnProcessor::Renew() {}
-
-void OwnProcessor::Settle(int) {}
+void OwnProcessor::Renew(std::int64_t) {}
 
 }  // namespace headrace::cpu
 

@@ -1,6 +1,7 @@
 #include "processor.h"
 
 #if defined(__linux__)
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #endif
 
@@ -25,7 +27,25 @@ std::atomic<unsigned> first_threads_moves{0};
 [[maybe_unused]] const int watched =
     pthread_atfork(nullptr, nullptr, [] { first_threads_moves.store(0); });
 
-bool IsFirstThread() { return syscall(SYS_gettid) == getpid(); }
+// Has `thread` where it may be `there`; it may run afterwards where it is `allowed` to.
+bool MoveBy(ThreadId thread, const cpu_set_t& there, const cpu_set_t& allowed) {
+  const unsigned first = thread == getpid() ? 1 : 0;
+  first_threads_moves.fetch_add(first);
+  const bool moved = sched_setaffinity(thread, sizeof there, &there) == 0;
+  if (moved) {
+    // A thread that nobody bound is not to be bound: that its processors are all that its container
+    // has today would keep it off those that the container is given later.
+    cpu_set_t every;
+    std::memset(&every, 0xff, sizeof every);
+    cpu_set_t now;
+    if (sched_setaffinity(thread, sizeof every, &every) != 0 ||
+        sched_getaffinity(thread, sizeof now, &now) != 0 || !CPU_EQUAL(&now, &allowed)) {
+      sched_setaffinity(thread, sizeof allowed, &allowed);
+    }
+  }
+  first_threads_moves.fetch_add(first);
+  return moved;
+}
 
 }  // namespace
 
@@ -48,6 +68,33 @@ void KeepOn(pthread_t thread, int processor) {
   pthread_setaffinity_np(thread, sizeof allowed, &allowed);
 }
 
+ThreadId CurrentThread() { return static_cast<ThreadId>(syscall(SYS_gettid)); }
+
+// Fields 3 and 39 of `man 5 proc_pid_stat`, after a name in parentheses that may have any in it.
+bool WaitsFor(ThreadId thread, int processor) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[1024];
+  const auto length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return false;
+  text[length] = 0;
+  const char* at = std::strrchr(text, ')');
+  if (!at || std::strncmp(at, ") R", 3) != 0) return false;
+  for (int field = 2; at && field < 39; ++field) at = std::strchr(at + 1, ' ');
+  return at && std::atoi(at) == processor;
+}
+
+void MoveOff(ThreadId thread, int processor) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(processor, &others);
+  if (CPU_COUNT(&others) > 0) MoveBy(thread, others, allowed);
+}
+
 bool MoveTo(int processor) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
@@ -55,22 +102,7 @@ bool MoveTo(int processor) {
   cpu_set_t there;
   CPU_ZERO(&there);
   CPU_SET(processor, &there);
-  const unsigned first = IsFirstThread() ? 1 : 0;
-  first_threads_moves.fetch_add(first);
-  const bool moved = sched_setaffinity(0, sizeof there, &there) == 0;
-  if (moved) {
-    // A thread that nobody bound is not to be bound: that its processors are all that its container
-    // has today would keep it off those that the container is given later.
-    cpu_set_t every;
-    std::memset(&every, 0xff, sizeof every);
-    cpu_set_t now;
-    if (sched_setaffinity(0, sizeof every, &every) != 0 ||
-        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, &allowed)) {
-      sched_setaffinity(0, sizeof allowed, &allowed);
-    }
-  }
-  first_threads_moves.fetch_add(first);
-  return moved;
+  return MoveBy(CurrentThread(), there, allowed);
 }
 
 int CoreOf(int processor) {
@@ -105,6 +137,12 @@ int CurrentProcessor() { return -1; }
 void KeepOff(pthread_t, int) {}
 
 void KeepOn(pthread_t, int) {}
+
+ThreadId CurrentThread() { return kNoThread; }
+
+bool WaitsFor(ThreadId, int) { return false; }
+
+void MoveOff(ThreadId, int) {}
 
 bool MoveTo(int) { return false; }
 

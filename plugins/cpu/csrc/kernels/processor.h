@@ -20,6 +20,20 @@ void KeepOff(pthread_t thread, int processor);
 // From now on `thread` runs on `processor` alone.
 void KeepOn(pthread_t thread, int processor);
 
+// What the system calls a thread, of any process.
+using ThreadId = int;
+inline constexpr ThreadId kNoThread = -1;
+
+ThreadId CurrentThread();
+
+// Whether `thread` of this process could run and does not, as the caller has `processor`. Asks the
+// system, for some microseconds.
+bool WaitsFor(ThreadId thread, int processor);
+
+// Has `thread` on another processor than `processor`, if it may run there; it may run afterwards
+// wherever it might before.
+void MoveOff(ThreadId thread, int processor);
+
 // Has the caller on `processor`; it may run afterwards wherever it might before. False where it may
 // not run there.
 bool MoveTo(int processor);
