@@ -34,6 +34,7 @@ void RegisterImage(py::module_& m);
 void RegisterCopy(py::module_& m);
 void RegisterGather(py::module_& m);
 void RegisterTrees(py::module_& m);
+void RegisterDetection(py::module_& m);
 void RegisterThreads(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"

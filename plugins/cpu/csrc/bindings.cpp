@@ -25,4 +25,5 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterCopy(m);
   headrace::cpu::bind::RegisterGather(m);
   headrace::cpu::bind::RegisterTrees(m);
+  headrace::cpu::bind::RegisterDetection(m);
 }

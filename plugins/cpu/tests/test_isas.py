@@ -15,6 +15,7 @@ ISAS = ["baseline", "avx2", "avx512", "avx512_vnni"]
 FILES = [
     "test_attention.py",
     "test_block_matmul.py",
+    "test_detection.py",
     "test_halves.py",
     "test_byte_pool.py",
     "test_image.py",

@@ -129,6 +129,11 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("one_hot", (np.array([[0, 2, 1], [3, -1, 9]]), _ROW[:2]), {"depth": 4, "axis": 1}),
     ("top_k", (_X,), {"k": 2, "axis": 1}),
     (
+        "non_max_suppression",
+        (np.abs(_made(4, 6, 4)), _made(4, 3, 6)),
+        {"max_output_boxes_per_class": 4, "iou_threshold": 0.25},
+    ),
+    (
         "tree_ensemble",
         (_X[..., 0], *_STUMP, np.array([True, False, False])),
         {"comparisons": ("less",), "depth": 1},

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from headrace.graph.entries import OpEntry, PassEntry
     from headrace.graph.hint import Auto, SbpHint, Wish
     from headrace.graph.job_graph import JobGraph, JobOp
-    from headrace.graph.op_source import CORE_OPS, OpSource
+    from headrace.graph.op_source import CORE_OPS, DeviceOps, OpSource
     from headrace.graph.rewriter import GraphRewriter, replace_ops
     from headrace.graph.variable import Variable, VariablePart
 
 __all__ = [
-    "CORE_OPS", "Auto", "GraphEditor", "GraphRewriter", "JobGraph", "JobGraphBuilder", "JobOp",
-    "OpEntry", "OpSource", "PassEntry", "SbpHint", "Variable", "VariablePart", "Wish",
-    "fold_limit", "replace_ops",
+    "CORE_OPS", "Auto", "DeviceOps", "GraphEditor", "GraphRewriter", "JobGraph",
+    "JobGraphBuilder", "JobOp", "OpEntry", "OpSource", "PassEntry", "SbpHint", "Variable",
+    "VariablePart", "Wish", "fold_limit", "replace_ops",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
@@ -37,7 +37,7 @@ if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any
             "headrace.graph.entries": "OpEntry PassEntry",
             "headrace.graph.hint": "Auto SbpHint Wish",
             "headrace.graph.job_graph": "JobGraph JobOp",
-            "headrace.graph.op_source": "CORE_OPS OpSource",
+            "headrace.graph.op_source": "CORE_OPS DeviceOps OpSource",
             "headrace.graph.rewriter": "GraphRewriter replace_ops",
             "headrace.graph.variable": "Variable VariablePart",
         },

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from headrace.graph.entries import OpEntry
 from headrace.numpy_ops import FUNCTIONS
+from headrace.op_call import OpCall
 from headrace.ops import get_op
 
 
@@ -21,6 +22,17 @@ class OpSource(Protocol):
         """
 
 
+class DeviceOps(OpSource, Protocol):
+    """Knows besides which of them devices run."""
+
+    def has_kernel(self, tag: str, call: OpCall) -> bool:
+        """Whether devices of ``tag`` are known to have a kernel for ``call``.
+
+        Raises:
+            DeviceUnavailableError: there is no such device, or it cannot be had.
+        """
+
+
 class CoreOps:
     """The ops of core."""
 
@@ -33,6 +45,10 @@ class CoreOps:
         if entry is None:
             entry = self._found[name] = OpEntry("", get_op(name), FUNCTIONS.get(name))
         return entry
+
+    def has_kernel(self, tag: str, call: OpCall) -> bool:
+        """As ``DeviceOps.has_kernel``; no device is known here."""
+        return False
 
 
 CORE_OPS = CoreOps()

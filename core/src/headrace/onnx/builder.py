@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import numpy_ops
 from headrace.errors import ResourceLimitError
-from headrace.graph import CORE_OPS, OpSource
+from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.builder import JobGraphBuilder
 from headrace.onnx import limits
 from headrace.onnx.draws import draw_name, drawn_by
@@ -24,6 +24,7 @@ from headrace.onnx.measure import (
     made_name,
     read_name,
 )
+from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
@@ -51,8 +52,9 @@ class BoundedBuilder(JobGraphBuilder):
     when it fails.
     """
 
-    def __init__(self, name: str, placement: Placement, ops: OpSource = CORE_OPS) -> None:
+    def __init__(self, name: str, placement: Placement, ops: DeviceOps = CORE_OPS) -> None:
         super().__init__(name, placement, ops=ops)
+        self._device_ops = ops
         self._folded = 0
         self._given: dict[str, Tensor] = {}
         self._measures = 0
@@ -78,6 +80,10 @@ class BoundedBuilder(JobGraphBuilder):
         if known is None and VALUE_OF + tensor.name in self._given:
             known = super().value(self._given[VALUE_OF + tensor.name])
         return known
+
+    def has_kernel(self, call: OpCall) -> bool:
+        """Whether the device where ops are placed has a kernel for ``call``."""
+        return self._device_ops.has_kernel(self.placement.tag, call)
 
     def guess(self, tensor: Tensor, value: Array) -> None:
         """Say what the value of an input is likely to be like."""

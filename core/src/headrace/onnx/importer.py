@@ -29,7 +29,7 @@ from headrace.errors import (
     UnsupportedError,
     UnsupportedModelError,
 )
-from headrace.graph import CORE_OPS, OpSource
+from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import attributes, bodies, limits, plugin_ops, schemas, tensors
 from headrace.onnx.attributes import Attributes
@@ -66,7 +66,7 @@ class Importer:
         self,
         file: ModelFile,
         placement: Placement,
-        ops: OpSource = CORE_OPS,
+        ops: DeviceOps = CORE_OPS,
         jobs_of: JobsOf | None = None,
     ) -> None:
         self._jobs_of = jobs_of

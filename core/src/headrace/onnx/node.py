@@ -10,7 +10,8 @@ from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.guesses import Assumption
 from headrace.onnx.measure import Compute, MeasureNeeded
 from headrace.onnx.values import Given, TensorSequence, Value
-from headrace.ops import Tensor
+from headrace.op_call import OpCall
+from headrace.ops import Tensor, get_op, make_call
 from headrace.tensor_spec import Array, TensorSpec
 
 REQUIRED: Any = object()
@@ -220,6 +221,22 @@ class Node:
     def one(self, op: str, inputs: Sequence[Tensor | None], **attrs: object) -> Tensor:
         """``op`` for an op with one output."""
         return self._builder.op(op, inputs, location=self.location, attrs=attrs)[0]
+
+    def call(
+        self, op: str, inputs: Sequence[Tensor | None], *, outputs: int = 1, **attrs: object
+    ) -> OpCall:
+        """What ``op`` would add, checked; nothing is added.
+
+        Raises:
+            OpError: as ``op``.
+        """
+        specs = [None if tensor is None else tensor.spec for tensor in inputs]
+        place = self.location
+        return make_call(get_op(op), place, specs, attrs, outputs=outputs, location=place)
+
+    def has_kernel(self, call: OpCall) -> bool:
+        """Whether the device that the job is for has a kernel for ``call``."""
+        return self._builder.has_kernel(call)
 
     def constant(self, value: Array) -> Tensor:
         """Add a constant to the job."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
-from headrace.graph import CORE_OPS, OpSource
+from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
 from headrace.onnx.draws import is_draw
@@ -62,7 +62,7 @@ def specialise(
     specs: Mapping[str, TensorSpec],
     arrays: Mapping[str, Array],
     fixed: tuple[str, ...] = (),
-    ops: OpSource = CORE_OPS,
+    ops: DeviceOps = CORE_OPS,
     jobs_of: JobsOf | None = None,
     most_fixed: int = limits.SPECIALISED_BYTES,
     *,

@@ -47,6 +47,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "top_k",
         "tree_ensemble",
     ),
+    "detection": ("non_max_suppression",),
     "fill": ("fill", "arange", "one_hot"),
     "recurrent": ("rnn", "gru", "lstm"),
     "quantize": ("quantize", "dequantize", "dynamic_quantize", "unpack_bits"),

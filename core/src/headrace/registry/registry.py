@@ -8,6 +8,7 @@ from pathlib import Path
 from headrace.errors import UnknownOpError
 from headrace.graph import CORE_OPS, OpEntry
 from headrace.graph.op_source import tag_of
+from headrace.op_call import OpCall
 from headrace.registry.discover import InstalledBackend, discover, version_of
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
 from headrace.registry.lock import is_strict, lock_file
@@ -132,6 +133,14 @@ class BackendRegistry:
         if entry is None:
             entry = self._ops[name] = self._find_op(name)
         return entry
+
+    def has_kernel(self, tag: str, call: OpCall) -> bool:
+        """Whether the backend of ``tag`` has a kernel for ``call``.
+
+        Raises:
+            DeviceUnavailableError: as ``backend``.
+        """
+        return self.backend(tag).kernels.select(call) is not None
 
     def _find_op(self, name: str) -> OpEntry:
         tag = tag_of(name)

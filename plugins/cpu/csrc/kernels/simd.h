@@ -188,6 +188,27 @@ HEADRACE_INLINE VI ShiftLeft(VI a) {
   return Each<VI>([](IntPart x) { return Signed(Unsigned(x) << kBits); }, a);
 }
 
+// A bit for each of the sixteen of a mask, the lowest for the first.
+HEADRACE_INLINE unsigned Bits(VI mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask.part[0]));
+#else
+  unsigned bits = 0;
+  for (int i = 0; i < kParts; ++i) {
+#if defined(__AVX__)
+    const int part = _mm256_movemask_ps(reinterpret_cast<__m256>(mask.part[i]));
+#elif defined(__SSE2__)
+    const int part = _mm_movemask_ps(reinterpret_cast<__m128>(mask.part[i]));
+#else
+    int part = 0;
+    for (int lane = 0; lane < kLanes; ++lane) part |= (mask.part[i][lane] & 1) << lane;
+#endif
+    bits |= static_cast<unsigned>(part) << (i * kLanes);
+  }
+  return bits;
+#endif
+}
+
 // Where the mask is set the one, elsewhere the other.
 HEADRACE_INLINE V Select(VI mask, V yes, V no) {
   return Each<V>([](IntPart m, Part y, Part n) { return m ? y : n; }, mask, yes, no);

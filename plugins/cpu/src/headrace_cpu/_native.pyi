@@ -346,6 +346,16 @@ def tree_ensemble(
     [nodes, targets]; y: [batch, targets]. The launch raises IndexError at an index that is outside.
     """
 
+def non_max_suppression(
+    boxes: _Floats, scores: _Floats, chosen: _Ints, counts: _Ints,
+    overlap: float, least: float, is_centred: bool,
+) -> Launch:  # fmt: skip
+    """The best boxes that no better one overlaps, as the op ``non_max_suppression`` has it.
+
+    boxes: [batch, boxes, 4]; scores: [batch, classes, boxes]; chosen: [batch, classes, most], with
+    at most as many as there are; counts: [batch, classes].
+    """
+
 def program(
     steps: _Parts[tuple[str, _Dims]], constants: _Parts[float], inputs: _Parts[NDArray[Any]],
     y: NDArray[Any],

@@ -28,6 +28,7 @@ from headrace_cpu.kernels.conv import Im2colConv, depthwise
 from headrace_cpu.kernels.conv_transpose import ConvTranspose, parted
 from headrace_cpu.kernels.copy import copy_entries
 from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, depthwise_last
+from headrace_cpu.kernels.detection import detection_entries
 from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.gather import gather_entries
 from headrace_cpu.kernels.integer import (
@@ -205,6 +206,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from reduce_entries(TAG)
     yield from resize_entries(TAG)
     yield from tree_entries(TAG)
+    yield from detection_entries(TAG)
 
 
 def _image_entries() -> Iterator[KernelEntry]:
