@@ -24,7 +24,7 @@ class Attrs(Mapping[str, AttrValue]):
 
     def __init__(self, values: Mapping[str, AttrValue] | None = None) -> None:
         self._values = dict(sorted((values or {}).items()))
-        self._hash = hash(tuple(self._values.items()))
+        self._hash: int | None = None
         self._form: str | None = None
 
     def __getitem__(self, name: str) -> AttrValue:
@@ -40,6 +40,8 @@ class Attrs(Mapping[str, AttrValue]):
         return len(self._values)
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(tuple(self._values.items()))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -78,6 +80,12 @@ class OpCall:
     attrs: Attrs = field(default_factory=Attrs)
     output_count: int = 1
     location: str = ""
+
+    def named(self, name: str, location: str) -> OpCall:
+        """The same call of another node."""
+        return OpCall(
+            self.op, name, self.inputs, self.outputs, self.attrs, self.output_count, location
+        )
 
     def input(self, index: int) -> TensorSpec:
         """The spec of a required input."""

@@ -24,7 +24,9 @@ def job() -> JobGraph:
     x = builder.input("x", TensorSpec.of(X))
     (a,) = builder.op("relu", [x], name="a")
     (b,) = builder.op("exp", [a], name="b")
-    (c,) = builder.op("add", [b, builder.constant(np.array([1, 2, 3], np.float32), "one")], name="c")
+    (c,) = builder.op(
+        "add", [b, builder.constant(np.array([1, 2, 3], np.float32), "one")], name="c"
+    )
     (d,) = builder.op("negative", [x], name="d")
     builder.output("y", c)
     builder.output("z", d)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.layouts.choice import choose_format
+from headrace.compiler.layouts.ways import Ways
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
 from headrace.compiler.pipeline import Prepared, compile_job, prepare
@@ -208,7 +209,7 @@ def _kernels(decision: Decision, registry: BackendRegistry) -> tuple[str, ...]:
 
 def _format(decision: Decision, registry: BackendRegistry) -> str:
     backend = registry.backend(decision.asked.tag)
-    choice = choose_format(decision.call, backend, registry)
+    choice = choose_format(decision.call, backend, Ways(registry))
     return "" if choice is None else f"{choice.data_format}: {choice.why}"
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from headrace import numpy_ops
+from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError, SbpError, VariableError
 from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.job_graph import JobGraph, JobOp
@@ -52,6 +53,7 @@ class JobGraphBuilder:
         *,
         fold: bool = True,
         fold_late: bool = False,
+        empty: Empty = aligned_empty,
         ops: OpSource = CORE_OPS,
     ) -> None:
         """Begin an empty graph.
@@ -62,10 +64,12 @@ class JobGraphBuilder:
             fold: compute at once what depends on constants alone; without it even an op that takes
                 no input is left to its device.
             fold_late: also of ops that say ``folds_late``, and make more than one number.
+            empty: gives memory for what is computed.
         """
         self.name = name
         self._may_fold = fold
         self._may_fold_late = fold_late
+        self._empty = empty
         self._ops_known = ops
         self._placement = placement
         self._default = placement
@@ -362,7 +366,7 @@ class JobGraphBuilder:
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
         arrays = [None if name is None else self._constants[name] for name in names]
-        return numpy_ops.evaluate(call, arrays, self._ops_known.op(call.op).compute)
+        return numpy_ops.evaluate(call, arrays, self._ops_known.op(call.op).compute, self._empty)
 
     def _define(self, name: str, spec: TensorSpec) -> Tensor:
         if name in self._tensors:

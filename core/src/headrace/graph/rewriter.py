@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph, JobOp
@@ -31,6 +32,7 @@ class GraphRewriter(JobGraphBuilder):
         *,
         without: Collection[str] = (),
         fold_late: bool = False,
+        empty: Empty = aligned_empty,
         ops: OpSource = CORE_OPS,
     ) -> None:
         """Begin with the inputs, variables and constants of ``graph``.
@@ -39,10 +41,10 @@ class GraphRewriter(JobGraphBuilder):
             graph: the job; stays as it is.
             without: names of its ops that are not kept: what is added may have their names and
                 those of what they made.
-            fold_late: as ``JobGraphBuilder`` has it.
+            fold_late, empty: as ``JobGraphBuilder`` has them.
             ops: where the ops that are added are known.
         """
-        super().__init__(graph.name, graph.placement, fold_late=fold_late, ops=ops)
+        super().__init__(graph.name, graph.placement, fold_late=fold_late, empty=empty, ops=ops)
         # Not the graph, whose constants may be let go of one by one.
         self._likes = graph.hints, graph.outputs, graph.updates
         self._stand_ins: dict[str, Tensor] = {}

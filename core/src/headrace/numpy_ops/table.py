@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headrace.aligned import aligned_empty
+from headrace.aligned import Empty, aligned_empty
 from headrace.numpy_ops.function import NumpyFunction
 from headrace.op_call import OpCall
 from headrace.ops.families import FamilyTable
@@ -19,11 +19,14 @@ FUNCTIONS: Mapping[str, NumpyFunction] = FamilyTable(
 
 
 def evaluate(
-    call: OpCall, inputs: Sequence[Array | None], function: NumpyFunction | None = None
+    call: OpCall,
+    inputs: Sequence[Array | None],
+    function: NumpyFunction | None = None,
+    empty: Empty = aligned_empty,
 ) -> tuple[Array, ...]:
     """Compute ``call``, with ``function`` or the one of the table.
 
-    The results are new arrays, aligned as weights are; but what only moves elements (``MOVES``)
+    The results are new arrays that ``empty`` gives; but what only moves elements (``MOVES``)
     gives a view of its input, which may not lie row by row. Floating point warnings are off:
     overflow and invalid values give inf and NaN, as on devices.
     """
@@ -32,7 +35,7 @@ def evaluate(
     move = MOVES.get(call.op)
     if move is not None and inputs[0] is not None:
         return (move(call, inputs[0]),)
-    outputs = tuple(aligned_empty(spec.shape, spec.dtype.numpy) for spec in call.outputs)
+    outputs = tuple([empty(spec.shape, spec.dtype.numpy) for spec in call.outputs])
     with np.errstate(all="ignore"):
         (function or FUNCTIONS[call.op])(call, inputs, outputs)
     return outputs

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headrace.aligned import aligned_empty
+from headrace.aligned import Empty, aligned_empty
 from headrace.digest import new_digest
 from headrace.errors import InvalidModelError
 from headrace.tensor_spec import Array
@@ -57,9 +57,9 @@ class Content(ABC):
         self.fill(memoryview(copy), start)
         return bytes(copy)
 
-    def array(self, start: int, end: int) -> Array:
-        """uint8[end - start], aligned and in memory of its own; raises as ``fill``."""
-        copy = aligned_empty((end - start,), np.dtype(np.uint8))
+    def array(self, start: int, end: int, empty: Empty = aligned_empty) -> Array:
+        """uint8[end - start], aligned and in memory that ``empty`` gives; raises as ``fill``."""
+        copy = empty((end - start,), np.dtype(np.uint8))
         self.fill(copy.data, start)
         return copy
 
@@ -176,6 +176,6 @@ class Extent(NamedTuple):
         """``Content.part`` of them."""
         return self.content.part(self.start, self.end)
 
-    def array(self) -> Array:
+    def array(self, empty: Empty = aligned_empty) -> Array:
         """``Content.array`` of them."""
-        return self.content.array(self.start, self.end)
+        return self.content.array(self.start, self.end, empty)

@@ -31,6 +31,11 @@ class SplitModel:
     initializers: dict[int, Extent] = field(default_factory=dict)
     constants: dict[int, Extent] = field(default_factory=dict)
 
+    @property
+    def cut_bytes(self) -> int:
+        """How much was cut out."""
+        return sum(part.nbytes for part in (*self.initializers.values(), *self.constants.values()))
+
 
 def split_model(model: Content) -> SplitModel:
     """Cut the large tensors out; nothing of what is not understood, which protobuf may.

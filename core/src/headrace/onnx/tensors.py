@@ -16,6 +16,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from headrace import dtypes
+from headrace.aligned import Empty, aligned_empty
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import external, limits
@@ -111,7 +112,11 @@ def is_here(tensor: TensorProto) -> bool:
 
 
 def to_array(
-    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
+    tensor: TensorProto,
+    where: str,
+    folder: Path | None,
+    cut: Extent | None = None,
+    empty: Empty = aligned_empty,
 ) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
 
@@ -120,6 +125,7 @@ def to_array(
         where: file and tensor, for messages.
         folder: the model's own folder, where external data may be; None when there is none.
         cut: where its ``raw_data`` is, if that was taken out; read when its size was checked.
+        empty: gives memory for what is read then.
 
     Raises:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
@@ -146,7 +152,7 @@ def to_array(
                 f"{where}: {dtype}[{_text(tensor.dims)}] takes {needed} bytes and "
                 f"raw_data has {found}"
             )
-        raw = np.frombuffer(tensor.raw_data, np.uint8) if cut is None else cut.array()
+        raw = np.frombuffer(tensor.raw_data, np.uint8) if cut is None else cut.array(empty)
         flat = _from_bytes(raw, dtype, count)
     else:
         flat = _from_field(tensor, dtype, count, filled, where)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
-from headrace.aligned import aligned
+from headrace.aligned import Region, aligned
 from headrace.errors import ResourceLimitError
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import domain_of
@@ -36,7 +36,8 @@ def take_weights(
         UnsupportedModelError: headrace has no such dtype.
         ResourceLimitError: they are larger than a stated limit.
     """
-    weights = _take_initializers(model.graph, split, name, folder)
+    memory = Region(split.cut_bytes)
+    weights = _take_initializers(model.graph, split, name, folder, memory)
     # A model may say for itself what the op is.
     is_own = any(function.name == CONSTANT for function in model.functions)
     for index, node in enumerate(model.graph.node):
@@ -44,7 +45,8 @@ def take_weights(
             continue
         raw = split.constants.get(index)
         if not is_own and _is_weight(node):
-            value = tensors.to_array(node.attribute[0].t, place(name, node), folder, raw)
+            tensor, where = node.attribute[0].t, place(name, node)
+            value = tensors.to_array(tensor, where, folder, raw, memory.empty)
             weights[node.output[0]] = aligned(value)
             node.ClearField("attribute")
         elif raw is not None:
@@ -53,7 +55,7 @@ def take_weights(
 
 
 def _take_initializers(
-    graph: GraphProto, split: SplitModel, name: str, folder: Path | None
+    graph: GraphProto, split: SplitModel, name: str, folder: Path | None, memory: Region
 ) -> dict[str, Array]:
     places = [f"{name}: initializer {quote(t.name)}" for t in graph.initializer]
     total = sum(map(tensors.nbytes_of, graph.initializer, places))
@@ -63,7 +65,8 @@ def _take_initializers(
         )
     weights: dict[str, Array] = {}
     for index, (tensor, where) in enumerate(zip(graph.initializer, places, strict=True)):
-        value = tensors.to_array(tensor, where, folder, split.initializers.get(index))
+        cut = split.initializers.get(index)
+        value = tensors.to_array(tensor, where, folder, cut, memory.empty)
         weights[tensor.name] = aligned(value)
     for sparse in graph.sparse_initializer:
         where = f"{name}: initializer {quote(sparse.values.name)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headrace.compiler.layouts.orders import between, laid, plain, steps
-from headrace.compiler.layouts.ways import Way, call_of, in_order
+from headrace.compiler.layouts.ways import Way, Ways
 from headrace.data_format import (
     CHANNELS_FIRST,
     Order,
@@ -16,9 +16,7 @@ from headrace.data_format import (
     other_format,
 )
 from headrace.device import KernelEntry
-from headrace.graph import OpSource
-from headrace.op_call import OpCall
-from headrace.ops import get_op, make_call
+from headrace.op_call import Attrs, OpCall
 from headrace.registry.tables import Backend, KernelTable
 from headrace.tensor_spec import TensorSpec
 
@@ -36,7 +34,7 @@ class Choice:
     why: str
 
 
-def choose_format(call: OpCall, backend: Backend, ops: OpSource) -> Choice | None:
+def choose_format(call: OpCall, backend: Backend, ways: Ways) -> Choice | None:
     """The format that a device prefers for a call; None when it may stay as it is.
 
     It may when the op has no format, when the device knows channels first alone and the call is so,
@@ -50,10 +48,10 @@ def choose_format(call: OpCall, backend: Backend, ops: OpSource) -> Choice | Non
     there = other_format(here)
     if here == CHANNELS_FIRST and not backend.kernels.takes(call.op, there):
         return None
-    way = in_order(call, order_between(here, there, call.input(0).rank), ops)
+    way = ways.in_order(call, order_between(here, there, call.input(0).rank))
     assert way is not None, f"{call} has no other format"
     own = backend.kernels.select(call)
-    other = backend.kernels.select(call_of(call, way, ops))
+    other = backend.kernels.select(ways.call_of(call, way))
     choice = _preferred({here: own, there: other})
     if choice is not None and choice.data_format == there and not can_move(call, way, backend):
         return Choice(here, f"the device has no kernel to make it {there}")
@@ -92,8 +90,10 @@ def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
 @lru_cache(maxsize=4096)
 def _can_transpose(spec: TensorSpec, perm: Order, kernels: KernelTable) -> bool:
     for op, attrs in steps(spec.shape, perm):
-        call = make_call(get_op(op), "to another order", [spec], attrs)
-        if kernels.select(call) is None:
+        shape = attrs["shape"] if op == "reshape" else laid(spec.shape, attrs["perm"])
+        made = spec.with_shape(shape)
+        # Of ops that are known so well nothing has to be checked and inferred.
+        if kernels.select(OpCall(op, "to another order", (spec,), (made,), Attrs(attrs))) is None:
             return False
-        spec = call.outputs[0]
+        spec = made
     return True

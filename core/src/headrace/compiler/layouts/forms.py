@@ -65,11 +65,12 @@ class Forms:
     def cost(self, name: str, order: Order) -> int:
         """How many bytes a transpose to ``order`` has to move; 0 when it is there."""
         forms = self._of(name)
+        if order in forms:
+            return 0
         have, form = next(iter(forms.items()))
-        shape, perm = lifted(form.spec.shape, order), between(have, order)
-        free = (
-            order in forms or self._rewriter.value(form) is not None or moves_nothing(shape, perm)
-        )
+        if self._rewriter.value(form) is not None:
+            return 0
+        free = moves_nothing(lifted(form.spec.shape, order), between(have, order))
         return 0 if free else form.spec.nbytes
 
     def get(self, name: str, order: Order, reader: JobOp | None) -> Tensor:

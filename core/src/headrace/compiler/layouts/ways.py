@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
@@ -130,11 +130,7 @@ class Ways:
         if key not in self._calls:
             self._calls[key] = call_of(call, way, self._ops)
         made = self._calls[key]
-        return (
-            made
-            if made.name == call.name
-            else replace(made, name=call.name, location=call.location)
-        )
+        return made if made.name == call.name else made.named(call.name, call.location)
 
 
 def rank_of(call: OpCall) -> int:

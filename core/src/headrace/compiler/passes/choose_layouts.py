@@ -60,7 +60,7 @@ def _turned(graph: JobGraph, registry: BackendRegistry, ways: Ways) -> dict[str,
         call = op.call
         key = (op.placement.tag, ways.kind(call))
         if key not in found:
-            choice = choose_format(call, registry.backend(op.placement.tag), registry)
+            choice = choose_format(call, registry.backend(op.placement.tag), ways)
             there = here if choice is None else choice.data_format
             order = order_between(here, there, call.input(0).rank)
             found[key] = None if there == here else ways.in_order(call, order)
@@ -153,15 +153,19 @@ class _Rewriting:
         is wanted, and what is not there as it reads.
         """
         cost = absent = 0
+        wanted, forms, constants = self._wanted, self._forms, self._graph.constants
         for name, order in zip(op.inputs, way.inputs, strict=True):
-            if name is not None:
-                is_made_anyway = self._wanted.get(name, {}).get(order)
-                cost += 0 if is_made_anyway else self._forms.cost(name, order)
-                absent += not (name in self._graph.constants or self._forms.has(name, order))
+            if name is None:
+                continue
+            wishes = wanted.get(name)
+            if not (wishes and wishes.get(order)):  # else it is made anyway
+                cost += forms.cost(name, order)
+            absent += not (name in constants or forms.has(name, order))
         for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
-            shape = laid(spec.shape, order)
-            for wish in self._wanted.get(name, ()):
-                if not moves_nothing(shape, between(order, wish)):
+            for wish in wanted.get(name, ()):
+                if wish != order and not moves_nothing(
+                    laid(spec.shape, order), between(order, wish)
+                ):
                     cost += spec.nbytes
         unwanted = way.outputs[0] not in self._wanted.get(op.outputs[0], ())
         stays = way.attrs is not None and not absent

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
+from headrace.aligned import Region
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.graph.rewriter import GraphRewriter
@@ -24,11 +25,15 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
         known_ops: knows the ops of plugins.
     """
     graph = take()
-    if not any(
-        _is_late(op, known_ops) and _reads(op) <= graph.constants.keys() for op in graph.ops
-    ):
+    begin = [
+        op.call
+        for op in graph.ops
+        if _is_late(op, known_ops) and _reads(op) <= graph.constants.keys()
+    ]
+    if not begin:
         return graph
-    rewriter = GraphRewriter(graph, fold_late=True, ops=known_ops)
+    memory = Region(sum(spec.nbytes for call in begin for spec in call.outputs))
+    rewriter = GraphRewriter(graph, fold_late=True, empty=memory.empty, ops=known_ops)
     graph = replace(graph, constants=MappingProxyType({}))
     reads = [_reads(op) for op in graph.ops]
     readers = Counter(tensor.name for _, tensor in graph.results)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.aligned import Region
 from headrace.dtypes import float32, float64
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.rewriter import GraphRewriter, replace_ops
@@ -67,6 +68,9 @@ class _Finder:
         self._makers = {name: op for op in graph.ops for name in op.outputs}
         self._readers = Counter(name for op in graph.ops for name in op.inputs)
         self._readers.update(tensor.name for _, tensor in graph.results)
+        products = (op for op in graph.ops if op.call.op in (*_CONVOLUTIONS, "matmul"))
+        weights = {op.inputs[1] or "" for op in products} & graph.constants.keys()
+        self._memory = Region(sum(graph.constants[name].nbytes for name in weights))
 
     def folds(self) -> dict[str, _Fold]:
         """What is folded, by the name of the normalization."""
@@ -121,7 +125,7 @@ class _Finder:
         dtype = product.call.input(1).dtype.numpy
         with np.errstate(all="ignore"):  # what comes of it is looked at below
             scale = gamma / np.sqrt(variance + norm.call.float_attr("epsilon"))
-            folded_weight = scaled(w, scale.reshape(shape))
+            folded_weight = scaled(w, scale.reshape(shape), self._memory.empty)
             folded_bias = ((b - mean) * scale + beta).astype(dtype)
         if not all(np.isfinite(a).all() for a in (scale, folded_weight, folded_bias)):
             return None

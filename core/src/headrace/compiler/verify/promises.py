@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from headrace.compiler.layouts.choice import choose_format
+from headrace.compiler.layouts.ways import Ways
 from headrace.data_format import format_of
 from headrace.device import COLLECTIVES
 from headrace.errors import GraphError
@@ -84,9 +85,10 @@ def hints_are_spent(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]
 
 def formats_are_chosen(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
     """Every op over images is in the format that its device prefers."""
+    ways = Ways(registry)
     for op in graph.ops:
         here = format_of(op.call)
-        choice = here and choose_format(op.call, registry.backend(op.placement.tag), registry)
+        choice = here and choose_format(op.call, registry.backend(op.placement.tag), ways)
         if choice and choice.data_format != here:
             yield f"{op.call} is {here}; its device prefers {choice.data_format}: {choice.why}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headrace.aligned import Region
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
 from headrace.graph import GraphEditor, JobGraph, JobOp
@@ -32,8 +33,10 @@ class FoldScales:
         """The graph with fewer ops."""
         editor = GraphEditor(graph, self._tag)
         found = [_chain(conv, editor, graph) for conv in editor.ops("conv")]
+        chains = [chain for chain in found if chain]
+        memory = Region(sum(chain[0].call.input(1).nbytes for chain in chains))
         folds = [
-            fold for chain in found if chain and (fold := _fold(chain, editor, graph)) is not None
+            fold for chain in chains if (fold := _fold(chain, editor, graph, memory)) is not None
         ]
         if not folds:
             return graph
@@ -139,7 +142,9 @@ def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
     return value.reshape(-1) if value.size == 1 or per_channel else None
 
 
-def _fold(ops: Sequence[JobOp], editor: GraphEditor, graph: JobGraph) -> _Fold | None:
+def _fold(
+    ops: Sequence[JobOp], editor: GraphEditor, graph: JobGraph, memory: Region
+) -> _Fold | None:
     conv, *rest = ops
     weight, bias = conv.inputs[1:3]
     w = _weight(weight, editor, graph)
@@ -154,7 +159,7 @@ def _fold(ops: Sequence[JobOp], editor: GraphEditor, graph: JobGraph) -> _Fold |
             factor, term = scaling
             scale, shift = scale * factor, shift * factor + term
             made = op.outputs[0]
-        folded = scaled(w, scale.reshape(-1, *(1,) * (w.ndim - 1)))
+        folded = scaled(w, scale.reshape(-1, *(1,) * (w.ndim - 1)), memory.empty)
         shifted = shift.astype(np.float32)
     if not (np.isfinite(folded).all() and np.isfinite(shifted).all()):
         return None

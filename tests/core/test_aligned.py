@@ -1,0 +1,63 @@
+"""Host memory that begins at a cache line: arrays alone, and beside each other in a region."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+
+import numpy as np
+
+from headrace.aligned import Region, aligned_empty, is_aligned
+
+SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
+FLOATS = np.dtype(np.float32)
+
+
+def filled(region: Region) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    """An array of each size, which holds its index."""
+    arrays = [region.empty((size,), FLOATS) for size in SIZES]
+    for index, array in enumerate(arrays):
+        array[...] = index
+    return arrays
+
+
+def test_arrays_of_a_region_are_aligned_and_do_not_meet() -> None:
+    """Each holds what was written into it, whatever was written into those beside it."""
+    arrays = filled(Region(4 * sum(SIZES) + 64 * len(SIZES)))
+    for index, (size, array) in enumerate(zip(SIZES, arrays, strict=True)):
+        assert array.shape == (size,)
+        assert is_aligned(array)
+        assert (array == index).all()
+
+
+def test_a_region_has_room_for_any_array() -> None:
+    """Those that it was not told of, empty ones, and all of a small region lie outside."""
+    for region in (Region(0), Region(1000), Region(Region.LEAST_BYTES)):
+        arrays = [*filled(region), region.empty((3, 0), FLOATS)]
+        assert [array.size for array in arrays] == [*SIZES, 0]
+        assert all(map(is_aligned, arrays))
+
+
+def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
+    """The pages of an array are empty when it and all views of it are gone, and not before."""
+    region = Region(Region.LEAST_BYTES)
+    first, second = (region.empty((1 << 18,), FLOATS) for _ in range(2))
+    first[...], second[...] = 1, 2
+    pages = first.base
+    assert isinstance(pages, mmap.mmap)
+    view = first[10:20].reshape(2, 5)
+    view.flags.writeable = False
+    kept = view.view()
+    del first, view
+    gc.collect()
+    assert (kept == 1).all()
+    assert pages[:4] != bytes(4)
+    del kept
+    gc.collect()
+    assert pages[: 1 << 20] == bytes(1 << 20)
+    assert (second == 2).all()
+
+
+def test_a_copy_of_many_rows_is_aligned() -> None:
+    """What is made alone is aligned as well, in small pages or in its own."""
+    assert all(is_aligned(aligned_empty((size,), FLOATS)) for size in SIZES)
