@@ -21,13 +21,13 @@ _enabled = False  # what the first of them found
 
 
 @contextmanager
-def collector_rests(*, for_import: bool = False) -> Iterator[None]:
+def collector_rests(*, lasting: bool = False) -> Iterator[None]:
     """No automatic collection inside the ``with`` block; may be nested, from any thread.
 
     The collector belongs to the process: other threads go without it for that time as well.
 
     Args:
-        for_import: what is made inside stays, and counts as old from then on.
+        lasting: what is made inside stays, modules or a job, and counts as old from then on.
     """
     global _resting, _enabled
     with _counting:
@@ -38,7 +38,7 @@ def collector_rests(*, for_import: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if for_import and not gc.get_freeze_count():  # what others froze is not ours to thaw
+        if lasting and not gc.get_freeze_count():  # what others froze is not ours to thaw
             gc.freeze()
             gc.unfreeze()  # into the oldest generation, without a look at any of it
         with _counting:

@@ -9,6 +9,7 @@ no tensor types here: whoever meets one raises ``DTypeError`` or ``UnsupportedMo
 from __future__ import annotations
 
 from dataclasses import field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,11 +142,18 @@ def dtype_of(value: object) -> DType:
     try:
         if value is None:  # numpy would take it for float64
             raise TypeError
-        name = value if isinstance(value, str) else np.dtype(value).name  # type: ignore[call-overload]
-        return _BY_NAME[name]
+        if isinstance(value, str):
+            return _BY_NAME[value]
+        return _of_numpy(np.dtype(value))  # type: ignore[call-overload]
     except (TypeError, KeyError):
         known = ", ".join(_BY_NAME)
         raise DTypeError(f"{value!r} is not a tensor dtype; dtypes are {known}") from None
+
+
+@lru_cache(maxsize=64)
+def _of_numpy(dtype: np.dtype[Any]) -> DType:
+    """Remembered: numpy puts the name of a dtype together each time that it is asked for it."""
+    return _BY_NAME[dtype.name]
 
 
 def from_number(number: int) -> DType:

@@ -72,7 +72,7 @@ def test_whoever_has_switched_it_off_finds_it_off() -> None:
 
 def test_what_an_import_made_is_old_when_it_is_over() -> None:
     """The next collection does not look through it; what is made later is young as ever."""
-    with collector_rests(for_import=True):
+    with collector_rests(lasting=True):
         made: list[object] = []
     later: list[object] = []
     old = {id(found) for found in gc.get_objects(generation=2)}
@@ -85,7 +85,7 @@ def test_what_others_froze_stays_frozen() -> None:
     frozen: list[object] = []
     gc.freeze()
     try:
-        with collector_rests(for_import=True):
+        with collector_rests(lasting=True):
             later: list[object] = []
         seen = {id(found) for found in gc.get_objects()}
         assert id(frozen) not in seen and id(later) in seen

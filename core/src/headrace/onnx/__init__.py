@@ -27,7 +27,7 @@ The rest, by the step that it serves:
 
 from headrace.collector import collector_rests
 
-with collector_rests(for_import=True):
+with collector_rests(lasting=True):
     from headrace.onnx.model import Model, load
     from headrace.onnx.signature import TensorInfo
 

@@ -87,8 +87,11 @@ class JobMaker:
             return self._compile(specs, arrays, fixed, make_room)
         make_room()
         try:
-            weights = self._weights.of(found.constants)
-            job = ReadyJob(found.plan, self._registry, weights, lasting=True, passes=found.passes)
+            with collector_rests(lasting=True):
+                weights = self._weights.of(found.constants)
+                job = ReadyJob(
+                    found.plan, self._registry, weights, lasting=True, passes=found.passes
+                )
         except PlanError as error:
             self._kept.drop(specs, arrays, error)
             return self._compile(specs, arrays, fixed, make_room)

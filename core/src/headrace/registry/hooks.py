@@ -12,6 +12,7 @@ import importlib
 import inspect
 import itertools
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TypeVar
 
 import pluggy
@@ -43,6 +44,19 @@ def import_plugin(backend: InstalledBackend) -> object:
     return importlib.import_module(backend.module)
 
 
+class _Manager(pluggy.PluginManager):
+    """Looks for hooks among the functions of a module.
+
+    pluggy looks at whatever a module has, imports and all, as if it were a class that might compute
+    what it is asked for: that took as long as importing a dozen modules.
+    """
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        if isinstance(plugin, ModuleType) and not inspect.isroutine(vars(plugin).get(name)):
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
+
+
 class PluginHooks:
     """The hooks of one plugin. Each method calls its hook, and is called once."""
 
@@ -54,7 +68,7 @@ class PluginHooks:
                 pluggy would not fill.
         """
         self._tag = tag
-        manager = pluggy.PluginManager(hookspecs.PROJECT)
+        manager = _Manager(hookspecs.PROJECT)
         manager.add_hookspecs(hookspecs)
         try:
             manager.register(plugin, tag)

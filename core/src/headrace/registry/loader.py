@@ -169,7 +169,7 @@ def _load(
 ) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
     phase = Phase.IMPORT
-    with watched_interrupts() as interrupts, collector_rests(for_import=True):
+    with watched_interrupts() as interrupts, collector_rests(lasting=True):
         try:
             say(phase)
             plugin = import_plugin(installed)

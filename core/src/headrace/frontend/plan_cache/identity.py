@@ -26,6 +26,7 @@ from headrace.registry.names import name_of_match
 from headrace.registry.record import State
 from headrace.registry.registry import BackendRegistry, installed_version
 from headrace.registry.screen import CORE
+from headrace.registry.tables import Backend
 
 _FEATURES = ("flags", "Features", "isa")  # as /proc/cpuinfo calls them on x86, Arm, RISC-V
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -75,7 +76,7 @@ def identity_of(registry: BackendRegistry, tags: Iterable[str]) -> str | None:
 def processor() -> str:
     """What the host's processor can do: kernels are chosen by it, and constants computed on it."""
     try:
-        with open("/proc/cpuinfo", "rb") as file:
+        with open("/proc/cpuinfo", "rb", buffering=0) as file:  # gives whole processors
             first, _, _ = file.read(1 << 14).partition(b"\n\n")
     except OSError:
         return platform.processor()
@@ -102,16 +103,24 @@ def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
     yield f"{count} devices"
     for record in (backend.device, backend.allocator, backend.context, backend.streams):
         yield from (f"{f.name}={_shown(getattr(record, f.name))}" for f in fields(record))
-    matches: dict[int, str] = {}  # there are fewer than kernels, and what they say of themselves
-    for table in (backend.kernels, backend.collectives):  # takes longer than the rest
+    yield _entries(backend)
+    yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
+
+
+def _entries(backend: Backend) -> str:
+    """Each kernel and collective, and which calls it matches: the most there is to tell."""
+    shown: dict[int, str] = {}  # what many of them have in common
+    lines: list[str] = []
+    for table in (backend.kernels, backend.collectives):
         for name in table.names():
             for entry in table.entries(name):
                 match = entry.match
-                if (said := matches.get(id(match))) is None:
-                    said = matches[id(match)] = name_of_match(match)
-                formats = entry.data_formats if isinstance(entry, KernelEntry) else ""
-                yield f"{name} {formats} {entry.priority} {said}"
-    yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
+                if id(match) not in shown:
+                    shown[id(match)] = name_of_match(match)
+                lines.append(f"{name} {entry.priority} {shown[id(match)]}")
+                if isinstance(entry, KernelEntry):
+                    lines.append(" ".join(entry.data_formats))
+    return "\n".join(lines)
 
 
 def _shown(value: object) -> str:

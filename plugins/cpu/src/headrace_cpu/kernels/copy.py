@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.device import KernelEntry, Launch, OpCall
 from headrace.ops.shape import permutation
@@ -17,8 +16,11 @@ from headrace_cpu.kernels.native import NativeKernel, Views
 
 Dims = tuple[int, ...]
 
-Table = NDArray[np.int32]
-"""Where each element of an axis comes from; -1 for the filling."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Table = NDArray[np.int32]
+    """Where each element of an axis comes from; -1 for the filling."""
 
 
 class Part(NamedTuple):

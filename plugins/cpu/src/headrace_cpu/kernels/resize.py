@@ -17,12 +17,13 @@ from headrace.device import (
     dtypes,
 )
 from headrace.tensor_spec import TensorSpec
-from headrace_cpu.kernels.copy import Table, Take
+from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 if TYPE_CHECKING:
     from headrace.ops.resize_taps import Taps
+    from headrace_cpu.kernels.copy import Table
 
 
 def _taps(call: OpCall) -> dict[int, Taps]:
