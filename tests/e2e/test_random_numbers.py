@@ -193,7 +193,7 @@ def test_a_saved_plan_takes_what_is_drawn(device: str, tmp_path: Path) -> None:
     with load(source, device) as loaded:
         loaded.save_plan(tmp_path / "plan", {"x": TensorSpec.of(X)})
     with headrace.load_plan(tmp_path / "plan") as plan:
-        assert list(plan.inputs) == ["x", f"random normal {TensorSpec.of(X)} 1"]
+        assert list(plan.inputs) == ["x", f"random normal {TensorSpec.of(X)} 0.1"]
         numbers = np.random.default_rng(0).standard_normal(X.shape).astype(np.float32)
         y = plan.run(dict(zip(plan.inputs, [X + 1, numbers], strict=True)))["y"]
     np.testing.assert_array_equal(y, X + 1 + numbers)

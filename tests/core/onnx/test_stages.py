@@ -105,8 +105,62 @@ def test_what_later_stages_read_is_computed_by_the_first(load_near: Any) -> None
     assert not {"exp", "cos", "subtract", "relu"} & third
     takes = [job.takes for job in loaded._jobs._jobs.values()]
     assert takes[0] == {"x"}
-    assert takes[1] == {"measure_0/made_0", "kept e"}
-    assert takes[2] == {"measure_1/made_0", "kept e1", "kept last"}
+    assert takes[1] == {"measure_2.1/made_0", "kept e"}
+    assert takes[2] == {"measure_7.1/made_0", "kept e1", "kept last"}
+
+
+def test_what_is_found_by_itself_ends_one_stage(load_near: Any) -> None:
+    """Three choices, each of a picture of its own: one job that computes all, one that reads."""
+    nodes = []
+    for i in range(3):
+        nodes += [
+            node("Sub", f"x level{i}", f"p{i}"),
+            node("Relu", f"p{i}", f"q{i}"),
+            node("NonZero", f"q{i}", f"where{i}"),
+            node("Transpose", f"where{i}", f"at{i}"),
+            node("GatherND", f"p{i} at{i}", f"chosen{i}"),
+        ]
+    nodes.append(node("Concat", "chosen0 chosen1 chosen2", "y", axis=0))
+    levels = {f"level{i}": np.array(i, np.float32) for i in range(3)}
+    loaded = load_near(model(nodes, weights=levels))
+    wanted = [number - level for level in range(3) for number in X[level < X]]
+    for _ in range(2):
+        assert loaded.run({"x": X})["y"].tolist() == wanted
+    assert len(loaded._jobs) == 2
+
+
+def test_numbers_are_drawn_once_whichever_stage_reads_them(load_near: Any) -> None:
+    """What the first stage draws behind the node that it ends at is no other node's draw."""
+    nodes = [
+        node("NonZero", "x", "where"),
+        node("Transpose", "where", "at"),
+        node("GatherND", "x at", "p"),
+        node("RandomNormalLike", "p", "late"),
+        node("RandomNormal", "", "early", shape=[4]),
+        node("Add", "early early", "twice"),
+        node("Sub", "twice early", "again"),
+        node("Sub", "early again", "none"),
+        node("Sub", "early late", "differ"),
+        node("Concat", "none differ", "y", axis=0),
+    ]
+    x = np.zeros((200, 200), np.float32)
+    x[0, :4] = 1
+    y = load_near(model(nodes, [info("x", x.shape)])).run({"x": x})["y"]
+    assert np.abs(y[:4]).max() < 1e-6
+    assert np.abs(y[4:]).min() > 0
+
+
+def test_what_cannot_be_imported_is_told_by_the_stage_that_comes_to_it(load_near: Any) -> None:
+    """A node behind the end of a stage is as wrong as it was; those before it are run."""
+    nodes = [
+        node("NonZero", "x", "where"),
+        node("Transpose", "where", "at"),
+        node("MatMul", "x x", "wrong"),
+        node("GatherND", "wrong at", "y"),
+    ]
+    loaded = load_near(model(nodes))
+    with pytest.raises(InvalidModelError, match=r"making 'wrong'"):
+        loaded.run({"x": X})
 
 
 def test_what_is_kept_may_be_asked_for_its_value(load_near: Any) -> None:
@@ -254,9 +308,9 @@ def test_uniques_and_choices_are_measured_too(load_near: Any) -> None:
 def test_a_name_that_stages_use_is_refused(load_near: Any) -> None:
     """An input of that name would be taken for what an earlier stage found."""
     named = model(
-        [node("Add", "x measure_0/read_0", "t"), node("NonZero", "t", "y")],
-        [info("x"), info("measure_0/read_0")],
+        [node("Add", "x measure_1.1/read_0", "t"), node("NonZero", "t", "y")],
+        [info("x"), info("measure_1.1/read_0")],
         [info("y", None, INT64)],
     )
-    with pytest.raises(InvalidModelError, match="input is called 'measure_0/read_0'"):
-        load_near(named).run({"x": X, "measure_0/read_0": X})
+    with pytest.raises(InvalidModelError, match=r"input is called 'measure_1\.1/read_0'"):
+        load_near(named).run({"x": X, "measure_1.1/read_0": X})

@@ -57,10 +57,20 @@ class BoundedBuilder(JobGraphBuilder):
         self._device_ops = ops
         self._folded = 0
         self._given: dict[str, Tensor] = {}
-        self._measures = 0
-        self._draws = 0
+        self._node = self._asked = 0
         self._guesses: dict[str, Array] = {}
         self.assumptions: list[Assumption] = []
+
+    def begin(self, node: int) -> None:
+        """What is measured or drawn from here on is so for this node of the model's graph.
+
+        Its name comes of that: stages reach nodes in different orders, and mean the same by it.
+        """
+        self._node, self._asked = node, 0
+
+    def _next_name(self) -> str:
+        self._asked += 1
+        return f"{self._node}.{self._asked}"
 
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""
@@ -121,8 +131,7 @@ class BoundedBuilder(JobGraphBuilder):
 
     def found(self, reads: int, makes: int) -> tuple[Names, Found | None]:
         """The names of what the next measure reads and makes, and what was found if it was done."""
-        number = self._measures
-        self._measures += 1
+        number = self._next_name()
         names = Names(
             tuple(read_name(number, index) for index in range(reads)),
             tuple(made_name(number, index) for index in range(makes)),
@@ -144,9 +153,8 @@ class BoundedBuilder(JobGraphBuilder):
                 f"{self.name}: draws {spec}, {spec.nbytes} bytes; the limit for one tensor is "
                 f"{limits.TENSOR_BYTES}"
             )
-        self._draws += 1
         if seed is None:
-            return self.input(draw_name(kind, spec, self._draws), spec)
+            return self.input(draw_name(kind, spec, self._next_name()), spec)
         bits = int(np.float32(seed).view(np.uint32))
         return self.constant(drawn_by(np.random.default_rng(bits), kind, spec))
 

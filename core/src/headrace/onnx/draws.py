@@ -21,12 +21,12 @@ _DRAW: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
 }
 """By name: of mean 0 and deviation 1; from 0 on, below 1; of location 0 and scale 1."""
 
-_NAME = re.compile(r"random (\w+) (\w+)\[([\d, ]*)\] \d+")
+_NAME = re.compile(r"random (\w+) (\w+)\[([\d, ]*)\] [\d.]+")
 
 
-def draw_name(kind: str, spec: TensorSpec, number: int) -> str:
-    """The input of a job that is fed draw ``number`` of a model; it says what is drawn."""
-    return f"random {kind} {spec} {number}"
+def draw_name(kind: str, spec: TensorSpec, which: str) -> str:
+    """The input of a job that is fed the draw ``which`` of a model; it says what is drawn."""
+    return f"random {kind} {spec} {which}"
 
 
 def is_draw(name: str) -> bool:

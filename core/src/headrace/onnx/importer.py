@@ -9,7 +9,7 @@ has a converter; or ONNX itself writes the op in simpler ones, and these take it
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -41,6 +41,7 @@ from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import Wired, order, wired
 from headrace.onnx.guesses import checks_of
 from headrace.onnx.loops import LOOPS
+from headrace.onnx.measure import MeasureNeeded
 from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
 from headrace.onnx.run_loop import JobsOf, written_or_run
@@ -76,6 +77,7 @@ class Importer:
         self._nodes = 0
         self._scope = Scope(file.name, file.opsets)
         self._unread: dict[str, int] = {}  # how many nodes will read a name of it yet
+        self._left: deque[tuple[int, Wired]] = deque()  # of the nodes of the model's graph
 
     def run(
         self,
@@ -168,21 +170,13 @@ class Importer:
         for _, reads in nodes:
             for name in reads:
                 readers[name] = readers.get(name, 0) + 1
-        if not scope.depth:
-            self._unread = readers
-        for node, reads in nodes:
-            if node.op_type == CONSTANT and scope.has(node.output[0]):
-                continue  # it is one of the weights
-            self._nodes += 1
-            if self._nodes > limits.NODES:
-                raise UnsupportedModelError(
-                    f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
-                    "functions written out"
-                )
-            count = max(i for i, name in enumerate(node.output, 1) if name in readers)
-            self._node(node, count, scope)
-            if not scope.depth:
-                self._forget(reads, scope, readers)
+        if scope.depth:
+            for node, _ in nodes:
+                self._next(node, scope, readers)
+        else:
+            self._unread, self._left = readers, deque(enumerate(nodes))
+            while self._left:
+                self._first_left()
         results: list[Value] = []
         for name in wanted:
             tensor = scope.get(name)
@@ -190,6 +184,48 @@ class Importer:
                 raise InvalidModelError(f"{scope.where}: output {quote(name)} has no value")
             results.append(tensor)
         return results
+
+    def _first_left(self) -> None:
+        """Import the first node of the model's graph that is left; it is so until that is done."""
+        number, (node, reads) = self._left[0]
+        self.builder.begin(number)
+        self._next(node, self._scope, self._unread)
+        self._forget(reads, self._scope, self._unread)
+        self._left.popleft()
+
+    def look_ahead(self) -> list[MeasureNeeded]:
+        """Import what is left and does not depend on the node that the import ended at.
+
+        What is measured there is measured by the same stage; otherwise each had one of its own.
+        What cannot be imported waits as well: a later stage says why.
+        """
+        needs: list[MeasureNeeded] = []
+        unknown = set[str]()
+        while self._left:
+            _, (node, reads) = self._left[0]
+            try:
+                if unknown and unknown.isdisjoint(reads):
+                    self._first_left()
+                    continue
+            except MeasureNeeded as need:
+                needs.append(need)
+            except HeadraceError:
+                pass
+            unknown.update(filter(None, node.output))
+            self._left.popleft()
+        return needs
+
+    def _next(self, node: NodeProto, scope: Scope, readers: Mapping[str, int]) -> None:
+        if node.op_type == CONSTANT and scope.has(node.output[0]):
+            return  # it is one of the weights
+        self._nodes += 1
+        if self._nodes > limits.NODES:
+            raise UnsupportedModelError(
+                f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
+                "functions written out"
+            )
+        count = max(i for i, name in enumerate(node.output, 1) if name in readers)
+        self._node(node, count, scope)
 
     def _forget(self, reads: AbstractSet[str], scope: Scope, readers: dict[str, int]) -> None:
         """Let go of constants that a node was the last to read, once others were made of them."""

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from headrace.errors import RunError, SessionError
+from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend.gate import Visit
 from headrace.onnx import limits
 from headrace.onnx.draws import draw, draws_of
@@ -143,6 +143,7 @@ class JobCache:
 
         Raises:
             RunError: a stage stopped.
+            ResourceLimitError: there are more than are run.
             SessionError, ModelError, DeviceError, UnsupportedError: as ``lease``.
         """
         drawn: dict[str, Array] = {}
@@ -158,6 +159,11 @@ class JobCache:
             if leased.then is None:
                 return leased, fed
             try:
+                if stage > limits.STAGES:
+                    raise ResourceLimitError(
+                        f"{leased.then.why}: is where stage {stage} of the model ends; "
+                        f"{limits.STAGES} are run"
+                    )
                 arrays = {**arrays, **leased.then(leased.job.run(fed))}
             finally:
                 leased.leave(visit)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from headrace.errors import HeadraceError
 from headrace.ops import Tensor
@@ -28,12 +29,12 @@ KEPT = "kept "
 reads; how the model calls it follows."""
 
 
-def read_name(measure: int, index: int) -> str:
-    """The name of what a measure reads, counted from the beginning of the model."""
+def read_name(measure: str, index: int) -> str:
+    """The name of what a measure reads; the same in whatever stage its node is reached."""
     return f"measure_{measure}/read_{index}"
 
 
-def made_name(measure: int, index: int) -> str:
+def made_name(measure: str, index: int) -> str:
     """The name of what it makes."""
     return f"measure_{measure}/made_{index}"
 
@@ -90,6 +91,28 @@ class MeasureNeeded(HeadraceError):
         super().__init__(measure.why)
         self.tensors = tuple(tensors)
         self.measure = measure
+
+
+def joined(needs: Sequence[MeasureNeeded]) -> MeasureNeeded:
+    """One for all: each makes what it does of what it reads. The first says why the stage ends."""
+    if len(needs) == 1:
+        return needs[0]
+    measures = [need.measure for need in needs]
+
+    def compute(*read: Array) -> list[Array]:
+        left, made = iter(read), list[Array]()
+        for measure in measures:
+            made += measure.compute(*islice(left, len(measure.reads)))
+        return made
+
+    def close() -> None:
+        for measure in measures:
+            measure.close()
+
+    tensors = tuple(chain.from_iterable(need.tensors for need in needs))
+    reads = tuple(chain.from_iterable(measure.reads for measure in measures))
+    makes = tuple(chain.from_iterable(measure.makes for measure in measures))
+    return MeasureNeeded(tensors, Measure(reads, compute, makes, measures[0].why, close=close))
 
 
 def nothing_more(value: Array) -> Sequence[Array]:

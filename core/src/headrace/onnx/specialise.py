@@ -8,11 +8,11 @@ it takes more to know the shape, the job is that of the first stage; see ``headr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
-from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx import limits
@@ -26,6 +26,7 @@ from headrace.onnx.measure import (
     MeasureNeeded,
     is_found,
     is_kept,
+    joined,
     nothing_more,
 )
 from headrace.onnx.node import ValueNeeded
@@ -98,7 +99,7 @@ def specialise(
             graph = _without_unread(graph) if continues else graph
             return SpecialisedJob(graph, tuple(known), continues, checks=checks)
         except MeasureNeeded as need:
-            return _first_stage(importer, need.tensors, known, need.measure, specs)
+            return _first_stage(importer, need, known, specs)
         except ValueNeeded as need:
             sources = sources_of(importer.builder.finish(), need.tensor)
             # What is drawn is never a part of a job: the next call draws other numbers. Neither is
@@ -109,10 +110,10 @@ def specialise(
             nbytes = 0 if other else sum(specs[name].nbytes for name in new)
             if need.instead is not None and (other or nbytes > limits.UNROLLED_BYTES):
                 instead = need.instead
-                return _first_stage(importer, instead.tensors, known, instead.measure, specs)
+                return _first_stage(importer, instead, known, specs)
             if other or nbytes > most_fixed:
                 measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
-                return _first_stage(importer, [need.tensor], known, measure, specs)
+                return _first_stage(importer, MeasureNeeded([need.tensor], measure), known, specs)
             _check_values(new, need, arrays)
             untried = {name: arrays[name].copy() for name in new if name not in guessed}
             if guesses and untried:
@@ -123,13 +124,14 @@ def specialise(
 
 def _first_stage(
     importer: Importer,
-    tensors: Sequence[Tensor],
+    need: MeasureNeeded,
     known: Mapping[str, Array],
-    measure: Measure,
     specs: Mapping[str, TensorSpec],
 ) -> SpecialisedJob:
-    """The job that computes what is measured and what is kept, out of what was built until then."""
+    """The job that computes what is measured and what is kept, and what needs none of it."""
     builder = importer.builder
+    need = joined([need, *importer.look_ahead()])
+    tensors, measure = need.tensors, need.measure
     outputs = {tensor.name: name for name, tensor in zip(measure.reads, tensors, strict=True)}
     much = _made_of_much(builder.finish())
     keeps: dict[str, str] = {}
@@ -139,7 +141,7 @@ def _first_stage(
             if outputs[tensor.name] == KEPT + name:
                 builder.output(KEPT + name, tensor)
     measure = replace(measure, keeps=keeps)
-    _check_stage(specs, measure)
+    _check_names(specs, measure)
     for name, tensor in zip(measure.reads, tensors, strict=True):
         builder.output(name, tensor)
     return SpecialisedJob(_without_unread(builder.finish()), tuple(known), then=measure)
@@ -173,12 +175,7 @@ def _without_unread(graph: JobGraph) -> JobGraph:
     return replace(graph, inputs=tuple(tensor for tensor in graph.inputs if tensor.name in read))
 
 
-def _check_stage(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
-    before = sum(map(is_found, specs))
-    if before >= limits.STAGES:
-        raise ResourceLimitError(
-            f"{measure.why}: is where stage {before + 1} of the model ends; {limits.STAGES} are run"
-        )
+def _check_names(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
     taken = [name for name in (*measure.reads, *measure.makes, *measure.keeps) if name in specs]
     if taken:
         raise InvalidModelError(
