@@ -83,6 +83,10 @@ def without_signatures(x: flow.Symbol) -> flow.Symbol:
     return flow.apply_op("arange", [start, np.float32(1)], size=8).with_distribute(split(0))
 
 
+def softmax_of_one_axis(x: flow.Symbol) -> flow.Symbol:
+    return flow.softmax(flow.reshape(x, (48,))).with_distribute(split(0))
+
+
 def rows_that_do_not_divide(x: flow.Symbol) -> flow.Symbol:
     return flow.reshape(flow.relu(x), (3, 16)).with_distribute(split(0))
 
@@ -127,6 +131,11 @@ GOLDEN = {
         "arange 'arange_0' (LINE), which makes float32[8] of float32[1, 1], float32[], cannot run "
         "on 2 devices as wanted: tensor 'arange_0/y' shall lie as S(0) (LINE). All it can do is "
         "B: its class has no sbp_signatures, ways to share it out"
+    ),
+    softmax_of_one_axis: (
+        "softmax 'softmax_0' (LINE), which makes float32[48] of float32[48], cannot run on 2 "
+        "devices as wanted: tensor 'softmax_0/y' shall lie as S(0) (LINE). All it can do is B: of "
+        "tensors like these it has no sbp_signatures, ways to share it out"
     ),
     rows_that_do_not_divide: (
         "reshape 'reshape_0' (LINE), which makes float32[3, 16] of float32[8, 6], cannot run on 2 "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import getattr_static
 
 from headrace.compiler.sharding.layout import balanced
 from headrace.errors import OpError, SbpError
 from headrace.graph import Auto, OpSource, SbpHint
 from headrace.op_call import OpCall
-from headrace.ops import SbpSignature, make_call
+from headrace.ops import Op, SbpSignature, make_call
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 from headrace.tensor_spec import TensorSpec
 
@@ -123,8 +124,7 @@ def choose_signature(
         else:
             said = [w for w in wanted if w is not None]
             tried = _tried(last, [c for _, c in found], hints, count, ops)
-            alone = not ops.op(call.op).op.sbp_signatures(call)
-            raise _cannot(call, said, axis, count, tried, alone)
+            raise _cannot(call, said, axis, count, tried, ops.op(call.op).op)
     return Signature(
         tuple(NdSbp(tuple(a.inputs[i] for a in axes)) for i in range(len(call.inputs))),
         tuple(NdSbp(tuple(a.outputs[i] for a in axes)) for i in range(call.output_count)),
@@ -180,16 +180,18 @@ def _cannot(
     axis: int,
     count: int,
     tried: Sequence[str],
-    alone: bool,
+    op: type[Op],
 ) -> SbpError:
-    """The error for hints that no candidate meets; ``alone`` if there is none but all-Broadcast."""
+    """The error for hints that no candidate meets."""
     said = "; ".join(w.hint.said_of(w.tensor) for w in wanted)
     along = f", axis {axis} of the hierarchy" if any(len(w.hint.axes) > 1 for w in wanted) else ""
     given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
     made = ", ".join(map(str, call.outputs))
     can = f"What it can do: {'; '.join(tried)}"
-    if alone:
-        can = "All it can do is B: its class has no sbp_signatures, ways to share it out"
+    if not op.sbp_signatures(call):  # none but all-Broadcast, which each has
+        inherited = getattr_static(op, "sbp_signatures") is vars(Op)["sbp_signatures"]
+        has = "its class has" if inherited else "of tensors like these it has"
+        can = f"All it can do is B: {has} no sbp_signatures, ways to share it out"
     return SbpError(
         f"{call}, which makes {made} of {given or 'nothing'}, cannot run on {count} devices{along} "
         f"as wanted: {said}. {can}"
