@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,6 +158,14 @@ GOLDEN = {
 def test_it_is_refused_with_both_sides(body: Callable[[flow.Symbol], flow.Symbol]) -> None:
     """By name and place; another job of the session runs all the same."""
     assert said_by(body) == GOLDEN[body]
+
+
+@pytest.mark.parametrize("axis", [1.5, "0", None, -1], ids=str)
+def test_an_axis_is_an_integer_from_0(axis: Any) -> None:
+    """Anything else is refused where it is said, and not when the job is compiled."""
+    with pytest.raises(SbpError, match=r"a split axis .* 0; got"):
+        split(axis)
+    assert str(split(np.int64(1))) == "S(1)"
 
 
 def test_jobs_that_lay_a_variable_two_ways_are_both_named() -> None:

@@ -9,6 +9,9 @@ hierarchy; a text such as ``"S(0),B"`` says the same.
 
 from __future__ import annotations
 
+from operator import index
+
+from headrace.errors import SbpError
 from headrace.graph import Auto
 from headrace.sbp import Broadcast, Split
 
@@ -17,9 +20,12 @@ def split(axis: int) -> Split:
     """Each device has a part: contiguous along ``axis``, equal to the others or smaller by one.
 
     Raises:
-        SbpError: ``axis`` is negative.
+        SbpError: ``axis`` is negative, or no integer.
     """
-    return Split(axis)
+    try:
+        return Split(int(index(axis)))
+    except TypeError:
+        raise SbpError(f"a split axis is an integer from 0; got {axis!r}") from None
 
 
 def broadcast() -> Broadcast:
