@@ -30,18 +30,20 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
         lasting: what is made inside stays, modules or a job, and counts as old from then on.
     """
     global _resting, _enabled
-    with _counting:
-        if not _resting:
-            _enabled = gc.isenabled()
-            gc.disable()
-        _resting += 1
+    is_counted = False
     try:
+        with _counting:
+            if not _resting:
+                _enabled = gc.isenabled()
+                gc.disable()
+            _resting += 1
+            is_counted = True  # Ctrl-C may come behind it
         yield
     finally:
         if lasting and not gc.get_freeze_count():  # what others froze is not ours to thaw
             gc.freeze()
             gc.unfreeze()  # into the oldest generation, without a look at any of it
         with _counting:
-            _resting -= 1
+            _resting -= is_counted
             if not _resting and _enabled:
                 gc.enable()

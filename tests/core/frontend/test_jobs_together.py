@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -185,13 +184,11 @@ def test_calls_under_way_are_finished_before_the_plan_changes(
 
             return launch
 
-    alone = Gate.alone
+    wait = Gate.wait_until_out
 
-    @contextmanager
-    def watched(gate: Gate) -> Iterator[None]:
+    def watched(gate: Gate) -> None:
         waiting.set()
-        with alone(gate):
-            yield
+        wait(gate)
 
     fast: Any = near(ops=("add", "identity"))
     slow_ones: Any = near(ops=("relu",), kernel=Slow)
@@ -213,7 +210,7 @@ def test_calls_under_way_are_finished_before_the_plan_changes(
             def read() -> tp.Numpy:
                 return flow.get_variable("v", (3,)) + 0
 
-            monkeypatch.setattr(Gate, "alone", watched)
+            monkeypatch.setattr(Gate, "wait_until_out", watched)
             reading = pool.submit(read)
             assert waiting.wait(20)
             assert not reading.done()

@@ -22,4 +22,8 @@ class Closing:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except BaseException:
+            self.close()  # Ctrl-C came, and nobody will ask for it again
+            raise

@@ -18,6 +18,7 @@ from typing import Any
 from headrace.errors import SessionError
 from headrace.frontend.future import Future
 from headrace.runtime.bus import Changed
+from headrace.runtime.shelter import Thread, new_thread, start
 
 Deliver = Callable[[Any], object]
 Failed = Callable[[BaseException], object] | None
@@ -49,7 +50,7 @@ class Delivery:
         self._most = most
         self._changed = Changed()
         self._waiting: deque[tuple[Future[Any], Deliver, Failed]] = deque()
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
         self._is_busy = False
         self._is_closed = False
 
@@ -84,8 +85,8 @@ class Delivery:
                 )
             if self._thread is None or self._thread.ident is None:  # Ctrl-C came before its start
                 name = f"headrace callbacks of {self._name}"
-                self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
-                self._thread.start()
+                self._thread = new_thread(self._loop, name)
+                start(self._thread)
             self._waiting.append((future, callback, failed))
             self._changed.tell()
 

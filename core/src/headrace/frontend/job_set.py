@@ -186,7 +186,8 @@ class JobSet:
             if old is None:
                 raise  # else the old plan makes room first
         try:
-            with self._gate.alone():
+            with self._gate.alone:
+                self._gate.wait_until_out()
                 if old is not None:
                     self._held = {name: old.save_variable(name) for name in old.variables}
                 if new is None and old is not None:

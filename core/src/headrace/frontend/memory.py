@@ -6,6 +6,7 @@ from headrace.frontend.ready_job import close_dropped
 from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime.devices import pool_of
 from headrace.runtime.memories import MemoryStatistics
+from headrace.runtime.shelter import Shelter
 
 
 def memory_statistics(registry: BackendRegistry | None = None) -> tuple[MemoryStatistics, ...]:
@@ -37,4 +38,4 @@ def release_cached_memory(registry: BackendRegistry | None = None) -> int:
         Exception: what a plugin raised; all is given back all the same.
     """
     close_dropped()
-    return pool_of(registry or default_registry()).memories.release()
+    return Shelter().run(pool_of(registry or default_registry()).memories.release)

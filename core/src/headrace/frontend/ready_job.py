@@ -6,6 +6,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -174,10 +175,10 @@ class ReadyJob(Closing):
 
 def close_dropped() -> None:
     """Give back what jobs held that were dropped without ``close``."""
-    for _ in range(len(_DROPPED)):
+    while True:
         try:
-            executor = _DROPPED.popleft()
-        except IndexError:  # another thread does the same
+            executor = _DROPPED[0]
+        except IndexError:  # also where another thread does the same
             return
         try:
             executor.close()
@@ -187,3 +188,5 @@ def close_dropped() -> None:
                 ResourceWarning,
                 stacklevel=3,
             )
+        with suppress(ValueError):  # another thread has
+            _DROPPED.remove(executor)  # not before it is closed: Ctrl-C may come between

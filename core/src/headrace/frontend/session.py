@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
 from functools import partial
 from types import TracebackType
@@ -19,7 +19,7 @@ from headrace.frontend.delivery import Delivery
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed, is_feed
 from headrace.frontend.future import Future
-from headrace.frontend.gate import Gate, Visit
+from headrace.frontend.gate import Gate, Lock, Visit
 from headrace.frontend.job_set import JobSet, SessionJob
 from headrace.frontend.plan_page import plan_page
 from headrace.frontend.ready_job import ReadyJob
@@ -152,7 +152,8 @@ class Session:
             for job in tuple(self._set.jobs.values()):
                 job.delivery.wait()
             # A callback may have begun calls, or given another job's callback something to do.
-            with self._changing(), self._gate.alone():
+            with self._changing(), self._gate.alone:
+                self._gate.wait_until_out()
                 is_over = all(job.delivery.is_idle for job in self._set.jobs.values())
 
     def plan(self) -> Plan:
@@ -177,7 +178,8 @@ class Session:
         check_not_tracing("variables were read by get_all_variables")
         with self._changing():
             ready = self._compiled()
-            with self._gate.alone():
+            with self._gate.alone:
+                self._gate.wait_until_out()
                 return {name: ready.save_variable(name) for name in ready.variables}
 
     def load_variables(self, values: Mapping[str, object], ignore_mismatch: bool = False) -> None:
@@ -199,7 +201,8 @@ class Session:
             ready = self._compiled()
             specs = {name: desc.variable.spec for name, desc in ready.variables.items()}
             fitting = checkpoint.fit(values, specs, ignore_mismatch, self._set.failures())
-            with self._gate.alone():
+            with self._gate.alone:
+                self._gate.wait_until_out()
                 for name, value in fitting.items():
                     ready.load_variable(name, value)
 
@@ -257,7 +260,8 @@ class Session:
             if self._set.is_traced:
                 raise SessionError("this session is traced already; leave the other block first")
             recorder, notes = Recorder(), self._set.notes(self._registry or default_registry())
-            with self._gate.alone():
+            with self._gate.alone:
+                self._gate.wait_until_out()
                 ready.record(recorder)
             self._set.is_traced = True
         try:
@@ -265,7 +269,8 @@ class Session:
         finally:
             with self._changing():
                 self._set.is_traced = False
-                with self._gate.alone():
+                with self._gate.alone:
+                    self._gate.wait_until_out()
                     if not ready.is_closed:
                         ready.record(None)
 
@@ -309,12 +314,18 @@ class Session:
         if process.forks != self._forks:  # calls, threads and who holds locks are the parent's
             self.status = SessionStatus.CLOSED
             return
-        with ExitStack() as afterwards, self._gate.changing():
-            self.status = SessionStatus.CLOSED
-            with nullcontext() if cancel else self._gate.alone():
-                for job in self._set.jobs.values():  # also if a device fails to close
-                    afterwards.callback(job.delivery.close)
-                self._set.close()
+        jobs: tuple[SessionJob, ...] = ()
+        try:
+            with self._gate.changing:
+                self.status = SessionStatus.CLOSED
+                with nullcontext() if cancel else self._gate.alone:
+                    if not cancel:
+                        self._gate.wait_until_out()
+                    jobs = tuple(self._set.jobs.values())
+                    self._set.close()
+        finally:  # also if a device fails to close
+            for job in jobs:
+                job.delivery.close()
 
     def __enter__(self) -> Session:
         return self
@@ -325,7 +336,11 @@ class Session:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close(cancel=error is not None)
+        try:
+            self.close(cancel=error is not None)
+        except BaseException:
+            self.close(cancel=True)  # Ctrl-C came, and nobody will ask for it again
+            raise
 
     def _traced(
         self, name: str
@@ -406,12 +421,10 @@ class Session:
         if process.forks != self._forks and self.status is SessionStatus.RUNNING:
             raise process.forked_error("a job of this session")
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Alone among those that change what the session has."""
+    def _changing(self) -> Lock:
+        """Held by who changes what the session has."""
         self._check_process()
-        with self._gate.changing():
-            yield
+        return self._gate.changing
 
 
 class _Callback:

@@ -13,10 +13,12 @@ Start with ``actor.py``, the pure state machine, with ``events.py`` and ``comman
 - Owning: ``resources.py`` is what one plan holds, ``devices.py`` and ``memories.py`` what the
   process does, ``allocations.py`` is given back as a whole, ``weights.py`` fills what stays.
 - Trouble: ``failure.py`` and ``story.py`` say what happened, ``patience.py`` waits where Ctrl-C is
-  heard, ``exit.py`` closes when the interpreter ends.
+  heard, ``shelter.py`` opens and closes where it is not, ``exit.py`` closes when the interpreter
+  ends.
 - Looking on: ``recorder.py`` notes times, ``event_log.py`` steps the actors again through what they
   were told, ``simulator.py`` runs them in virtual time.
 
-Threads and queues are in ``worker.py`` and ``bus.py`` alone. The runtime opens devices and launches
-kernels; it never imports the compiler, with which it shares only ``headrace.plan``.
+Threads and queues are in ``worker.py``, ``shelter.py`` and ``bus.py`` alone. The runtime opens
+devices and launches kernels; it never imports the compiler, with which it shares only
+``headrace.plan``.
 """

@@ -270,16 +270,6 @@ class CallTable:
         return lost
 
 
-Thread = threading.Thread
-
-
-def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
-    """A thread that does ``work``, started."""
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    return thread
-
-
 def on_main_thread() -> bool:
     """True on the thread that handles signals."""
     return threading.get_ident() == threading.main_thread().ident

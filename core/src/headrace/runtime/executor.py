@@ -30,10 +30,8 @@ from headrace.runtime.bus import (
     CallTable,
     Exchange,
     Room,
-    Thread,
     new_lock,
     stand_back,
-    start_thread,
 )
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
@@ -42,8 +40,8 @@ from headrace.runtime.limits import stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
+from headrace.runtime.shelter import Shelter, Stopped, Thread, new_thread, start
 from headrace.signals import raised_by_handler
-from headrace.taking import take
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # imported by those who ask for them
@@ -106,32 +104,44 @@ class Executor:
         self._recoveries: list[Thread] = []
         self._is_settled = True  # streams have no work of an inline call that was interrupted
         self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
-        held: list[Resources] = []
-        try:
-            acquire = partial(Resources, lasting=lasting)
-            self._resources = take(held, acquire, plan, registry, constants, limit)
+        self._launches: list[LaunchAct] = []
+        self._inline: InlineEngine | None = None
+        self._shelter = Shelter()
+        self._held: list[Resources] = []
+
+        def open_all() -> None:
+            self._resources = Resources(
+                plan, registry, constants, limit, lasting=lasting, go_on=self._go_on
+            )
+            self._held.append(self._resources)
             self._bind(recorder)
             close_at_exit(self)
+
+        def stop() -> None:
+            self._closed = True
+
+        try:
+            self._shelter.run(open_all, stop)
         except BaseException:
-            for resources in held:
-                resources.close()
+            self.close()
             raise
+
+    def _go_on(self) -> None:
+        """Between steps of opening: has who wants it been interrupted?"""
+        if self._closed:
+            raise Stopped
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""
         runs_inline = self._can_run_inline(recorder)
         exchange = Exchange({})  # of the inline call that runs, which holds the lock
-        launches = [
-            bind_actor(
-                self._plan,
-                actor,
-                self._resources,
-                self._registry,
-                (lambda _: exchange) if runs_inline else partial(self._call, job),
-                recorder,
+        launches: list[LaunchAct] = []
+        for actor, job in zip(self._plan.actors, self._network.jobs, strict=True):
+            self._go_on()
+            call = (lambda _: exchange) if runs_inline else partial(self._call, job)
+            launches.append(
+                bind_actor(self._plan, actor, self._resources, self._registry, call, recorder)
             )
-            for actor, job in zip(self._plan.actors, self._network.jobs, strict=True)
-        ]
         inline = None
         if runs_inline:
             contexts = self._resources.contexts
@@ -144,9 +154,7 @@ class Executor:
                 self._inline_error,
             )
         self._stop()
-        self._launches: list[LaunchAct] = launches
-        self._inline: InlineEngine | None = inline
-        self._recorder = recorder
+        self._launches, self._inline, self._recorder = launches, inline, recorder
 
     def _can_run_inline(self, recorder: Recorder | None) -> bool:
         """Whether the caller's thread alone makes use of all streams.
@@ -173,10 +181,14 @@ class Executor:
             SessionError: the executor is closed.
             PlanError, PluginError: a launch cannot be bound; all is then as it was.
         """
+
+        def bind() -> None:
+            with self._lock:
+                self._check_open()
+                self._bind(recorder)
+
         self.drain()  # of calls whose callers were interrupted
-        with self._lock:
-            self._check_open()
-            self._bind(recorder)
+        self._shelter.run(bind)
 
     @property
     def is_closed(self) -> bool:
@@ -324,11 +336,13 @@ class Executor:
     def close(self) -> None:
         """Stop the threads and give everything back; calls under way end with an error. Idempotent.
 
-        Interrupted, it can be called again and goes on where it stopped. In a forked process it
-        does nothing: all is the parent's.
+        It comes to its end also if it is interrupted, see ``Shelter``. In a forked process it does
+        nothing: all is the parent's.
         """
-        if process.forks != self._forks:
-            return
+        if process.forks == self._forks:
+            self._shelter.run(self._close)
+
+    def _close(self) -> None:
         with self._lock:
             self._closed = True
             self._inline = None
@@ -338,9 +352,11 @@ class Executor:
             for _, call in self._calls.take_lost():
                 call.fail(closed)
             self._launches.clear()
-            self._resources.close()
+            for resources in self._held:
+                resources.close()
         for recovery in self._recoveries:
-            recovery.join()
+            if recovery.ident is not None:  # Ctrl-C came before its start
+                recovery.join()
 
     def _call(self, job: int, number: int) -> Exchange:
         return self._calls.get(job, number)
@@ -357,7 +373,7 @@ class Executor:
                 self._recorder.restart(math.lcm(*(r.slots for r in self._plan.registers)))
             self._calls = CallTable(self._network.sources, self._repeatable)
             self._engine = self._new_engine()
-            self._engine.start()
+            Shelter().run(self._engine.start)
             while lost:
                 job, call = lost[0]
                 call.reset()
@@ -393,7 +409,7 @@ class Executor:
 
     def _stop(self) -> None:
         if self._engine is not None:
-            self._engine.stop()
+            Shelter().run(self._engine.stop)
             self._engine = None
 
     def _fail(self, failure: Failure) -> None:
@@ -411,8 +427,9 @@ class Executor:
             return
         try:
             # Not on this thread: it is one of those that must end first.
-            recovery = start_thread(self._recover, "headrace recovery")
+            recovery = new_thread(self._recover, "headrace recovery")
             self._recoveries = [r for r in self._recoveries if r.is_alive()] + [recovery]
+            start(recovery)
         except BaseException:
             for _, call in calls.take_lost():
                 call.fail(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 
@@ -46,6 +46,7 @@ class Resources:
         memory_limit: int | None,
         *,
         lasting: bool = False,
+        go_on: Callable[[], None] = lambda: None,
     ) -> None:
         """Open devices and streams, allocate the chunks, load the weights.
 
@@ -58,6 +59,7 @@ class Resources:
                 they have left.
             lasting: nobody writes to ``constants`` as long as they are held: those of host memory
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
+            go_on: called between steps; what it raises ends it.
 
         Raises:
             UnsupportedError: the plan is for several machines; nothing is opened.
@@ -88,6 +90,7 @@ class Resources:
         self._giving_back: ExitStack | None = None
         try:
             for actor in plan.actors:
+                go_on()
                 if actor.stream_id not in self.contexts:
                     first = plan.tasks[actor.tasks[0]]
                     self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
@@ -96,8 +99,9 @@ class Resources:
             if memory_limit is None:
                 check_host(plan, free_bytes, host_memory_limit())
             for chunk in plan.chunks:
+                go_on()
                 self._chunks.append(self._take(self._allocated, chunk.memory, chunk.nbytes))
-            self._load_weights(constants)
+            self._load_weights(constants, go_on)
             self._staging.give_back()
         except BaseException:
             self.close()
@@ -227,8 +231,9 @@ class Resources:
             )
         return create(self._device(memory.pinned_for, memory.device_index))
 
-    def _load_weights(self, constants: Mapping[str, Array]) -> None:
+    def _load_weights(self, constants: Mapping[str, Array], go_on: Callable[[], None]) -> None:
         for register in self._plan.registers:
+            go_on()
             if register.constant is not None:
                 value = _weight(self._plan, register, constants)
                 if not self._lies(register, value):

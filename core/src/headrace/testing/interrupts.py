@@ -27,6 +27,9 @@ _BACKWARD = frozenset(
     {"JUMP_BACKWARD"} | {name for name in dis.opmap if name.startswith("POP_JUMP_BACKWARD")}
 )
 
+_ON_BEHALF = frozenset({"contextlib", "threading", "weakref"})
+"""Modules of Python whose steps count as those of who asks for them."""
+
 
 class Interrupt:
     """What became of it.
@@ -92,15 +95,10 @@ def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterato
 
 def _counts(frame: FrameType, packages: Collection[str]) -> bool:
     asking: FrameType | None = frame
-    while asking is not None and _is_of_a_condition(asking):  # which headrace waits for
+    while asking is not None and asking.f_globals.get("__name__") in _ON_BEHALF:
         asking = asking.f_back
     module: str = asking.f_globals.get("__name__", "") if asking is not None else ""
     return module.partition(".")[0] in packages and not module.startswith("headrace.testing.")
-
-
-def _is_of_a_condition(frame: FrameType) -> bool:
-    is_of_threading = frame.f_globals.get("__name__") == "threading"
-    return is_of_threading and frame.f_code.co_qualname.startswith("Condition.")
 
 
 @cache

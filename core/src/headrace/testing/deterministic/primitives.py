@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
@@ -301,7 +302,9 @@ def primitives(schedule: Schedule) -> dict[int, object]:
     threads = {kind.__name__: over(kind) for kind in (Condition, Event, Lock, RLock, Semaphore)}
     threads |= {"BoundedSemaphore": over(Semaphore), "Thread": over(Thread)}
     queues = {"SimpleQueue": over(SimpleQueue), "Queue": over(SimpleQueue)}
-    replaced: dict[int, object] = {}
+    replaced: dict[int, object] = {
+        id(start_new_thread): lambda function, arguments: function(*arguments)  # starts a Thread
+    }
     for module, members in ((threading, threads), (queue, queues)):
         replaced[id(module)] = _Namespace(module, **members)
         replaced |= {id(getattr(module, name)): made for name, made in members.items()}

@@ -1,0 +1,170 @@
+"""``Shelter``: work that Ctrl-C does not stop halfway.
+
+Python handles signals on its main thread alone, between two steps of whatever that does. What opens
+devices and what gives them back has hundreds of such steps, in core and in plugins, and between any
+two of them something would be nobody's. So the main thread has it done by another thread, which no
+handler of a signal reaches, and waits for that.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, Generic, TypeVar
+
+from headrace.runtime.bus import on_main_thread
+
+T = TypeVar("T")
+
+Thread = threading.Thread
+
+
+class Shelter:
+    """Does work for one owner, piece by piece, in the order in which it was asked for.
+
+    A thread is started for each piece that the main thread asks for, and ends with it; others do
+    theirs themselves, as does the main thread where no thread can be had: at the end of the
+    interpreter Python starts none.
+    """
+
+    def __init__(self) -> None:
+        self._asked: deque[_Piece[Any]] = deque()
+        self._turn = threading.RLock()  # a piece may ask for another one
+        self._starting = threading.Lock()
+
+    def run(self, work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
+        """What ``work`` returns.
+
+        What a handler of a signal raises, as that of Ctrl-C does, is raised when ``work`` has come
+        to its end all the same; the next one, by who presses it twice, at once, and ``work`` goes
+        on.
+
+        Args:
+            work: runs in a copy of the caller's context; once, also if this is interrupted before
+                it could begin.
+            stop: called in the first of these cases, to bring that end about; must not block.
+
+        Raises:
+            BaseException: what ``work`` raised, or what a handler did.
+        """
+        piece = _Piece(work)
+        if not on_main_thread():
+            self._asked.append(piece)
+            self._work()
+            return piece.outcome()
+        thread = threading.Thread(target=self._work, name="headrace shelter")
+        try:
+            self._have_done(piece, thread)
+        except BaseException as interrupt:
+            stop()
+            try:
+                self._have_done(piece, thread)  # nobody knows how far that came
+            except BaseException:
+                piece.is_left = True
+                raise
+            piece.note(interrupt)
+            raise
+        return piece.outcome()
+
+    def _have_done(self, piece: _Piece[T], thread: Thread) -> None:
+        """Ask for a piece and wait for its end, and for that of its thread. May be repeated."""
+        self._asked.append(piece)
+        started = threading.Lock()
+        started.acquire()
+
+        def start() -> None:
+            try:
+                with self._starting:
+                    if thread.ident is None:
+                        thread.start()
+            except RuntimeError:  # there are too many
+                self._work()
+            finally:
+                started.release()
+
+        try:
+            # By a thread that is started in one step: ``Thread.start`` has many, and interrupted it
+            # leaves a thread that never begins.
+            start_new_thread(start, ())
+        except RuntimeError:
+            self._work()
+            return
+        piece.wait()
+        started.acquire()
+        if thread.ident is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        with self._turn:
+            while self._asked:
+                self._asked.popleft().do()
+
+
+def new_thread(work: Callable[[], None], name: str) -> Thread:
+    """A daemon thread that will do ``work``; to be held before ``start``."""
+    return Thread(target=work, name=name, daemon=True)
+
+
+def start(thread: Thread) -> None:
+    """Start a thread; an interrupt leaves none that has been announced and never begins."""
+    Shelter().run(thread.start)
+
+
+class Stopped(BaseException):
+    """Raised by work that was told to stop; nobody is told of it."""
+
+
+class _Piece(Generic[T]):
+    """One piece of work.
+
+    Attributes:
+        is_left: nobody waits for it any more.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._context = copy_context()
+        self._made: list[T] = []
+        self._error: BaseException | None = None
+        self._is_over = False
+        self.is_left = False
+        self._running = threading.Lock()  # held until it is over
+        self._running.acquire()
+
+    def do(self) -> None:
+        """Do it, if that was not done. By one thread at a time."""
+        if self._work is None:
+            return
+        work, self._work = self._work, None
+        try:
+            self._made.append(self._context.run(work))
+        except BaseException as error:  # noqa: BLE001 - for who waits
+            self._error = error
+            if self.is_left and not isinstance(error, Stopped):
+                raised = type(error), error, error.__traceback__, threading.current_thread()
+                threading.excepthook(threading.ExceptHookArgs(raised))
+        self._is_over = True
+        self._running.release()
+
+    def wait(self) -> None:
+        """Wait for its end. By one thread; may be repeated."""
+        if not self._is_over:
+            self._running.acquire()
+
+    def note(self, interrupt: BaseException) -> None:
+        """Have an interrupt, which is raised in its place, say what this raised."""
+        if self._error is not None and not isinstance(self._error, Stopped):
+            interrupt.add_note(f"what was waited for meanwhile raised {self._error!r}")
+
+    def outcome(self) -> T:
+        """What came of it, when it is over."""
+        error, self._error = self._error, None  # which holds this, by its traceback
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error
+        return self._made[0]
