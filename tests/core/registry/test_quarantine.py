@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from headrace.registry import BackendRegistry, InstalledBackend, Phase, State
 from headrace.registry.discover import discover
 from headrace.registry.quarantine import Crash, Quarantine
 from headrace.testing.faults.catalogue import GOOD
+from headrace.testing.interrupts import interrupted
 
 Install = Callable[..., str]
 
@@ -238,3 +240,16 @@ def test_a_state_folder_that_no_file_system_could_hold_keeps_nothing(tmp_path: P
     assert quarantine.crashes() == ()
     assert quarantine.add(CRASH) is False
     assert not quarantine.is_kept()
+
+
+def test_ctrl_c_is_no_crash_wherever_it_comes(tmp_path: Path) -> None:
+    """Neither a breadcrumb is left while a plugin loads, nor what is to become one."""
+    quarantine = Quarantine(tmp_path)
+    for step in count():
+        with interrupted(step) as interrupt, quarantine.watch(TOY) as say:
+            say(Phase.HOOKS)
+        left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+        assert left == [], interrupt.where
+        if not interrupt.came:
+            break
+    assert step > 20

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,17 +138,20 @@ class Quarantine:
 
         However the block is left, the breadcrumb goes, unless the process goes with it.
         """
-        crumb, folder = None, self._folder
-        if folder is not None and backend.distribution and fcntl is not None:
-            with contextlib.suppress(OSError):
-                crumb = _Breadcrumb(folder / "loading", backend)
-        if crumb is None:
+        folder = self._folder
+        if folder is None or not backend.distribution or fcntl is None:
             yield lambda phase: None
             return
+        crumb = _Breadcrumb(folder / "loading", backend)
         try:
+            with contextlib.suppress(OSError):
+                crumb.leave()
             yield crumb.say
         finally:
-            crumb.remove()
+            try:
+                crumb.remove()
+            finally:
+                crumb.remove()  # again: Ctrl-C may have come before
 
     def _adopt_breadcrumbs(self, folder: Path) -> None:
         """Turn breadcrumbs of dead processes into crashes."""
@@ -170,29 +174,30 @@ class _Breadcrumb:
     """A locked file. It is named when it is locked, so nobody finds it without its lock.
 
     Its name holds a random part: threads share their process's number, and so do processes of
-    different containers that share a state folder. Only making it can fail. A disk that fills up
+    different containers that share a state folder. Only leaving it can fail. A disk that fills up
     later, or a plugin that closes files which are not its own, costs the breadcrumb and not the
     load.
     """
 
     def __init__(self, folder: Path, backend: InstalledBackend) -> None:
         self._backend = backend
-        folder.mkdir(parents=True, exist_ok=True)
         name = f"{_stem(backend)}-{os.getpid()}-{os.urandom(4).hex()}"
-        hidden = folder / f".{name}"
+        self._hidden = folder / f".{name}"
         self._path = folder / f"{name}.json"
-        self._file = hidden.open("wb", buffering=0)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.say(Phase.IMPORT)
-            hidden.rename(self._path)
-        except OSError:
-            self._file.close()
-            hidden.unlink(missing_ok=True)
-            raise
+        self._file: FileIO | None = None
+
+    def leave(self) -> None:
+        """Put it where others find it; to be removed also where this fails or is interrupted."""
+        self._hidden.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._hidden.open("wb", buffering=0)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.say(Phase.IMPORT)
+        self._hidden.rename(self._path)
 
     def say(self, phase: Phase) -> None:
-        backend = self._backend
+        backend, file = self._backend, self._file
+        if file is None:
+            return
         crash = Crash(
             backend.tag,
             backend.distribution,
@@ -205,13 +210,15 @@ class _Breadcrumb:
         with contextlib.suppress(OSError):
             # One write over the old text: a file that is emptied first is, on ext4, flushed to the
             # disk when it is closed, which costs milliseconds.
-            os.pwrite(self._file.fileno(), text, 0)
+            os.pwrite(file.fileno(), text, 0)
 
     def remove(self) -> None:
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-        with contextlib.suppress(OSError):
-            self._file.close()
+        for path in (self._path, self._hidden):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
 
 
 def check_crashes(backend: InstalledBackend, crashes: tuple[Crash, ...]) -> None:
