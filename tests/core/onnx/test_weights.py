@@ -52,9 +52,11 @@ def check(data: bytes) -> None:
     weights = read_model(data).weights
     assert weights.keys() == EXPECTED.keys()
     for name, value in EXPECTED.items():
-        np.testing.assert_array_equal(weights[name], value)
-        assert weights[name].dtype == value.dtype
-        assert is_aligned(weights[name])
+        found = weights[name]
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, value)
+        assert found.dtype == value.dtype
+        assert is_aligned(found)
 
 
 def test_initializers_and_constants_are_arrays() -> None:

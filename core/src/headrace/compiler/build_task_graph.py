@@ -21,6 +21,7 @@ from headrace.compiler.streams import assign_streams
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph, TaskNode
 from headrace.device import PEER_COPIES
 from headrace.graph import JobOp, Variable, VariablePart
+from headrace.graph.constants import entries_of, spec_of
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
 from headrace.ops import Tensor
@@ -256,7 +257,7 @@ class _Builder:
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
         found = self._copies.get((logical, memory))
         if found is None:
-            spec = TensorSpec.of(self._graph.job.constants[logical])
+            spec = spec_of(entries_of(self._graph.job.constants)[logical])
             name = f"{logical}@{memory.zone}"
             found = self._define(name, spec, memory, constant=logical)
             self._copies[logical, memory] = found

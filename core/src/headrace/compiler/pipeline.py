@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace import plan as plans
-from headrace.aligned import aligned
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
@@ -38,6 +37,7 @@ from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
 from headrace.compiler.verify import Verifier
 from headrace.graph import JobGraph, Variable
+from headrace.graph.constants import entries_of, settled
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
 from headrace.settings import flag
@@ -265,9 +265,9 @@ def compile_jobs(
     plans.check(plan)
     tell("plan", Emitted(tasks, chains, planned, plan))
     constants = {
-        job.scope + name: aligned(value)  # folding leaves views, which lie in any way
+        job.scope + name: settled(entry)  # folding leaves views, which lie in any way
         for job in linked
-        for name, value in job.graph.job.constants.items()
+        for name, entry in entries_of(job.graph.job.constants).items()
     }
     decisions = tuple(decision for job in jobs for decision in job.decisions)
     passes = tuple(run for job in jobs for run in job.passes)

@@ -15,8 +15,8 @@ from headrace.errors import InputError
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.graph import JobGraph
+from headrace.graph.constants import Entry, LazyConstant, entries_of
 from headrace.registry.registry import BackendRegistry
-from headrace.tensor_spec import Array
 
 ALL = "all"
 """In place of a stage: each of them in full; passes that changed nothing in one line."""
@@ -170,12 +170,17 @@ def is_same_job(before: Structure | None, after: Structure) -> bool:
         and before.results == after.results
         and before.variables == after.variables
         and before.constants.keys() == after.constants.keys()
-        and all(_same(before.constants[name], value) for name, value in after.constants.items())
+        and all(
+            _same(entries_of(before.constants)[name], entry)
+            for name, entry in entries_of(after.constants).items()
+        )
     )
 
 
-def _same(before: Array, after: Array) -> bool:
+def _same(before: Entry, after: Entry) -> bool:
     """True for the same bytes of memory; a constant is read-only, and copied by no pass."""
+    if isinstance(before, LazyConstant) or isinstance(after, LazyConstant):
+        return before is after
     return before is after or (
         (before.shape, before.dtype) == (after.shape, after.dtype)
         and before.__array_interface__["data"] == after.__array_interface__["data"]

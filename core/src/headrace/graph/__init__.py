@@ -4,8 +4,9 @@ Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plu
 ``JobGraph`` and returns another: made by the ``GraphEditor`` of ``editor.py``, which puts one op in
 the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the place of one.
 ``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
-graph learns what an op is, ``variable.py`` and ``hint.py`` are what jobs say besides ops,
-``dump.py`` prints. Nothing here knows how a tensor lies in memory.
+graph learns what an op is, ``constants.py`` lets values of constants be made late and once,
+``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
+knows how a tensor lies in memory.
 """
 
 from typing import TYPE_CHECKING

@@ -16,6 +16,7 @@ import numpy as np
 from headrace import numpy_ops
 from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError, SbpError, VariableError
+from headrace.graph.constants import LAZY_OPS, Constants, Entry, LazyConstant
 from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
@@ -64,7 +65,7 @@ class JobGraphBuilder:
             fold: compute at once what depends on constants alone; without it even an op that takes
                 no input is left to its device.
             fold_late: also of ops that say ``folds_late``, and make more than one number.
-            empty: gives memory for what is computed.
+            empty: gives memory for what is computed, or read of lazy constants.
         """
         self.name = name
         self._may_fold = fold
@@ -76,7 +77,7 @@ class JobGraphBuilder:
         self._inputs: list[Tensor] = []
         self._outputs: dict[str, Tensor] = {}
         self._ops: list[JobOp] = []
-        self._constants: dict[str, Array] = {}
+        self._constants: dict[str, Entry] = {}
         self._variables: dict[str, VariablePart] = {}  # by tensor name
         self._updates: dict[str, Tensor] = {}
         self._hints: dict[str, SbpHint] = {}
@@ -109,13 +110,19 @@ class JobGraphBuilder:
         self._inputs.append(tensor)
         return tensor
 
-    def constant(self, value: Array, name: str | None = None) -> Tensor:
+    def constant(self, value: Entry, name: str | None = None) -> Tensor:
         """Add a tensor whose value is known. ``value`` is kept, not copied: do not write to it.
+
+        One that is lazy is made when its value is asked for, or a device is to have it.
 
         Raises:
             GraphError: the name is taken.
             DTypeError: its dtype is no tensor dtype.
         """
+        if isinstance(value, LazyConstant):
+            tensor = self._define(name or self._fresh("constant"), value.spec)
+            self._constants[tensor.name] = value.again(self._empty)
+            return tensor
         array = np.asarray(value)
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array)
@@ -180,7 +187,8 @@ class JobGraphBuilder:
 
     def value(self, tensor: Tensor) -> Array | None:
         """The value of ``tensor`` when it is known while building, else None."""
-        return self._constants.get(tensor.name)
+        entry = self._constants.get(tensor.name)
+        return entry.value() if isinstance(entry, LazyConstant) else entry
 
     def forget(self, tensor: Tensor) -> None:
         """Do not hold the value of ``tensor`` any more, if no op reads it.
@@ -236,7 +244,7 @@ class JobGraphBuilder:
         made_names = tuple([f"{node}/{out.name}" for out in schema.outputs[: len(call.outputs)]])
         made = tuple(map(self._define, made_names, call.outputs))
         if folded is not None:
-            self._constants.update(zip(made_names, map(_read_only, folded), strict=True))
+            self._constants.update(zip(made_names, folded, strict=True))
         else:
             self._read.update(names)
             self._ops.append(JobOp(call, names, made_names, self._placement))
@@ -337,7 +345,7 @@ class JobGraphBuilder:
             tuple(self._inputs),
             tuple(self._outputs.items()),
             tuple(self._ops),
-            MappingProxyType(dict(self._constants)),
+            Constants(dict(self._constants)),
             tuple(self._variables.values()),
             tuple(self._updates.items()),
             MappingProxyType(dict(self._hints)),
@@ -364,9 +372,20 @@ class JobGraphBuilder:
         sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
         return made <= fold_limit(sources, late=entry.op.folds_late) and entry.computes
 
-    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Array, ...]:
-        arrays = [None if name is None else self._constants[name] for name in names]
-        return numpy_ops.evaluate(call, arrays, self._ops_known.op(call.op).compute, self._empty)
+    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
+        entry = self._ops_known.op(call.op)
+        entries = [None if name is None else self._constants[name] for name in names]
+        if entry.op.folds_late or call.op in LAZY_OPS:
+            lazy = LazyConstant.computed(
+                call,
+                entries,
+                lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty)[0],
+                self._empty,
+            )
+            if lazy is not None:
+                return (lazy,)
+        arrays = [e.value() if isinstance(e, LazyConstant) else e for e in entries]
+        return tuple(map(_read_only, numpy_ops.evaluate(call, arrays, entry.compute, self._empty)))
 
     def _define(self, name: str, spec: TensorSpec) -> Tensor:
         if name in self._tensors:

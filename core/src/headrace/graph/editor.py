@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from headrace.errors import GraphError
+from headrace.graph.constants import entries_of, spec_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.ops import Op, Tensor, make_call
 from headrace.tensor_spec import TensorSpec
@@ -164,7 +165,7 @@ class GraphEditor:
 
     def _spec(self, name: str) -> TensorSpec:
         if name in self._graph.constants:
-            return TensorSpec.of(self._graph.constants[name])
+            return spec_of(entries_of(self._graph.constants)[name])
         if name in self._inputs:
             return self._inputs[name]
         if name in self._makers:

@@ -13,10 +13,10 @@ from dataclasses import replace
 from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError
 from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.constants import entries_of, spec_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.ops import Tensor
-from headrace.tensor_spec import TensorSpec
 
 
 class GraphRewriter(JobGraphBuilder):
@@ -52,10 +52,9 @@ class GraphRewriter(JobGraphBuilder):
         self._tensors.update((tensor.name, tensor.spec) for tensor in graph.inputs)
         self._variables.update((part.tensor.name, part) for part in graph.variables)
         self._tensors.update((part.tensor.name, part.tensor.spec) for part in graph.variables)
-        self._constants.update(graph.constants)
-        self._tensors.update(
-            (name, TensorSpec.of(value)) for name, value in graph.constants.items()
-        )
+        entries = entries_of(graph.constants)
+        self._constants.update(entries)
+        self._tensors.update((name, spec_of(entry)) for name, entry in entries.items())
         for op in graph.ops:
             if op.call.name not in without:
                 self._op_names.add(op.call.name)

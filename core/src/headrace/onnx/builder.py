@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace import numpy_ops
+from headrace.aligned import Empty, aligned_empty
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.builder import JobGraphBuilder
@@ -52,8 +53,14 @@ class BoundedBuilder(JobGraphBuilder):
     when it fails.
     """
 
-    def __init__(self, name: str, placement: Placement, ops: DeviceOps = CORE_OPS) -> None:
-        super().__init__(name, placement, ops=ops)
+    def __init__(
+        self,
+        name: str,
+        placement: Placement,
+        ops: DeviceOps = CORE_OPS,
+        empty: Empty = aligned_empty,
+    ) -> None:
+        super().__init__(name, placement, empty=empty, ops=ops)
         self._device_ops = ops
         self._folded = 0
         self._given: dict[str, Tensor] = {}

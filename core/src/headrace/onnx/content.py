@@ -18,7 +18,7 @@ import numpy as np
 from headrace.aligned import Empty, aligned_empty
 from headrace.digest import new_digest
 from headrace.errors import InvalidModelError
-from headrace.tensor_spec import Array
+from headrace.tensor_spec import Array, TensorSpec
 
 _WINDOW_BYTES = 1 << 14
 """Read at once where bytes are looked at one by one."""
@@ -171,6 +171,10 @@ class Extent(NamedTuple):
     def nbytes(self) -> int:
         """How many."""
         return self.end - self.start
+
+    def key(self, spec: TensorSpec) -> tuple[object, ...]:
+        """What tells a tensor that they are from others that are of one content."""
+        return self.start, self.end, spec
 
     def part(self) -> bytes:
         """``Content.part`` of them."""

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
+from headrace.aligned import Region
 from headrace.errors import (
     DTypeError,
     GraphError,
@@ -71,7 +72,9 @@ class Importer:
         jobs_of: JobsOf | None = None,
     ) -> None:
         self._jobs_of = jobs_of
-        self.builder = BoundedBuilder(file.name, placement, ops)
+        # Of most weights only what is made of them stays, so they are read beside each other.
+        memory = Region(sum(weight.nbytes for weight in file.weights.values()))
+        self.builder = BoundedBuilder(file.name, placement, ops, memory.empty)
         self._ops = ops
         self._file = file
         self._nodes = 0

@@ -26,8 +26,9 @@ from headrace.errors import HeadraceError, InvalidModelError, PlanError
 from headrace.frontend.fallback import fallback_of
 from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
+from headrace.graph.constants import MadeConstants
 from headrace.ids import HOST_TAG
-from headrace.onnx.content import HeldContent
+from headrace.onnx.content import Extent, HeldContent
 from headrace.onnx.signature import TensorInfo
 from headrace.onnx.source import GivenModel
 from headrace.placement import Placement
@@ -108,8 +109,10 @@ class KeptPlans:
         settings = f"{identity}\n{placement}\n{policy}\n{memory}\n{concurrency}\n{_FORMAT}"
         return KeptPlans(store, given, settings, policy)
 
-    def find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> KeptPlan | None:
-        """The plan for what is fed, if it was kept."""
+    def find(
+        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], made: MadeConstants
+    ) -> KeptPlan | None:
+        """The plan for what is fed, if it was kept; of its weights, those that jobs hold by now."""
         if self.inputs is None or self._read is None:
             return None
         key = self._keys(specs, arrays)[-1]
@@ -123,7 +126,7 @@ class KeptPlans:
             constants = {
                 weight.name: file.weights[weight.name]
                 if weight.source is None
-                else self._stored(weight, weight.source)
+                else self._stored(weight, weight.source, made)
                 for weight in saved.weights
             }
         except (HeadraceError, IndexError) as error:
@@ -195,7 +198,7 @@ class KeptPlans:
         keys = self._keys(specs, fixed, made.fixed)
         self._store.keep_plan(keys[-1], saved, packer.blobs)
 
-    def _stored(self, weight: Weight, source: int) -> Array:
+    def _stored(self, weight: Weight, source: int, made: MadeConstants) -> Array:
         """A weight that is in one of the model's files, aligned and in memory of its own."""
         if source:
             assert self._read is not None
@@ -203,8 +206,10 @@ class KeptPlans:
         end = weight.offset + weight.spec.nbytes
         if end > len(self._content):
             raise PlanError(f"weight {weight.name!r} ends behind the model's file")
-        data = self._content.array(weight.offset, end)
-        return array_in(data.data, weight._replace(offset=0))
+        place = Extent(self._content, weight.offset, end)
+        return made.settled(
+            place.key(weight.spec), lambda: array_in(place.array().data, weight._replace(offset=0))
+        )
 
     def _warned(self, compiled: Compiled) -> bool:
         """True when compiling warned of something, which it should do in the next process too."""

@@ -60,3 +60,7 @@ FEW_JOBS = 16
 JOBS_BYTES = 256 << 20
 """Memory of a model's jobs, weights apart that they have in common; where it takes more, those go
 that are more than few."""
+
+PARSED_BYTES = 4 << 20
+"""Of a model that has met inputs of two shapes, what was parsed stays in memory for the next one,
+unless it takes more than so much in its file."""

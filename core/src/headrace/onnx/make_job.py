@@ -11,7 +11,6 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
-from headrace.frontend.shared_weights import SharedWeights
 from headrace.onnx import limits
 from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans
@@ -61,7 +60,6 @@ class JobMaker:
         self._kept = kept
         self._most_fixed = most_fixed
         self._guesses = guesses
-        self._weights = SharedWeights()
 
     @collector_rests()
     def make(
@@ -82,13 +80,13 @@ class JobMaker:
         Raises:
             ModelError, DeviceError, UnsupportedError: the job cannot be made.
         """
-        found = None if self._kept is None else self._kept.find(specs, arrays)
+        found = None if self._kept is None else self._kept.find(specs, arrays, self._file.made)
         if found is None or self._kept is None:
             return self._compile(specs, arrays, fixed, make_room)
         make_room()
         try:
             with collector_rests(lasting=True):
-                weights = self._weights.of(found.constants)
+                weights = self._file.shared.of(found.constants)
                 job = ReadyJob(
                     found.plan, self._registry, weights, lasting=True, passes=found.passes
                 )
@@ -142,7 +140,7 @@ class JobMaker:
             keep,
             concurrency=self._concurrency,
             lasting=True,  # what is in a model file is nobody's to write
-            weights=self._weights,
+            weights=self._file.shared,
         )
         return MadeJob(job, made.fixed, made.then, made.checks)
 

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.graph.constants import Entry, MadeConstants
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
@@ -25,7 +26,6 @@ from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
 from headrace.onnx.utf8 import check_text
 from headrace.onnx.weights import take_weights
-from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:
     from headrace.onnx.source import Source
@@ -58,7 +58,9 @@ class ModelFile:
             reads from.
         opsets: version of the operator set of each domain; the default domain is "".
         functions: the functions that the model brings.
-        weights: its initializers and its constants, by name; aligned. Nobody writes to them.
+        weights: its initializers and its constants, by name; aligned. Nobody writes to them, and
+            nobody asks one that is lazy for its value: what is asked is the same of another job.
+        held_bytes: of all that it holds of the file, about.
         externals: what was read of files beside the model; None when a part of them is read later,
             with a node.
     """
@@ -69,8 +71,9 @@ class ModelFile:
     nodes: Sequence[Wired]
     opsets: Mapping[str, int]
     functions: Functions
-    weights: Mapping[str, Array]
+    weights: Mapping[str, Entry]
     externals: tuple[ExternalRange, ...] | None = ()
+    held_bytes: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -87,12 +90,15 @@ def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
     return parse_model(open_model(source), plugins)
 
 
-def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
+def parse_model(
+    given: GivenModel, plugins: Collection[str] = (), made: MadeConstants | None = None
+) -> ModelFile:
     """Check a model.
 
     Args:
         given: where it is. External data is looked for in the folder of its path only.
         plugins: tags of installed backends, which are the domains of their own ops.
+        made: what jobs of the model share; None: its weights are read now.
 
     Raises:
         InvalidModelError: it is not a model, is truncated, or contradicts itself.
@@ -111,7 +117,7 @@ def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
         raise InvalidModelError(f"{name}: the model has no outputs")
     reads = check_graph(model.graph, name)
     externals = _external_ranges(model.graph, name)
-    weights = take_weights(model, split, name, folder)
+    weights = take_weights(model, split, name, folder, made)
     # A message frees the memory of its fields only as a whole.
     rest = model.SerializeToString()
     model = ModelProto.FromString(rest)
@@ -122,7 +128,9 @@ def parse_model(given: GivenModel, plugins: Collection[str] = ()) -> ModelFile:
     graph = model.graph
     whole = list(map(Wired, graph.node, reads))
     nodes = order(whole, [output.name for output in graph.output], name)
-    return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals)
+    whole_bytes = sum(weight.nbytes for weight in weights.values())
+    held_bytes = len(rest) + max(0, whole_bytes - split.cut_bytes)
+    return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
 
 
 def _parse(data: bytes, name: str) -> ModelProto:

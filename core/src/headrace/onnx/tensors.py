@@ -8,7 +8,7 @@ are there must be the number that the shape asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +112,7 @@ def is_here(tensor: TensorProto) -> bool:
 
 
 def to_array(
-    tensor: TensorProto,
-    where: str,
-    folder: Path | None,
-    cut: Extent | None = None,
-    empty: Empty = aligned_empty,
+    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
 ) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
 
@@ -125,13 +121,25 @@ def to_array(
         where: file and tensor, for messages.
         folder: the model's own folder, where external data may be; None when there is none.
         cut: where its ``raw_data`` is, if that was taken out; read when its size was checked.
-        empty: gives memory for what is read then.
 
     Raises:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype.
     """
+    return array_maker(tensor, where, folder, cut)(aligned_empty)
+
+
+def array_maker(
+    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
+) -> Callable[[Empty], Array]:
+    """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
+
+    What was cut out is read each time anew, into memory that is given; other elements are in memory
+    by now. Raises as
+    ``to_array``; so does what is returned, where what was cut out cannot be read.
+    """
     dtype = dtype_from_onnx(tensor.data_type, where)
+    shape = tuple(tensor.dims)
     present = {field.name for field, _ in tensor.ListFields()}
     if "segment" in present:
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
@@ -152,11 +160,12 @@ def to_array(
                 f"{where}: {dtype}[{_text(tensor.dims)}] takes {needed} bytes and "
                 f"raw_data has {found}"
             )
-        raw = np.frombuffer(tensor.raw_data, np.uint8) if cut is None else cut.array(empty)
-        flat = _from_bytes(raw, dtype, count)
+        if cut is not None:
+            return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape)
+        flat = _from_bytes(np.frombuffer(tensor.raw_data, np.uint8), dtype, count)
     else:
         flat = _from_field(tensor, dtype, count, filled, where)
-    return flat.reshape(tuple(tensor.dims))
+    return lambda empty: flat.reshape(shape)
 
 
 def sparse_to_array(sparse: SparseTensorProto, where: str, folder: Path | None) -> Array:

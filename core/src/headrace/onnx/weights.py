@@ -4,40 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from headrace.aligned import Region, aligned
+from headrace.aligned import Empty, Region, aligned
 from headrace.errors import ResourceLimitError
+from headrace.graph.constants import SMALL_BYTES, Entry, LazyConstant, MadeConstants
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import domain_of
+from headrace.onnx.content import Extent
 from headrace.onnx.split import SplitModel
 from headrace.onnx.text import place, quote
-from headrace.tensor_spec import Array
+from headrace.tensor_spec import TensorSpec
 
 CONSTANT = "Constant"
 
 
 def take_weights(
-    model: ModelProto, split: SplitModel, name: str, folder: Path | None
-) -> dict[str, Array]:
+    model: ModelProto,
+    split: SplitModel,
+    name: str,
+    folder: Path | None,
+    made: MadeConstants | None = None,
+) -> dict[str, Entry]:
     """Turn the weights of the main graph into arrays; it keeps none, so that they are there once.
 
     They are aligned, so that a device may read them where they lie. A node ``Constant`` that holds
     a tensor stays without it; others, and those whose tensor is in another file, stay as they are.
+    Of what was cut out elements are read when they are asked for, if they are to be shared.
 
     Args:
         model: changed in place.
         split: what was cut out of it before it was parsed.
         name: of the file, for messages.
         folder: where external data may be; None when there is none.
+        made: what jobs of the model share; None: all is read now.
 
     Raises:
         InvalidModelError: a tensor contradicts itself, or its external data cannot be read.
         UnsupportedModelError: headrace has no such dtype.
         ResourceLimitError: they are larger than a stated limit.
     """
-    memory = Region(split.cut_bytes)
-    weights = _take_initializers(model.graph, split, name, folder, memory)
+    empty = Region(split.cut_bytes).empty
+    weights = _take_initializers(model.graph, split, name, folder, made, empty)
     # A model may say for itself what the op is.
     is_own = any(function.name == CONSTANT for function in model.functions)
     for index, node in enumerate(model.graph.node):
@@ -45,9 +53,9 @@ def take_weights(
             continue
         raw = split.constants.get(index)
         if not is_own and _is_weight(node):
-            tensor, where = node.attribute[0].t, place(name, node)
-            value = tensors.to_array(tensor, where, folder, raw, memory.empty)
-            weights[node.output[0]] = aligned(value)
+            tensor = node.attribute[0].t
+            where = place(name, node)
+            weights[node.output[0]] = _weight(tensor, where, folder, raw, made, empty)
             node.ClearField("attribute")
         elif raw is not None:
             node.attribute[0].t.raw_data = raw.part()
@@ -55,25 +63,49 @@ def take_weights(
 
 
 def _take_initializers(
-    graph: GraphProto, split: SplitModel, name: str, folder: Path | None, memory: Region
-) -> dict[str, Array]:
+    graph: GraphProto,
+    split: SplitModel,
+    name: str,
+    folder: Path | None,
+    made: MadeConstants | None,
+    empty: Empty,
+) -> dict[str, Entry]:
     places = [f"{name}: initializer {quote(t.name)}" for t in graph.initializer]
     total = sum(map(tensors.nbytes_of, graph.initializer, places))
     if total > limits.WEIGHT_BYTES:
         raise ResourceLimitError(
             f"{name}: initializers take {total} bytes; the limit is {limits.WEIGHT_BYTES}"
         )
-    weights: dict[str, Array] = {}
+    weights: dict[str, Entry] = {}
     for index, (tensor, where) in enumerate(zip(graph.initializer, places, strict=True)):
         cut = split.initializers.get(index)
-        value = tensors.to_array(tensor, where, folder, cut, memory.empty)
-        weights[tensor.name] = aligned(value)
+        weights[tensor.name] = _weight(tensor, where, folder, cut, made, empty)
     for sparse in graph.sparse_initializer:
         where = f"{name}: initializer {quote(sparse.values.name)}"
         weights[sparse.values.name] = aligned(tensors.sparse_to_array(sparse, where, folder))
     graph.ClearField("initializer")
     graph.ClearField("sparse_initializer")
     return weights
+
+
+def _weight(
+    tensor: TensorProto,
+    where: str,
+    folder: Path | None,
+    cut: Extent | None,
+    made: MadeConstants | None,
+    empty: Empty,
+) -> Entry:
+    """The elements of a tensor, aligned; what is read now, in memory that ``empty`` gives."""
+    make = tensors.array_maker(tensor, where, folder, cut)
+    if made is not None and cut is not None and not cut.content.is_held:
+        spec = TensorSpec(tuple(tensor.dims), tensors.dtype_from_onnx(tensor.data_type, where))
+        return LazyConstant(spec, cut.key(spec), lambda empty: aligned(make(empty)), made)
+    value = aligned(make(empty))
+    if made is None or value.nbytes <= SMALL_BYTES:
+        return value
+    # It stays in memory, since it can be read nowhere again; what is made of it need not be.
+    return LazyConstant(TensorSpec.of(value), where, lambda empty: value, made)
 
 
 def _is_weight(node: NodeProto) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.aligned import Region
 from headrace.dtypes import float32, float64
+from headrace.graph.constants import entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.rewriter import GraphRewriter, replace_ops
 from headrace.numpy_ops import scaled
@@ -70,7 +71,8 @@ class _Finder:
         self._readers.update(tensor.name for _, tensor in graph.results)
         products = (op for op in graph.ops if op.call.op in (*_CONVOLUTIONS, "matmul"))
         weights = {op.inputs[1] or "" for op in products} & graph.constants.keys()
-        self._memory = Region(sum(graph.constants[name].nbytes for name in weights))
+        entries = entries_of(graph.constants)
+        self._memory = Region(sum(entries[name].nbytes for name in weights))
 
     def folds(self) -> dict[str, _Fold]:
         """What is folded, by the name of the normalization."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
+from headrace.graph.constants import Constants, entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
 
 
@@ -21,7 +22,8 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
         if not needed.isdisjoint(op.outputs):
             kept.append(op)
             needed.update(op.inputs)
-    constants = {name: value for name, value in graph.constants.items() if name in needed}
+    entries = entries_of(graph.constants)
+    constants = {name: entry for name, entry in entries.items() if name in needed}
     if len(kept) == len(graph.ops) and len(constants) == len(graph.constants):
         return graph
     left = {*constants, *(t.name for t in graph.inputs), *(n for op in kept for n in op.outputs)}
@@ -29,6 +31,6 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     return replace(
         graph,
         ops=tuple(reversed(kept)),
-        constants=MappingProxyType(constants),
+        constants=Constants(constants),
         hints=MappingProxyType(hints),
     )

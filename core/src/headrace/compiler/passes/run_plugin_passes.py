@@ -10,11 +10,11 @@ from headrace.compiler.stage import Watch, nobody
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
 from headrace.graph import JobGraph, PassEntry
+from headrace.graph.constants import Entry, LazyConstant, entries_of
 from headrace.ops import make_call
 from headrace.registry.record import RAISED, deed
 from headrace.registry.registry import BackendRegistry
 from headrace.signals import let_handlers_through
-from headrace.tensor_spec import Array
 
 
 def run_plugin_passes(
@@ -55,7 +55,7 @@ def run_plugin_passes(
 
 
 def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str) -> JobGraph:
-    constants = dict(graph.constants)
+    constants = dict(entries_of(graph.constants))
     try:
         made: object = entry.rewrite(graph)
     except RAISED as error:
@@ -81,7 +81,7 @@ def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str)
     return made
 
 
-def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Array]) -> str:
+def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Entry]) -> str:
     """What a pass did that is not its business; empty when there is nothing."""
     for what in ("name", "placement", "inputs", "variables"):
         before, after = getattr(graph, what), getattr(made, what)
@@ -96,8 +96,8 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Ar
         strange += [op for op in foreign[1] if op not in foreign[0]]
         op = (strange or foreign[1])[0]
         return f"changed {op.call}, which is placed on device {op.placement.tag!r}"
-    for name, value in made.constants.items():
-        if name in constants and constants[name] is not value:
+    for name, entry in entries_of(made.constants).items():
+        if name in constants and not _is_same(constants[name], entry):
             return f"changed the value of {name!r}; give a constant of another value a new name"
     own = {tensor for op in made.ops if op.placement.tag == tag for tensor in op.outputs}
     for name, (_, before), (_, after) in zip(
@@ -106,6 +106,11 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, Ar
         if before != after and after.name not in own and after.name not in made.constants:
             return f"made result {name!r} of {after.name!r}, which it did not compute"
     return ""
+
+
+def _is_same(before: Entry, after: Entry) -> bool:
+    """Whether a pass left a constant alone; one that asked for its value may give that back."""
+    return before is after or (isinstance(before, LazyConstant) and before.value() is after)
 
 
 def _call_fault(graph: JobGraph, made: JobGraph, registry: BackendRegistry) -> str:

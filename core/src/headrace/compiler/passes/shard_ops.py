@@ -20,6 +20,7 @@ from headrace.compiler.sharding.topology import CALLER, COST, Topology
 from headrace.device import COLLECTIVES
 from headrace.errors import SbpError
 from headrace.graph import Auto, JobGraph, JobGraphBuilder, JobOp, OpSource, VariablePart
+from headrace.graph.constants import entries_of
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -88,7 +89,7 @@ class _Sharding:
         for tensor in graph.inputs:
             home = homes.get(tensor.name, nowhere)
             self._whole(builder.input(tensor.name, tensor.spec), home, is_fed=True)
-        for name, value in graph.constants.items():
+        for name, value in entries_of(graph.constants).items():
             self._whole(builder.constant(value, name), homes.get(name, nowhere), is_fed=True)
         builder.reserve(op.call.name for op in graph.ops)
         for op in graph.ops:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.errors import GraphError
+from headrace.graph.constants import entries_of, spec_of
 from headrace.graph.job_graph import JobGraph
-from headrace.tensor_spec import TensorSpec
 
 
 def verify_job_graph(graph: JobGraph, after: str) -> None:
@@ -18,7 +18,7 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
         GraphError: names the pass, the op and the tensor.
     """
     specs = {tensor.name: tensor.spec for tensor in graph.inputs}
-    specs.update((name, TensorSpec.of(value)) for name, value in graph.constants.items())
+    specs.update((name, spec_of(e)) for name, e in entries_of(graph.constants).items())
     variables = {part.tensor.name: part.tensor.spec for part in graph.variables}
     specs.update(variables)
     names: set[str] = set()

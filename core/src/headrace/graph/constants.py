@@ -1,0 +1,221 @@
+"""Constants whose values are read or computed when somebody asks for them, once for all jobs.
+
+Most weights of a model are looked at by nobody while a job is compiled: they are packed for a
+device when all passes have run, or lie in the job as they are. A model that meets inputs of other
+shapes has them in that form already. So a constant may be a ``LazyConstant``, which knows its spec
+and what it is made of; ``MadeConstants`` knows those values that jobs hold by now.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from weakref import WeakValueDictionary
+
+from headrace.aligned import Empty, aligned, aligned_empty
+from headrace.op_call import OpCall
+from headrace.tensor_spec import Array, TensorSpec
+
+_MOVES = ("identity", "reshape", "transpose", "slice", "concat")
+_EACH = ("cast", "add", "subtract", "multiply", "divide")
+LAZY_OPS = frozenset((*_MOVES, *_EACH))
+"""Ops whose results are lazy where what they read is: whether they can be computed is known from
+their calls. So it is of those that ``folds_late``."""
+
+AGAIN_BYTES = 8 << 20
+"""So much is held that is made again and again."""
+
+_MOST_MET = 1 << 14
+"""So many names are remembered of what was made; then it begins anew."""
+
+SMALL_BYTES = 1 << 12
+"""What is no larger is told apart by its bytes."""
+
+
+class MadeConstants:
+    """Values of constants that somebody holds, by what they are made of. For any thread.
+
+    What is made for a job after it was made for another, and let go of by that, is held here up to
+    ``AGAIN_BYTES``: tables of which jobs of different shapes have different parts, say.
+    """
+
+    def __init__(self, shared: Callable[[Array], Array]) -> None:
+        """Hold nothing.
+
+        Args:
+            shared: gives an equal array in the place of one that lies row by row, aligned.
+        """
+        self._shared = shared
+        self._alive: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+        self._met: set[int] = set()  # hashes: one that is met by chance holds a value for nothing
+        self._again: tuple[Array, ...] = ()
+
+    def value(self, key: Hashable, make: Callable[[], Array]) -> Array:
+        """The value called ``key``, made if nobody holds it; nobody can write to it."""
+        known = self._alive.get(key)
+        if known is None:
+            known = make()
+            known.flags.writeable = False
+            self._alive[key] = known
+            if hash(key) in self._met and known.nbytes <= AGAIN_BYTES:
+                self._hold(known)
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            self._met.add(hash(key))
+        return known
+
+    def _hold(self, value: Array) -> None:
+        room = AGAIN_BYTES - value.nbytes
+        nbytes = itertools.accumulate(held.nbytes for held in self._again)
+        fit = sum(total <= room for total in nbytes)
+        self._again = (value, *self._again[:fit])
+
+    def settled(self, key: Hashable, make: Callable[[], Array]) -> Array:
+        """As ``value``, row by row and aligned, and the one array of all that are equal."""
+        return self.value(("settled", key), lambda: self._shared(aligned(self.value(key, make))))
+
+
+class LazyConstant:
+    """A constant of one job, whose value is made when it is first asked for.
+
+    Attributes:
+        spec: of the value.
+    """
+
+    __slots__ = ("_empty", "_held", "_key", "_made", "_make", "spec")
+
+    def __init__(
+        self,
+        spec: TensorSpec,
+        key: Hashable,
+        make: Callable[[Empty], Array],
+        made: MadeConstants,
+        empty: Empty = aligned_empty,
+    ) -> None:
+        """A constant that nobody has asked for.
+
+        Args:
+            spec: of the value.
+            key: equal for those whose values have the same bits, among all of ``made``.
+            make: gives the value, each time anew, in memory that it is given.
+            made: where it is looked for first.
+            empty: gives that memory; used by one thread.
+        """
+        self.spec = spec
+        self._key = key
+        self._make = make
+        self._made = made
+        self._empty = empty
+        self._held: Array | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Of the value."""
+        return self.spec.nbytes
+
+    def again(self, empty: Empty) -> LazyConstant:
+        """The same for another job, which holds its value for as long as that job is compiled."""
+        return LazyConstant(self.spec, self._key, self._make, self._made, empty)
+
+    def value(self) -> Array:
+        """The value, which this holds from now on."""
+        if self._held is None:
+            self._held = self.passing()
+        return self._held
+
+    def passing(self) -> Array:
+        """The value, which this does not hold because of that."""
+        if self._held is not None:
+            return self._held
+        return self._made.value(self._key, lambda: self._make(self._empty))
+
+    def settled(self) -> Array:
+        """The value row by row and aligned, the same array for all jobs that hold it."""
+        return self._made.settled(self._key, self.passing)
+
+    @staticmethod
+    def computed(
+        call: OpCall,
+        inputs: Sequence[Entry | None],
+        compute: Callable[[list[Array | None], Empty], Array],
+        empty: Empty,
+    ) -> LazyConstant | None:
+        """The one output of ``call``, of which an input is lazy; None where that cannot be.
+
+        Args:
+            call: the complete call.
+            inputs: what it is computed of.
+            compute: computes it; gives the same bits each time, and does not fail.
+            empty: gives memory for it.
+        """
+        made: MadeConstants | None = None
+        keys: list[Hashable] = []
+        for entry in inputs:
+            if isinstance(entry, LazyConstant):
+                made = entry._made
+                keys.append(entry._key)
+            elif entry is None:
+                keys.append(None)
+            elif entry.nbytes <= SMALL_BYTES:
+                keys.append((TensorSpec.of(entry), entry.tobytes()))
+            else:
+                return None
+        if made is None:
+            return None
+        spec = call.outputs[0]
+        key = (call.op, call.attrs.form, spec, *keys)
+        given = tuple(inputs)
+
+        def make(empty: Empty) -> Array:
+            return compute([_passing(entry) for entry in given], empty)
+
+        return LazyConstant(spec, key, make, made, empty)
+
+
+Entry = Array | LazyConstant
+"""A constant as a graph has it."""
+
+
+def _passing(entry: Entry | None) -> Array | None:
+    return entry.passing() if isinstance(entry, LazyConstant) else entry
+
+
+class Constants(Mapping[str, Array]):
+    """Values by name; a lazy one is made when it is asked for, and held from then on.
+
+    Attributes:
+        entries: the same, lazy ones as they are.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self.entries = entries
+
+    def __getitem__(self, name: str) -> Array:
+        entry = self.entries[name]
+        return entry.value() if isinstance(entry, LazyConstant) else entry
+
+    def __contains__(self, name: object) -> bool:  # Mapping's own would make the value
+        return name in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def entries_of(constants: Mapping[str, Array]) -> Mapping[str, Entry]:
+    """The constants of a graph as they are, for who only looks at what they are like."""
+    return constants.entries if isinstance(constants, Constants) else constants
+
+
+def spec_of(entry: Entry) -> TensorSpec:
+    """The spec of a constant."""
+    return entry.spec if isinstance(entry, LazyConstant) else TensorSpec.of(entry)
+
+
+def settled(entry: Entry) -> Array:
+    """The value row by row and aligned."""
+    return entry.settled() if isinstance(entry, LazyConstant) else aligned(entry)

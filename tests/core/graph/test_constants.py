@@ -1,0 +1,135 @@
+"""Constants that are made when they are asked for, and those that several jobs have in common."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+
+from headrace.aligned import Empty, aligned_empty
+from headrace.graph import JobGraphBuilder
+from headrace.graph.constants import (
+    AGAIN_BYTES,
+    Constants,
+    LazyConstant,
+    MadeConstants,
+    entries_of,
+    settled,
+)
+from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+
+SIZE = 4096
+NEAR = Placement.of_device("near")
+
+
+class Making:
+    """Makes zeros, and counts how often.
+
+    Attributes:
+        count: so often.
+    """
+
+    def __init__(self, size: int = SIZE) -> None:
+        self.count = 0
+        self._size = size
+
+    def __call__(self, empty: Empty = aligned_empty) -> Array:
+        self.count += 1
+        zeros = empty((self._size,), np.dtype(np.float32))
+        zeros[...] = 0
+        return zeros
+
+    def lazy(self, made: MadeConstants) -> LazyConstant:
+        """A constant of these."""
+        return LazyConstant(TensorSpec((self._size,), "float32"), "zeros", self, made)
+
+
+def same(value: Array) -> Array:
+    return value
+
+
+def test_nothing_is_made_until_it_is_asked_for() -> None:
+    """A builder knows the spec of a constant, and of what is folded from it, without its value."""
+    making = Making()
+    builder = JobGraphBuilder("job", NEAR)
+    (folded,) = builder.op("reshape", [builder.constant(making.lazy(MadeConstants(same)))],
+                           shape=(64, 64))  # fmt: skip
+    builder.output("y", folded)
+    graph = builder.finish()
+    assert folded.spec == TensorSpec((64, 64), "float32")
+    assert folded.name in graph.constants
+    assert making.count == 0
+    assert graph.constants[folded.name].shape == (64, 64)
+    assert making.count == 1
+
+
+def test_jobs_share_what_they_fold_from_the_same() -> None:
+    """The second job gets the array of the first; the constant itself is not made again."""
+    making, made = Making(), MadeConstants(same)
+
+    def job(term: float) -> Array:
+        builder = JobGraphBuilder("job", NEAR)
+        terms = [
+            builder.constant(making.lazy(made)),
+            builder.constant(np.array([term], np.float32)),
+        ]
+        (folded,) = builder.op("add", terms)
+        builder.output("y", folded)
+        return settled(entries_of(builder.finish().constants)[folded.name])
+
+    first = job(1)
+    assert job(1) is first
+    assert making.count == 1
+    np.testing.assert_array_equal(job(2), np.full(SIZE, 2, np.float32))
+
+
+def test_a_large_array_makes_nothing_lazy() -> None:
+    """Nobody knows whether it is the same in another job, so it is folded at once."""
+    making, made = Making(), MadeConstants(same)
+    builder = JobGraphBuilder("job", NEAR)
+    ones = builder.constant(np.ones(SIZE, np.float32))
+    (folded,) = builder.op("add", [builder.constant(making.lazy(made)), ones])
+    builder.output("y", folded)
+    assert isinstance(entries_of(builder.finish().constants)[folded.name], np.ndarray)
+
+
+def test_what_nobody_holds_goes() -> None:
+    """A value goes with the last job that has it."""
+    made = MadeConstants(same)
+    watched = weakref.ref(made.value("zeros", Making()))
+    gc.collect()
+    assert watched() is None
+
+
+def test_what_is_made_again_is_held_within_bounds() -> None:
+    """The second time; what would be too much with the newest goes."""
+
+    def twice(name: str, making: Callable[[], Array]) -> None:
+        for _ in range(2):
+            made.value(name, making)
+
+    made = MadeConstants(same)
+    half = AGAIN_BYTES // 4 // 2
+    first, others = Making(half), [Making(half), Making(half)]
+    twice("first", first)
+    made.value("first", first)
+    assert first.count == 2
+    for name, making in enumerate(others):
+        twice(str(name), making)
+    made.value("first", first)
+    assert first.count == 3
+
+
+def test_a_value_cannot_be_written() -> None:
+    """Several jobs have it."""
+    assert not MadeConstants(same).value("zeros", Making()).flags.writeable
+
+
+def test_a_mapping_of_arrays_will_do() -> None:
+    """Passes may give a graph constants in a mapping of their own."""
+    arrays = {"w": np.zeros(3)}
+    assert entries_of(arrays) is arrays
+    assert dict(Constants(arrays)) == arrays
