@@ -8,7 +8,7 @@ import pytest
 import headrace as flow
 import headrace.typing as tp
 from headrace_cpu import _native, set_threads
-from headrace_cpu.ops.attention import ROWS_FIRST
+from headrace_cpu.ops.attention import FEW_QUERIES, ROWS_FIRST
 
 RNG = np.random.default_rng(0)
 
@@ -43,6 +43,7 @@ def launch(q, k, v, mask, scale, nan_is_zero, forms, threads):
     y = np.full([made[axis] for axis in ROWS_FIRST] if y_rows else made, np.nan, np.float32)
     heads, keys = q.shape[0] * q.shape[1], k.shape[2]
     wide = -(-keys // 16) * 16 * q.shape[3] + -(-v.shape[3] // 16) * 16 * keys
+    wide *= q.shape[2] > FEW_QUERIES
     set_threads(threads)
     _native.attention(
         *given, mask, y, np.empty(heads * wide, np.float32), scale, nan_is_zero,
@@ -56,7 +57,9 @@ def launch(q, k, v, mask, scale, nan_is_zero, forms, threads):
     [*itertools.product(("heads", "rows"), repeat=4), ("rows", "transposed", "rows", "rows")],
     ids="-".join,
 )
-@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (5, 33), (73, 16), (150, 100)])
+@pytest.mark.parametrize(
+    ("queries", "keys"), [(1, 1), (3, 50), (5, 33), (8, 16), (73, 16), (150, 100)]
+)
 def test_heads_lie_where_they_are(forms, queries, keys):
     """Before or behind the rows, whatever the sizes; on any number of threads."""
     q, k, v = normal(2, 3, queries, 20), normal(2, 3, keys, 20), normal(2, 3, keys, 9)
@@ -64,6 +67,18 @@ def test_heads_lie_where_they_are(forms, queries, keys):
     made = [launch(q, k, v, mask, 0.3, False, forms, threads) for threads in (1, 3)]
     np.testing.assert_allclose(made[0], attention(q, k, v, mask, 0.3), rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(*made)
+
+
+@pytest.mark.parametrize("columns", [1, 16, 40, 64, 70, 130])
+@pytest.mark.parametrize("queries", [1, 4, 7])
+def test_few_queries_read_rows_of_any_length(queries, columns):
+    """Of keys and of values, whole registers and what is left over."""
+    q, k = normal(1, 2, queries, columns), normal(1, 2, 21, columns)
+    v = normal(1, 2, 21, columns)
+    want = attention(q, k, v, None, 0.2)
+    for forms in (("heads",) * 4, ("rows", "transposed", "rows", "rows")):
+        made = launch(q, k, v, None, 0.2, False, forms, 1)
+        np.testing.assert_allclose(made, want, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 40), (1, 1, 1, 40), (2, 1, 1, 40), (1, 3, 8, 40)])
@@ -83,17 +98,17 @@ def test_masks_repeat(shape, nan_is_zero):
     [
         ("k", (2, 3, 7, 9), "the depth of k is 9 but must be 4"),
         ("v", (2, 3, 8, 4), "the rows of v is 8 but must be 7"),
-        ("y", (2, 3, 5, 6), "the columns of y is 6 but must be 4"),
-        ("mask", (1, 1, 2, 7), "the rows of the mask is 2 but must be 5"),
-        ("panels", (9,), r"panels is \[9\]"),
+        ("y", (2, 3, 9, 6), "the columns of y is 6 but must be 4"),
+        ("mask", (1, 1, 2, 7), "the rows of the mask is 2 but must be 9"),
+        ("panels", (0,), r"panels is \[0\]"),
     ],
 )
 def test_a_launch_says_what_does_not_fit(name, shape, said):
     """Before anything is computed."""
     arguments = {
-        "q": np.zeros((2, 3, 5, 4), np.float32), "k": np.zeros((2, 3, 7, 4), np.float32),
+        "q": np.zeros((2, 3, 9, 4), np.float32), "k": np.zeros((2, 3, 7, 4), np.float32),
         "v": np.zeros((2, 3, 7, 4), np.float32), "mask": None,
-        "y": np.zeros((2, 3, 5, 4), np.float32), "panels": np.zeros(6 * 176, np.float32),
+        "y": np.zeros((2, 3, 9, 4), np.float32), "panels": np.zeros(6 * 176, np.float32),
         "scale": 1.0, "nan_is_zero": False, "q_rows_first": False, "k_rows_first": False,
         "k_transposed": False, "v_rows_first": False, "y_rows_first": False,
     }  # fmt: skip

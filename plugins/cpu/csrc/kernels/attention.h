@@ -15,6 +15,9 @@ struct Heads {
   }
 };
 
+// So few queries read keys and values where they lie: packing them takes longer than the products.
+constexpr Size kFewQueries = 8;
+
 struct Attention {
   Size batch, heads, queries, keys, depth, columns;
   Heads q;  // [queries, depth]
@@ -28,17 +31,27 @@ struct Attention {
   bool nan_is_zero;  // a row of scores without a number gives 0
   float* panels;     // room for every k and v, packed: PanelFloats() for each batch and head
 
-  Size PanelFloats() const;
+  bool HasFewQueries() const { return queries <= kFewQueries; }
+  Size PanelFloats() const;  // none for few queries
 };
 
 // With all threads.
 void Attend(const Attention& attention);
+
+struct StridedRows {
+  const float* first;
+  Size count, step;
+};
 
 struct AttentionTable {
   // Each of `count` rows becomes softmax(row * scale + mask), `stride` floats apart; up to the
   // stride, what lies behind a row is room.
   void (*softmax)(float* rows, Size count, Size length, Size stride, float scale, const float* mask,
                   Size mask_step, bool nan_is_zero);
+  // Row r of y: the products of row r of a with each row of b, all `length` floats, each summed up.
+  void (*dots)(const StridedRows& a, const StridedRows& b, Size length, float* y, Size y_step);
+  // Row r of y: the rows of b, `columns` floats each, times the numbers in row r of a, added up.
+  void (*weigh)(const StridedRows& a, const StridedRows& b, Size columns, float* y, Size y_step);
 };
 HEADRACE_TABLE(AttentionTable, AttentionRows)
 

@@ -271,12 +271,16 @@ HEADRACE_INLINE V Sqrt(V a) {
 
 // The sum of the sixteen, always in the same order: lane i of the halves is added first.
 HEADRACE_INLINE float Sum(V a) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(reinterpret_cast<__m512>(a.part[0]));  // in the order of the others
+#else
   float lane[kWidth];
   Store(lane, a);
   for (int half = kWidth / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
   }
   return lane[0];
+#endif
 }
 
 // The largest of the sixteen, or NaN if one is.

@@ -6,15 +6,18 @@ from headrace.device import Launch
 from headrace.dtypes import float32
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.attention import ROWS_FIRST
+from headrace_cpu.ops.attention import FEW_QUERIES, ROWS_FIRST
 from headrace_cpu.ops.pack import PANEL, panel_count
 
 
 class AttentionKernel(NativeKernel):
-    """``cpu.attention``: as the op says; workspace: keys and values of every head, packed."""
+    """``cpu.attention``: as the op says; workspace: keys and values of every head, packed.
+
+    Few queries need none.
+    """
 
     def workspace_bytes(self) -> int:
-        """The packed keys and values."""
+        """The packed keys and values, if there are many queries."""
         return self._panels().nbytes
 
     def _panels(self) -> TensorSpec:
@@ -26,8 +29,10 @@ class AttentionKernel(NativeKernel):
             else call.input(index).shape
             for index, name in ((0, "q"), (2, "v"))
         )
-        batch, heads, _, depth = q
+        batch, heads, queries, depth = q
         keys, columns = v[2:]
+        if queries <= FEW_QUERIES:
+            return TensorSpec((0,), float32)
         floats = panel_count(keys) * PANEL * depth + panel_count(columns) * PANEL * keys
         return TensorSpec((batch * heads * floats,), float32)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, Launch, OpCall
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -41,7 +43,9 @@ class Views:
         return _array_of(self._outputs[index], self._call.outputs[index])
 
     def scratch(self, spec: TensorSpec) -> Array:
-        """The workspace as an array of ``spec``, for which it was asked."""
+        """The workspace as an array of ``spec``, for which it was asked; there may be none of it."""
+        if not spec.nbytes:
+            return np.empty(spec.shape, spec.dtype.numpy)
         return _array_of(self._workspace, spec)
 
 

@@ -16,6 +16,9 @@ from headrace_cpu.ops.epilogue import FLOAT32
 ROWS_FIRST = (0, 2, 1, 3)
 """The axes [batch, rows, heads, columns] as [batch, heads, rows, columns], and back."""
 
+FEW_QUERIES = 8
+"""So many read keys and values where they lie; the native kernel has the same number."""
+
 
 class Attention(Op):
     """``softmax(scale * q k^T + mask) v`` over the last axis, for each batch and head.
