@@ -80,7 +80,7 @@ def packed_product(rows: int, depth: int, columns: int) -> tuple[Callable[[], No
     panels = np.empty((-(-columns // 16), depth, 16), np.float32)
     _native.pack(matrix, panels, 1, False)()
     y = np.empty((rows, columns), np.float32)
-    return _native.matmul(x, panels, None, None, y, "none", 0.0, 0.0, False), x, matrix
+    return _native.matmul(x, panels, y), x, matrix
 
 
 def session(matrix: Array, rows: int, threads: int) -> onnxruntime.InferenceSession:

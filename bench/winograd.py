@@ -68,14 +68,12 @@ def measured(size: int, channels: int) -> dict[str, float]:
     y = np.zeros_like(x)
     panels = np.zeros((panel_count(channels), 9 * channels, PANEL), np.float32)
     _native.pack(weight.reshape(channels, -1), panels, 1, True)()
-    one = (1, 1)  # strides, dilations and paddings
-    taps = _native.conv(x, panels, None, None, y, (3, 3), one, one, one, 1, "none", 0.0, 0.0, False)
-    launches = {"taps": taps}
+    pads = (1, 1)
+    window = _native.Window((3, 3), (1, 1), (1, 1), pads)
+    launches = {"taps": _native.conv(x, panels, y, window, 1)}
     for tile in (2, 4):
         packed = packed_for(weight, tile)
-        launches[f"{tile}x{tile}"] = _native.winograd_conv(
-            x, packed, None, None, y, tile, one, "none", 0.0, 0.0, False
-        )
+        launches[f"{tile}x{tile}"] = _native.winograd_conv(x, packed, y, tile, pads)
     best = dict.fromkeys(launches, math.inf)
     for _ in range(ROUNDS):
         for name, launch in launches.items():

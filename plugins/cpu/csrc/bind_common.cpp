@@ -46,15 +46,6 @@ Size ItemSize(const char* op, const py::array& x, const py::array& y) {
   return item;
 }
 
-void RequireSpatialRank(const char* op, const char* name, const py::array& array,
-                        std::size_t leading) {
-  const Dims dims = Shape(array);
-  if (dims.size() > leading && dims.size() <= leading + 3) return;
-  throw py::value_error(std::string(op) + ": " + name + " is " + Text(dims) +
-                        " but must have 1 to 3 spatial axes after " + std::to_string(leading) +
-                        " leading ones");
-}
-
 std::int64_t Product(const Dims& dims) {
   std::int64_t product = 1;
   for (const std::int64_t dim : dims) {
@@ -75,31 +66,6 @@ void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t
   throw py::value_error(std::string(op) + ": " + name + " is " + Text(dims) + " but must be " +
                         std::to_string(rank) + " number(s) from " + std::to_string(lowest) +
                         " to " + std::to_string(kLimit));
-}
-
-std::array<Size, 3> Align(const Dims& dims, Size missing) {
-  std::array<Size, 3> aligned{missing, missing, missing};
-  for (std::size_t i = 0; i < dims.size(); ++i) aligned[3 - dims.size() + i] = dims[i];
-  return aligned;
-}
-
-Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args,
-                  std::int64_t lowest_pad) {
-  const std::size_t rank = in.size();
-  RequireDims(op, "the spatial input shape", in, rank, 0);
-  RequireDims(op, "the spatial output shape", out, rank, 0);
-  RequireDims(op, "kernel", args.kernel, rank, 1);
-  RequireDims(op, "strides", args.strides, rank, 1);
-  RequireDims(op, "dilations", args.dilations, rank, 1);
-  RequireDims(op, "pads_begin", args.pads_begin, rank, lowest_pad);
-  Window w;
-  w.in = Align(in, 1);
-  w.out = Align(out, 1);
-  w.kernel = Align(args.kernel, 1);
-  w.stride = Align(args.strides, 1);
-  w.dilation = Align(args.dilations, 1);
-  w.pad = Align(args.pads_begin, 0);
-  return w;
 }
 
 }  // namespace headrace::cpu::bind

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/window.h"
+#include "kernels/isa.h"
 #include "launch.h"
 
 namespace headrace::cpu::bind {
@@ -19,12 +19,15 @@ template <class T>
 using Array = py::array_t<T, py::array::c_style>;
 using Dims = std::vector<std::int64_t>;
 
-// Each family adds its functions to the module.
+// Each family adds its functions to the module; records are there before functions take them.
+void RegisterWindow(py::module_& m);
+void RegisterEpilogue(py::module_& m);
 void RegisterConv(py::module_& m);
 void RegisterPool(py::module_& m);
 void RegisterNorm(py::module_& m);
 void RegisterElementwise(py::module_& m);
 void RegisterGemm(py::module_& m);
+void RegisterBlockGemm(py::module_& m);
 void RegisterInteger(py::module_& m);
 void RegisterProgram(py::module_& m);
 void RegisterRows(py::module_& m);
@@ -55,34 +58,14 @@ void RequireContiguous(const char* op, const char* name, const py::array& array)
 // Bytes of an element, of both arrays: one that kernels move whole. Throws ValueError for others.
 Size ItemSize(const char* op, const py::array& x, const py::array& y);
 
-// Throws ValueError unless the array has 1 to 3 spatial axes after `leading` others.
-void RequireSpatialRank(const char* op, const char* name, const py::array& array,
-                        std::size_t leading);
-
 // The product of sizes, or -1 if it does not fit.
 std::int64_t Product(const Dims& dims);
 
-// The per-axis attributes as Python gives them: one number for each spatial axis.
-struct WindowArgs {
-  const Dims& kernel;
-  const Dims& strides;
-  const Dims& dilations;
-  const Dims& pads_begin;
-};
-
 constexpr std::int64_t kLimit = std::numeric_limits<std::int32_t>::max();
-
-// Checks lengths and signs against the spatial shapes. Every number stays below 2^31, so that no
-// product of two of them overflows inside a kernel.
-Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowArgs& args,
-                  std::int64_t lowest_pad = 0);
 
 // Throws ValueError unless dims has `rank` numbers in [lowest, 2^31).
 void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t rank,
                  std::int64_t lowest);
-
-// `dims` right-aligned in the three axes of a Window.
-std::array<Size, 3> Align(const Dims& dims, Size missing);
 
 // Vector code may assume what the language promises; numpy can break that promise.
 template <class T>

@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "bind_common.h"
+#include "bind_window.h"
 #include "kernels/depthwise_conv.h"
 #include "kernels/im2col.h"
 
@@ -22,10 +22,8 @@ Window ColumnWindow(const char* op, const char* image_name, const py::array& ima
 }
 
 template <class T>
-Launch BindIm2Col(const Array<T>& x, Array<T>& cols, const Dims& kernel, const Dims& strides,
-                  const Dims& dilations, const Dims& pads_begin, const Dims& out) {
-  const Window w =
-      ColumnWindow("im2col", "x", x, cols, out, {kernel, strides, dilations, pads_begin});
+Launch BindIm2Col(const Array<T>& x, Array<T>& cols, const WindowArgs& window, const Dims& out) {
+  const Window w = ColumnWindow("im2col", "x", x, cols, out, window);
   if (cols.size() == 0) return {};
   const T* from = ReadPointer("im2col", "x", x);
   T* to = WritePointer("im2col", "cols", cols);
@@ -34,9 +32,8 @@ Launch BindIm2Col(const Array<T>& x, Array<T>& cols, const Dims& kernel, const D
 }
 
 template <class T>
-Launch BindCol2Im(const Array<T>& cols, Array<T>& y, const Dims& kernel, const Dims& strides,
-                  const Dims& dilations, const Dims& pads_begin, const Dims& out) {
-  Window w = ColumnWindow("col2im", "y", y, cols, out, {kernel, strides, dilations, pads_begin});
+Launch BindCol2Im(const Array<T>& cols, Array<T>& y, const WindowArgs& window, const Dims& out) {
+  Window w = ColumnWindow("col2im", "y", y, cols, out, window);
   if (y.size() == 0) return {};
   if (cols.size() == 0) w.out = {0, 0, 0};  // nothing to add, but y must still be zeroed
   const T* from = ReadPointer("col2im", "cols", cols);
@@ -47,8 +44,7 @@ Launch BindCol2Im(const Array<T>& cols, Array<T>& y, const Dims& kernel, const D
 
 template <class T>
 Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<Array<T>>& bias,
-                     Array<T>& y, const Dims& strides, const Dims& dilations,
-                     const Dims& pads_begin) {
+                     Array<T>& y, const WindowArgs& args) {
   constexpr const char* kOp = "depthwise_conv";
   RequireSpatialRank(kOp, "x", x, 2);
   const Dims x_shape = Shape(x);
@@ -68,9 +64,11 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
                           Text({x_shape[0], w_shape[0]}));
   }
   if (bias) RequireShape(kOp, "bias", *bias, {w_shape[0]});
-  const Dims kernel = Tail(w_shape, 2);
-  const Window window =
-      MakeWindow(kOp, Tail(x_shape, 2), Tail(y_shape, 2), {kernel, strides, dilations, pads_begin});
+  const Window window = MakeWindow(kOp, Tail(x_shape, 2), Tail(y_shape, 2), args);
+  if (args.kernel != Tail(w_shape, 2)) {
+    throw py::value_error("depthwise_conv: kernel is " + Text(args.kernel) + " but w is " +
+                          Text(w_shape));
+  }
   if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   const T* weight = ReadPointer(kOp, "w", w);
@@ -83,23 +81,19 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
 
 template <class T>
 void RegisterConvFor(py::module_& m) {
-  m.def(
-      "im2col", &BindIm2Col<T>, py::arg("x").noconvert(), py::arg("cols").noconvert(),
-      py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-      py::arg("out"),
-      "Gather the windows of one image into columns; padding reads as 0.\n\n"
-      "x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written. `out` is the\n"
-      "spatial output shape, 1 to 3 axes, or that of a part of it that begins where `pads_begin`\n"
-      "(negative inside the image) says. T is float32 or float64. No overlap.");
+  m.def("im2col", &BindIm2Col<T>, py::arg("x").noconvert(), py::arg("cols").noconvert(),
+        py::arg("window"), py::arg("out"),
+        "Gather the windows of one image into columns; padding reads as 0.\n\n"
+        "x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written. `out` is the\n"
+        "spatial output shape, 1 to 3 axes, or that of a part of it that begins where its pads\n"
+        "(negative inside the image) say. T is float32 or float64. No overlap.");
   m.def("col2im", &BindCol2Im<T>, py::arg("cols").noconvert(), py::arg("y").noconvert(),
-        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-        py::arg("out"),
+        py::arg("window"), py::arg("out"),
         "Add columns back onto the image that im2col would have read: its adjoint.\n\n"
         "cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. `out` and the\n"
-        "other attributes are those of im2col on y. T is float32 or float64. No overlap.");
+        "window are those of im2col on y. T is float32 or float64. No overlap.");
   m.def("depthwise_conv", &BindDepthwise<T>, py::arg("x").noconvert(), py::arg("w").noconvert(),
-        py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("strides"),
-        py::arg("dilations"), py::arg("pads_begin"),
+        py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("window"),
         "Convolve each channel by itself (groups == c).\n\n"
         "x: T[n, c, *spatial]; w: T[c * m, 1, *kernel]; bias: T[c * m] or None;\n"
         "y: T[n, c * m, *out], whose shape decides the output size. T is float32 or float64.\n"

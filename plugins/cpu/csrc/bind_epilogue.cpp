@@ -35,4 +35,12 @@ Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array&
   return epilogue;
 }
 
+void RegisterEpilogue(py::module_& m) {
+  py::class_<EpilogueArgs>(m, "Epilogue", "What follows a product.")
+      .def(py::init<MaybeFloats, MaybeFloats, std::string, float, float, bool>(),
+           py::arg("bias").noconvert() = py::none(), py::arg("addend").noconvert() = py::none(),
+           py::arg("activation") = "none", py::arg("alpha") = 0.0F, py::arg("beta") = 0.0F,
+           py::arg("addend_last") = false);
+}
+
 }  // namespace headrace::cpu::bind

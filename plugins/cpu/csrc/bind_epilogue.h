@@ -12,14 +12,18 @@ namespace headrace::cpu::bind {
 using Floats = Array<float>;
 using MaybeFloats = std::optional<Floats>;
 
+// `_native.Epilogue`. Whether it fits is asked when it is used.
 struct EpilogueArgs {
-  const MaybeFloats& bias;
-  const MaybeFloats& addend;
-  const std::string& activation;
-  float alpha;
-  float beta;
-  bool addend_last;
+  MaybeFloats bias;
+  MaybeFloats addend;
+  std::string activation = "none";
+  float alpha = 0;
+  float beta = 0;
+  bool addend_last = false;
 };
+
+// The last argument of a function: nothing follows unless it is said.
+inline py::arg_v EpilogueArg() { return py::arg_v("epilogue", EpilogueArgs{}, "Epilogue()"); }
 
 // The addend has the shape of y, whose last axis is `columns`. Throws ValueError if something does
 // not fit.

@@ -1,6 +1,6 @@
 // Products with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
-#include "kernels/block_gemm.h"
+#include "bind_window.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/winograd.h"
@@ -24,20 +24,12 @@ Panels PanelsOf(const char* op, const py::array& panels) {
 }
 
 // A `Conv` is made once and shared by the copies of the launch.
-Launch BindConv(const Floats& x, const py::array& panels, const MaybeFloats& bias,
-                const MaybeFloats& addend, Floats& y, const Dims& kernel, const Dims& strides,
-                const Dims& dilations, const Dims& pads_begin, Size groups,
-                const std::string& activation, float alpha, float beta, bool addend_last) {
+Launch BindConv(const Floats& x, const py::array& panels, Floats& y, const WindowArgs& window,
+                Size groups, const EpilogueArgs& args) {
   constexpr const char* kOp = "conv";
-  RequireSpatialRank(kOp, "x", x, 2);
-  const Dims in = Shape(x), out = Shape(y);
-  if (out.size() != in.size() || out[0] != in[0]) {
-    throw py::value_error("conv: y is " + Text(out) + " but x is " + Text(in));
-  }
   ConvShape shape;
-  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
-  shape.window =
-      MakeWindow(kOp, spatial(in), spatial(out), {kernel, strides, dilations, pads_begin});
+  shape.window = ImageWindow(kOp, x, y, window);
+  const Dims in = Shape(x), out = Shape(y);
   shape.n = in[0];
   shape.channels = in.back();
   shape.outputs = out.back();
@@ -49,17 +41,15 @@ Launch BindConv(const Floats& x, const py::array& panels, const MaybeFloats& bia
   RequireShape(kOp, "panels", panels,
                {groups * PanelCount(shape.outputs / groups),
                 shape.window.KernelCount() * shape.channels / groups, kPanel});
-  const Epilogue epilogue =
-      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, shape.outputs);
+  const Epilogue epilogue = MakeEpilogue(kOp, args, y, shape.outputs);
   if (y.size() == 0) return {};
   const std::shared_ptr<Conv> conv = MakeConv(
       shape, ReadPointer(kOp, "x", x), PanelsOf(kOp, panels), WritePointer(kOp, "y", y), epilogue);
-  return {[conv] { conv->Run(); }, py::make_tuple(x, panels, bias, addend, y)};
+  return {[conv] { conv->Run(); }, py::make_tuple(x, panels, y, args.bias, args.addend)};
 }
 
-Launch BindWinograd(const Floats& x, const Floats& panels, const MaybeFloats& bias,
-                    const MaybeFloats& addend, Floats& y, Size m, const Dims& pads_begin,
-                    const std::string& activation, float alpha, float beta, bool addend_last) {
+Launch BindWinograd(const Floats& x, const Floats& panels, Floats& y, Size m,
+                    const Dims& pads_begin, const EpilogueArgs& args) {
   constexpr const char* kOp = "winograd_conv";
   const Dims in = Shape(x), out = Shape(y);
   if (in.size() != 4 || out.size() != 4 || out[0] != in[0]) {
@@ -85,18 +75,15 @@ Launch BindWinograd(const Floats& x, const Floats& panels, const MaybeFloats& bi
   }
   RequireShape(kOp, "panels", panels,
                {(m + 2) * (m + 2), PanelCount(conv.outputs), conv.channels, kPanel});
-  conv.epilogue =
-      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, conv.outputs);
+  conv.epilogue = MakeEpilogue(kOp, args, y, conv.outputs);
   if (y.size() == 0) return {};
   conv.x = ReadPointer(kOp, "x", x);
   conv.panels = ReadPointer(kOp, "panels", panels);
   conv.y = WritePointer(kOp, "y", y);
-  return {[conv] { Convolve(conv); }, py::make_tuple(x, panels, bias, addend, y)};
+  return {[conv] { Convolve(conv); }, py::make_tuple(x, panels, y, args.bias, args.addend)};
 }
 
-Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& bias,
-                  const MaybeFloats& addend, Floats& y, const std::string& activation, float alpha,
-                  float beta, bool addend_last) {
+Launch BindMatmul(const Floats& x, const py::array& panels, Floats& y, const EpilogueArgs& args) {
   constexpr const char* kOp = "matmul";
   if (x.ndim() < 1 || y.ndim() != x.ndim()) {
     throw py::value_error("matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
@@ -106,8 +93,7 @@ Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& b
   made.back() = columns;
   RequireShape(kOp, "y", y, made);
   RequireShape(kOp, "panels", panels, {PanelCount(columns), depth, kPanel});
-  const Epilogue epilogue =
-      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, columns);
+  const Epilogue epilogue = MakeEpilogue(kOp, args, y, columns);
   if (y.size() == 0) return {};
   const DenseRows source{ReadPointer(kOp, "x", x), depth};
   const Panels weights = PanelsOf(kOp, panels);
@@ -123,71 +109,7 @@ Launch BindMatmul(const Floats& x, const py::array& panels, const MaybeFloats& b
                                        weights.item};
             Multiply(&product, 1);
           },
-          py::make_tuple(x, panels, bias, addend, y)};
-}
-
-using Words = Array<std::uint32_t>;
-using Bytes = Array<std::uint8_t>;
-using MaybeBytes = std::optional<Bytes>;
-
-// A block of more numbers could have a sum beyond 32 bits.
-constexpr Size kMostRounded = 1 << 15;
-
-// The parts of the memory in which a matrix is rounded.
-RoundedRows RoundedIn(Bytes& memory, Size rows, const BlockWeights& weights) {
-  const Size blocks = rows * weights.Blocks(), width = weights.block;
-  if (width > kMostRounded) {
-    throw py::value_error("block_matmul: block is " + std::to_string(width) + " but must be " +
-                          std::to_string(kMostRounded) + " at most for what is rounded");
-  }
-  RequireShape("block_matmul", "rounded", memory, {blocks * (width + 8)});
-  std::uint8_t* first = WritePointer("block_matmul", "rounded", memory);
-  auto* scales = reinterpret_cast<float*>(first);
-  auto* sums = reinterpret_cast<std::int32_t*>(first + 4 * blocks);
-  RequireAligned("block_matmul", "rounded", scales);
-  return {reinterpret_cast<std::int8_t*>(first + 8 * blocks), scales, sums};
-}
-
-Launch BindBlockMatmul(const Floats& x, const Words& panels, const MaybeFloats& bias,
-                       const MaybeFloats& addend, const Floats& scales, const MaybeBytes& zeros,
-                       MaybeBytes& rounded, Floats& y, int bits, Size block,
-                       const std::string& activation, float alpha, float beta, bool addend_last) {
-  constexpr const char* kOp = "block_matmul";
-  if (x.ndim() < 1 || y.ndim() != x.ndim()) {
-    throw py::value_error("block_matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
-  }
-  if ((bits != 2 && bits != 4 && bits != 8) || block < 1 || block > kLimit ||
-      block * bits % 32 != 0) {
-    throw py::value_error("block_matmul: bits is " + std::to_string(bits) + " and block is " +
-                          std::to_string(block) + " but must be 2, 4 or 8, and whole words");
-  }
-  BlockWeights weights{};
-  weights.depth = x.shape(x.ndim() - 1);
-  weights.columns = y.shape(y.ndim() - 1);
-  weights.block = block;
-  weights.bits = bits;
-  Dims made = Shape(x);
-  made.back() = weights.columns;
-  RequireShape(kOp, "y", y, made);
-  const Size count = PanelCount(weights.columns), blocks = weights.Blocks();
-  RequireShape(kOp, "panels", panels, {count, blocks * weights.BlockWords(), kPanel});
-  RequireShape(kOp, "scales", scales, {count, blocks, kPanel});
-  if (zeros) RequireShape(kOp, "zeros", *zeros, {count, blocks, kPanel});
-  BlockProduct product{};
-  product.epilogue =
-      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, weights.columns);
-  if (y.size() == 0) return {};
-  weights.panels = reinterpret_cast<const std::int32_t*>(ReadPointer(kOp, "panels", panels));
-  weights.scales = ReadPointer(kOp, "scales", scales);
-  weights.zeros = zeros ? ReadPointer(kOp, "zeros", *zeros) : nullptr;
-  product.weights = weights;
-  product.x = ReadPointer(kOp, "x", x);
-  product.rows = y.size() / weights.columns;
-  product.y = WritePointer(kOp, "y", y);
-  const auto arrays = py::make_tuple(x, panels, bias, addend, scales, zeros, rounded, y);
-  if (!rounded) return {[product] { Multiply(product); }, arrays};
-  const RoundedRows memory = RoundedIn(*rounded, product.rows, weights);
-  return {[product, memory] { MultiplyRounded(product, memory); }, arrays};
+          py::make_tuple(x, panels, y, args.bias, args.addend)};
 }
 
 // Floats that lie in any way: a view of weights with their axes in another order is not copied.
@@ -290,22 +212,11 @@ void RegisterGemm(py::module_& m) {
   m.def("winograd_pack", &BindWinogradPack, py::arg("weight").noconvert(),
         py::arg("panels").noconvert(), py::arg("m"));
   m.def("conv", &BindConv, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
-        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-        py::arg("groups"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
-        py::arg("addend_last"));
+        py::arg("y").noconvert(), py::arg("window"), py::arg("groups"), EpilogueArg());
   m.def("winograd_conv", &BindWinograd, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
-        py::arg("m"), py::arg("pads_begin"), py::arg("activation"), py::arg("alpha"),
-        py::arg("beta"), py::arg("addend_last"));
+        py::arg("y").noconvert(), py::arg("m"), py::arg("pads_begin"), EpilogueArg());
   m.def("matmul", &BindMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("y").noconvert(),
-        py::arg("activation"), py::arg("alpha"), py::arg("beta"), py::arg("addend_last"));
-  m.def("block_matmul", &BindBlockMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("bias").noconvert(), py::arg("addend").noconvert(), py::arg("scales").noconvert(),
-        py::arg("zeros").noconvert(), py::arg("rounded").noconvert(), py::arg("y").noconvert(),
-        py::arg("bits"), py::arg("block"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
-        py::arg("addend_last"));
+        py::arg("y").noconvert(), EpilogueArg());
 }
 
 }  // namespace headrace::cpu::bind

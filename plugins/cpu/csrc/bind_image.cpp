@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "bind_epilogue.h"
+#include "bind_window.h"
 #include "kernels/depthwise_last.h"
 #include "kernels/norm_last.h"
 #include "kernels/pool_last.h"
@@ -10,25 +11,10 @@
 namespace headrace::cpu::bind {
 namespace {
 
-// What lies between the first axis and the last.
-Dims Spatial(const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); }
-
-Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
-  RequireSpatialRank(op, "x", x, 2);
-  const Dims in = Shape(x), out = Shape(y);
-  if (out.size() != in.size() || out[0] != in[0] || out.back() != in.back()) {
-    throw py::value_error(std::string(op) + ": y is " + Text(out) + " but x is " + Text(in) +
-                          "; rank, batch and channels must agree");
-  }
-  return MakeWindow(op, Spatial(in), Spatial(out), args);
-}
-
-Launch BindDepthwise(const Floats& x, const Floats& taps, const MaybeFloats& bias,
-                     const MaybeFloats& addend, Floats& y, const Dims& kernel, const Dims& strides,
-                     const Dims& dilations, const Dims& pads_begin, const std::string& activation,
-                     float alpha, float beta, bool addend_last) {
+Launch BindDepthwise(const Floats& x, const Floats& taps, Floats& y, const WindowArgs& window,
+                     const EpilogueArgs& epilogue) {
   constexpr const char* kOp = "depthwise_conv_last";
-  const Window w = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  const Window w = ChannelWindow(kOp, x, y, window);
   if (w.in[0] != 1 || w.out[0] != 1 || w.kernel[0] != 1 || w.pad[0] != 0) {
     throw py::value_error(std::string(kOp) + ": x is " + Text(Shape(x)) +
                           " but must have 1 or 2 spatial axes");
@@ -46,25 +32,23 @@ Launch BindDepthwise(const Floats& x, const Floats& taps, const MaybeFloats& bia
     conv.pad[axis] = w.pad[from];
   }
   RequireShape(kOp, "taps", taps, {w.KernelCount(), conv.channels});
-  conv.epilogue =
-      MakeEpilogue(kOp, {bias, addend, activation, alpha, beta, addend_last}, y, conv.channels);
+  conv.epilogue = MakeEpilogue(kOp, epilogue, y, conv.channels);
   if (y.size() == 0) return {};
   conv.x = ReadPointer(kOp, "x", x);
   conv.taps = ReadPointer(kOp, "taps", taps);
   conv.y = WritePointer(kOp, "y", y);
-  return {[conv] { Convolve(conv); }, py::make_tuple(x, taps, bias, addend, y)};
+  return {[conv] { Convolve(conv); }, py::make_tuple(x, taps, y, epilogue.bias, epilogue.addend)};
 }
 
-Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const Dims& kernel,
-                const Dims& strides, const Dims& dilations, const Dims& pads_begin,
+Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const WindowArgs& window,
                 const Dims& pads_end, bool count_include_pad) {
   constexpr const char* kOp = "pool_last";
   PoolLast pool;
-  pool.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  pool.window = ChannelWindow(kOp, x, y, window);
   if (kind != "max" && kind != "mean") {
     throw py::value_error("pool_last: kind is '" + kind + "' but must be max or mean");
   }
-  RequireDims(kOp, "pads_end", pads_end, kernel.size(), 0);
+  RequireDims(kOp, "pads_end", pads_end, window.kernel.size(), 0);
   pool.kind = kind == "max" ? PoolKind::kLargest : PoolKind::kMean;
   pool.n = x.shape(0);
   pool.channels = x.shape(x.ndim() - 1);
@@ -76,8 +60,7 @@ Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const Dims&
   return {[pool] { Fold(pool); }, py::make_tuple(x, y)};
 }
 
-Launch BindBytePool(const py::array& x, py::array& y, const Dims& kernel, const Dims& strides,
-                    const Dims& dilations, const Dims& pads_begin) {
+Launch BindBytePool(const py::array& x, py::array& y, const WindowArgs& window) {
   constexpr const char* kOp = "max_pool_bytes";
   const bool is_signed = py::isinstance<Array<std::int8_t>>(x);
   const bool agree =
@@ -87,7 +70,7 @@ Launch BindBytePool(const py::array& x, py::array& y, const Dims& kernel, const 
     throw py::type_error("max_pool_bytes: x and y must be contiguous, both int8 or both uint8");
   }
   BytePool pool;
-  pool.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  pool.window = ChannelWindow(kOp, x, y, window);
   pool.n = x.shape(0);
   pool.channels = x.shape(x.ndim() - 1);
   pool.is_signed = is_signed;
@@ -204,15 +187,10 @@ Launch BindResample(const Floats& x, Floats& y, const Array<std::int32_t>& sourc
 
 void RegisterImage(py::module_& m) {
   m.def("depthwise_conv_last", &BindDepthwise, py::arg("x").noconvert(),
-        py::arg("taps").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
-        py::arg("y").noconvert(), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
-        py::arg("pads_begin"), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
-        py::arg("addend_last"));
-  m.def("max_pool_bytes", &BindBytePool, py::arg("x"), py::arg("y"), py::arg("kernel"),
-        py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"));
+        py::arg("taps").noconvert(), py::arg("y").noconvert(), py::arg("window"), EpilogueArg());
+  m.def("max_pool_bytes", &BindBytePool, py::arg("x"), py::arg("y"), py::arg("window"));
   m.def("pool_last", &BindPool, py::arg("kind"), py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-        py::arg("pads_end"), py::arg("count_include_pad"));
+        py::arg("window"), py::arg("pads_end"), py::arg("count_include_pad"));
   m.def("fold_rows", &BindFoldRows, py::arg("kind"), py::arg("x").noconvert(),
         py::arg("y").noconvert());
   m.def("group_norm_last", &BindGroupNorm, py::arg("x").noconvert(), py::arg("gamma").noconvert(),

@@ -1,5 +1,6 @@
 // Products of bytes with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
+#include "bind_window.h"
 #include "kernels/dynamic_quantize.h"
 #include "kernels/integer_add.h"
 #include "kernels/integer_conv.h"
@@ -49,41 +50,46 @@ const T* ForColumns(const char* op, const char* name, const std::optional<Array<
   return ReadPointer(op, name, *array);
 }
 
-// What products and convolutions share, as Python says it.
+// `_native.IntegerWeights`.
+struct IntegerWeightsArgs {
+  Array<std::int8_t> panels;
+  Ints sums;
+  MaybeInts zeros;
+};
+
+// `_native.Rescale`: how sums become y.
+struct RescaleArgs {
+  MaybeFloats scale;
+  MaybeArray x_zero;
+  MaybeInts shift;
+  MaybeFloats y_scale;
+  MaybeArray y_zero;
+  EpilogueArgs epilogue;
+};
+
+// What products and convolutions share.
 struct ByteArgs {
   const py::array& x;
-  const Array<std::int8_t>& panels;
-  const Ints& sums;
-  const MaybeFloats& bias;
-  const MaybeFloats& addend;
-  const MaybeFloats& scale;
-  const MaybeArray& x_zero;
-  const MaybeInts& weight_zeros;
-  const MaybeInts& shift;
-  const MaybeFloats& y_scale;
-  const MaybeArray& y_zero;
+  const IntegerWeightsArgs& weights;
   py::array& y;
   Ints& corrections;
-  const std::string& activation;
-  float alpha;
-  float beta;
-  bool addend_last;
+  const RescaleArgs& rescale;
 
   py::tuple Arrays() const {
-    return py::make_tuple(x, panels, sums, bias, addend, scale, x_zero, weight_zeros, shift,
-                          y_scale, y_zero, y, corrections);
+    return py::make_tuple(x, weights.panels, weights.sums, weights.zeros, y, corrections,
+                          rescale.scale, rescale.x_zero, rescale.shift, rescale.y_scale,
+                          rescale.y_zero, rescale.epilogue.bias, rescale.epilogue.addend);
   }
 };
 
 // What becomes of the sums of all columns, of which y has so many.
-ByteEpilogue EpilogueOf(const char* op, const ByteArgs& args) {
-  const Dims made = Shape(args.y);
-  const Size columns = made.back();
+ByteEpilogue EpilogueOf(const char* op, const RescaleArgs& args, const py::array& y) {
+  const Size columns = Shape(y).back();
   ByteEpilogue epilogue;
-  epilogue.made = MadeOf(op, args.y);
+  epilogue.made = MadeOf(op, y);
   const bool is_float = epilogue.made != Made::kInt32;
-  if (is_float != args.scale.has_value() || (args.bias && !is_float) ||
-      (args.addend && !is_float)) {
+  if (is_float != args.scale.has_value() ||
+      ((args.epilogue.bias || args.epilogue.addend) && !is_float)) {
     throw py::value_error(std::string(op) + ": y is int32 if there is no scale, and only then");
   }
   if (args.y_scale.has_value() != (is_float && epilogue.made != Made::kFloat)) {
@@ -95,10 +101,7 @@ ByteEpilogue EpilogueOf(const char* op, const ByteArgs& args) {
     epilogue.scale = ReadPointer(op, "scale", *args.scale);
     epilogue.scale_step = one ? 0 : 1;
   }
-  if (args.addend) RequireShape(op, "addend", *args.addend, made);
-  epilogue.floats = MakeEpilogue(
-      op, {args.bias, args.addend, args.activation, args.alpha, args.beta, args.addend_last},
-      args.y, columns);
+  epilogue.floats = MakeEpilogue(op, args.epilogue, y, columns);
   if (args.y_scale) {
     if (args.y_scale->size() != 1) RequireShape(op, "y_scale", *args.y_scale, {});
     epilogue.y_scale = ReadPointer(op, "y_scale", *args.y_scale);
@@ -106,7 +109,7 @@ ByteEpilogue EpilogueOf(const char* op, const ByteArgs& args) {
     epilogue.y_zero = OneByte(op, "y_zero", args.y_zero, item);
   }
   epilogue.shift = ForColumns(op, "shift", args.shift, columns);
-  if (!args.y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+  if (!y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
   return epilogue;
 }
 
@@ -114,17 +117,18 @@ ByteEpilogue EpilogueOf(const char* op, const ByteArgs& args) {
 std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size groups,
                                       Size depth) {
   const Size columns = Shape(args.y).back(), own = columns / groups;
-  RequireShape(op, "panels", args.panels, {groups * PanelCount(own), Quads(depth), kPanel, kQuad});
+  RequireShape(op, "panels", args.weights.panels,
+               {groups * PanelCount(own), Quads(depth), kPanel, kQuad});
   RequireShape(op, "corrections", args.corrections, {groups * CorrectionCount(own)});
   ByteProduct product{};
   product.rows.item = ByteOf(op, "x", args.x);
   product.columns = own;
-  product.x_zero = OneByte(op, "x_zero", args.x_zero, product.rows.item);
+  product.x_zero = OneByte(op, "x_zero", args.rescale.x_zero, product.rows.item);
   product.y_stride = columns;
-  product.epilogue = EpilogueOf(op, args);
-  product.sums = ForColumns<std::int32_t>(op, "sums", args.sums, columns);
-  product.weight_zeros = ForColumns(op, "weight_zeros", args.weight_zeros, columns);
-  const std::int8_t* panels = ReadPointer(op, "panels", args.panels);
+  product.epilogue = EpilogueOf(op, args.rescale, args.y);
+  product.sums = ForColumns<std::int32_t>(op, "sums", args.weights.sums, columns);
+  product.weight_zeros = ForColumns(op, "zeros", args.weights.zeros, columns);
+  const std::int8_t* panels = ReadPointer(op, "panels", args.weights.panels);
   std::int32_t* corrections = WritePointer(op, "corrections", args.corrections);
   auto* y = static_cast<char*>(args.y.mutable_data());
   std::vector<ByteProduct> products;
@@ -145,21 +149,14 @@ std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size
   return products;
 }
 
-Launch BindIntegerMatmul(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
-                         const MaybeFloats& bias, const MaybeFloats& addend,
-                         const MaybeFloats& scale, const MaybeArray& x_zero,
-                         const MaybeInts& weight_zeros, const MaybeInts& shift,
-                         const MaybeFloats& y_scale, const MaybeArray& y_zero, py::array& y,
-                         Ints& corrections, const std::string& activation, float alpha, float beta,
-                         bool addend_last) {
+Launch BindIntegerMatmul(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+                         Ints& corrections, const RescaleArgs& rescale) {
   constexpr const char* kOp = "integer_matmul";
   const Dims in = Shape(x), out = Shape(y);
   if (in.empty() || out.size() != in.size() || !std::equal(in.begin(), in.end() - 1, out.begin())) {
     throw py::value_error("integer_matmul: x is " + Text(in) + " but y is " + Text(out));
   }
-  const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
-                      x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
-                      corrections, activation,   alpha, beta,    addend_last};
+  const ByteArgs args{x, weights, y, corrections, rescale};
   ByteProduct product = MakeProducts(kOp, args, 1, in.back())[0];
   Data(kOp, "y", y);
   if (y.size() == 0) return {};
@@ -168,48 +165,32 @@ Launch BindIntegerMatmul(const py::array& x, const Array<std::int8_t>& panels, c
   return {[=]() mutable { Multiply(&product, 1); }, args.Arrays()};
 }
 
-Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
-  RequireSpatialRank(op, "x", x, 2);
-  const Dims in = Shape(x), out = Shape(y);
-  if (out.size() != in.size() || out[0] != in[0]) {
-    throw py::value_error(std::string(op) + ": y is " + Text(out) + " but x is " + Text(in));
-  }
-  const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 1, dims.end() - 1); };
-  return MakeWindow(op, spatial(in), spatial(out), args);
-}
-
 // A convolution whose rows are made once.
 struct GroupedConv {
   std::vector<ByteWindows> windows;
   std::vector<ByteProduct> products;
 };
 
-Launch BindIntegerConv(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
-                       const MaybeFloats& bias, const MaybeFloats& addend, const MaybeFloats& scale,
-                       const MaybeArray& x_zero, const MaybeInts& weight_zeros,
-                       const MaybeInts& shift, const MaybeFloats& y_scale, const MaybeArray& y_zero,
-                       py::array& y, Ints& corrections, const std::string& activation, float alpha,
-                       float beta, bool addend_last, const Dims& kernel, const Dims& strides,
-                       const Dims& dilations, const Dims& pads_begin, Size groups) {
+Launch BindIntegerConv(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+                       Ints& corrections, const RescaleArgs& rescale, const WindowArgs& window,
+                       Size groups) {
   constexpr const char* kOp = "integer_conv";
-  const Window window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  const Window places = ImageWindow(kOp, x, y, window);
   const Dims in = Shape(x), out = Shape(y);
   if (groups < 1 || in.back() % groups != 0 || out.back() % groups != 0) {
     throw py::value_error("integer_conv: groups is " + std::to_string(groups) +
                           " but must divide the channels of x " + Text(in) + " and y " + Text(out));
   }
   const Size channels = in.back(), group = channels / groups;
-  const ByteArgs args{x,           panels,       sums,  bias,    addend,     scale,
-                      x_zero,      weight_zeros, shift, y_scale, y_zero,     y,
-                      corrections, activation,   alpha, beta,    addend_last};
+  const ByteArgs args{x, weights, y, corrections, rescale};
   const auto conv = std::make_shared<GroupedConv>();
-  conv->products = MakeProducts(kOp, args, groups, window.KernelCount() * group);
+  conv->products = MakeProducts(kOp, args, groups, places.KernelCount() * group);
   Data(kOp, "y", y);
   if (y.size() == 0) return {};
   const auto* from = static_cast<const std::uint8_t*>(Data(kOp, "x", x));
   for (Size g = 0; g < groups; ++g) {
     const auto* zero = static_cast<const std::uint8_t*>(conv->products[0].x_zero);
-    conv->windows.push_back({from + g * group, window, channels, group, zero});
+    conv->windows.push_back({from + g * group, places, channels, group, zero});
   }
   for (std::size_t g = 0; g < conv->products.size(); ++g) {
     ByteProduct& product = conv->products[g];
@@ -219,42 +200,29 @@ Launch BindIntegerConv(const py::array& x, const Array<std::int8_t>& panels, con
           args.Arrays()};
 }
 
-Launch BindIntegerDepthwise(const py::array& x, const Array<std::int8_t>& panels, const Ints& sums,
-                            const MaybeFloats& bias, const MaybeFloats& addend,
-                            const MaybeFloats& scale, const MaybeArray& x_zero,
-                            const MaybeInts& weight_zeros, const MaybeInts& shift,
-                            const MaybeFloats& y_scale, const MaybeArray& y_zero, py::array& y,
-                            Ints& prepared, const std::string& activation, float alpha, float beta,
-                            bool addend_last, const Dims& kernel, const Dims& strides,
-                            const Dims& dilations, const Dims& pads_begin) {
+Launch BindIntegerDepthwise(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+                            Ints& prepared, const RescaleArgs& rescale, const WindowArgs& window) {
   constexpr const char* kOp = "integer_depthwise_conv";
   ByteDepthwise conv{};
-  conv.window = ImageWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  conv.window = ChannelWindow(kOp, x, y, window);
   conv.n = x.shape(0);
   conv.channels = x.shape(x.ndim() - 1);
-  RequireShape(kOp, "y's last axis of", y, [&] {
-    Dims dims = Shape(y);
-    dims.back() = conv.channels;
-    return dims;
-  }());
-  const ByteArgs args{x,        panels,       sums,  bias,    addend,     scale,
-                      x_zero,   weight_zeros, shift, y_scale, y_zero,     y,
-                      prepared, activation,   alpha, beta,    addend_last};
   const Size quads = Quads(conv.window.KernelCount());
-  RequireShape(kOp, "panels", panels, {ByteBlocks(conv.channels), quads, kByteBlock * kQuad});
+  RequireShape(kOp, "panels", weights.panels,
+               {ByteBlocks(conv.channels), quads, kByteBlock * kQuad});
   RequireShape(kOp, "prepared", prepared, {PreparedCount(conv.channels)});
   conv.item = ByteOf(kOp, "x", x);
-  conv.x_zero = OneByte(kOp, "x_zero", x_zero, conv.item);
-  conv.epilogue = EpilogueOf(kOp, args);
-  conv.sums = ForColumns<std::int32_t>(kOp, "sums", sums, conv.channels);
-  conv.weight_zeros = ForColumns(kOp, "weight_zeros", weight_zeros, conv.channels);
-  conv.panels = ReadPointer(kOp, "panels", panels);
+  conv.x_zero = OneByte(kOp, "x_zero", rescale.x_zero, conv.item);
+  conv.epilogue = EpilogueOf(kOp, rescale, y);
+  conv.sums = ForColumns<std::int32_t>(kOp, "sums", weights.sums, conv.channels);
+  conv.weight_zeros = ForColumns(kOp, "zeros", weights.zeros, conv.channels);
+  conv.panels = ReadPointer(kOp, "panels", weights.panels);
   conv.prepared = WritePointer(kOp, "prepared", prepared);
   Data(kOp, "y", y);
   if (y.size() == 0) return {};
   conv.x = static_cast<const std::uint8_t*>(Data(kOp, "x", x));
   conv.y = y.mutable_data();
-  return {[conv] { Convolve(conv); }, args.Arrays()};
+  return {[conv] { Convolve(conv); }, ByteArgs{x, weights, y, prepared, rescale}.Arrays()};
 }
 
 Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Ints& sums,
@@ -283,14 +251,16 @@ Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Int
           py::make_tuple(matrix, panels, sums)};
 }
 
-Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y, float a_factor,
-                      float b_factor, float offset, float low, float high, std::int32_t zero) {
+Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y,
+                      const std::pair<float, float>& factors, float offset,
+                      const std::pair<float, float>& limits, std::int32_t zero) {
   constexpr const char* kOp = "integer_add";
   const Byte a_item = ByteOf(kOp, "a", a), b_item = ByteOf(kOp, "b", b);
   RequireShape(kOp, "b", b, Shape(a));
   RequireShape(kOp, "y", y, Shape(a));
   const bool is_signed = ByteOf(kOp, "y", y) == Byte::kInt8;
   const std::int32_t least = is_signed ? -128 : 0, most = is_signed ? 127 : 255;
+  const auto [low, high] = limits;
   if (!(low <= high) || low + zero < least || high + zero > most) {
     throw py::value_error("integer_add: low and high, with zero added, are no bytes of y");
   }
@@ -300,8 +270,8 @@ Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y, floa
                     static_cast<std::uint8_t*>(const_cast<void*>(Data(kOp, "y", y))),
                     a_item,
                     b_item,
-                    a_factor,
-                    b_factor,
+                    factors.first,
+                    factors.second,
                     offset,
                     low,
                     high,
@@ -331,29 +301,22 @@ void RegisterInteger(py::module_& m) {
   m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels").noconvert(),
         py::arg("sums").noconvert(), py::arg("groups"), py::arg("transposed"));
   m.def("integer_add", &BindIntegerAdd, py::arg("a"), py::arg("b"), py::arg("y"),
-        py::arg("a_factor"), py::arg("b_factor"), py::arg("offset"), py::arg("low"),
-        py::arg("high"), py::arg("zero"));
-  m.def("integer_matmul", &BindIntegerMatmul, py::arg("x"), py::arg("panels").noconvert(),
-        py::arg("sums").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
-        py::arg("scale").noconvert(), py::arg("x_zero"), py::arg("weight_zeros").noconvert(),
-        py::arg("shift").noconvert(), py::arg("y_scale").noconvert(), py::arg("y_zero"),
-        py::arg("y"), py::arg("corrections").noconvert(), py::arg("activation"), py::arg("alpha"),
-        py::arg("beta"), py::arg("addend_last"));
-  m.def("integer_conv", &BindIntegerConv, py::arg("x"), py::arg("panels").noconvert(),
-        py::arg("sums").noconvert(), py::arg("bias").noconvert(), py::arg("addend").noconvert(),
-        py::arg("scale").noconvert(), py::arg("x_zero"), py::arg("weight_zeros").noconvert(),
-        py::arg("shift").noconvert(), py::arg("y_scale").noconvert(), py::arg("y_zero"),
-        py::arg("y"), py::arg("corrections").noconvert(), py::arg("activation"), py::arg("alpha"),
-        py::arg("beta"), py::arg("addend_last"), py::arg("kernel"), py::arg("strides"),
-        py::arg("dilations"), py::arg("pads_begin"), py::arg("groups"));
-  m.def("integer_depthwise_conv", &BindIntegerDepthwise, py::arg("x"),
-        py::arg("panels").noconvert(), py::arg("sums").noconvert(), py::arg("bias").noconvert(),
-        py::arg("addend").noconvert(), py::arg("scale").noconvert(), py::arg("x_zero"),
-        py::arg("weight_zeros").noconvert(), py::arg("shift").noconvert(),
-        py::arg("y_scale").noconvert(), py::arg("y_zero"), py::arg("y"),
-        py::arg("prepared").noconvert(), py::arg("activation"), py::arg("alpha"), py::arg("beta"),
-        py::arg("addend_last"), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
-        py::arg("pads_begin"));
+        py::arg("factors"), py::arg("offset"), py::arg("limits"), py::arg("zero"));
+  py::class_<IntegerWeightsArgs>(m, "IntegerWeights", "Packed bytes and the sums of columns.")
+      .def(py::init<Array<std::int8_t>, Ints, MaybeInts>(), py::arg("panels").noconvert(),
+           py::arg("sums").noconvert(), py::arg("zeros").noconvert() = py::none());
+  py::class_<RescaleArgs>(m, "Rescale", "How sums of products of bytes become the result.")
+      .def(py::init<MaybeFloats, MaybeArray, MaybeInts, MaybeFloats, MaybeArray, EpilogueArgs>(),
+           py::arg("scale").noconvert() = py::none(), py::arg("x_zero") = py::none(),
+           py::arg("shift").noconvert() = py::none(), py::arg("y_scale").noconvert() = py::none(),
+           py::arg("y_zero") = py::none(), EpilogueArg());
+  m.def("integer_matmul", &BindIntegerMatmul, py::arg("x"), py::arg("weights"), py::arg("y"),
+        py::arg("corrections").noconvert(), py::arg("rescale"));
+  m.def("integer_conv", &BindIntegerConv, py::arg("x"), py::arg("weights"), py::arg("y"),
+        py::arg("corrections").noconvert(), py::arg("rescale"), py::arg("window"),
+        py::arg("groups"));
+  m.def("integer_depthwise_conv", &BindIntegerDepthwise, py::arg("x"), py::arg("weights"),
+        py::arg("y"), py::arg("prepared").noconvert(), py::arg("rescale"), py::arg("window"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "bind_common.h"
+#include "bind_window.h"
 #include "kernels/avg_pool.h"
 #include "kernels/max_pool.h"
 
@@ -20,10 +20,9 @@ Window PoolWindow(const char* op, const py::array& x, const py::array& y, const 
 
 template <class T>
 Launch BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int64_t>>& indices,
-                   const Dims& kernel, const Dims& strides, const Dims& dilations,
-                   const Dims& pads_begin, bool column_major) {
+                   const WindowArgs& window, bool column_major) {
   constexpr const char* kOp = "max_pool";
-  const Window w = PoolWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
+  const Window w = PoolWindow(kOp, x, y, window);
   if (indices) RequireShape(kOp, "indices", *indices, Shape(y));
   if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
@@ -35,12 +34,11 @@ Launch BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int6
 }
 
 template <class T>
-Launch BindAvgPool(const Array<T>& x, Array<T>& y, const Dims& kernel, const Dims& strides,
-                   const Dims& dilations, const Dims& pads_begin, const Dims& pads_end,
+Launch BindAvgPool(const Array<T>& x, Array<T>& y, const WindowArgs& window, const Dims& pads_end,
                    bool count_include_pad) {
   constexpr const char* kOp = "avg_pool";
-  const Window w = PoolWindow(kOp, x, y, {kernel, strides, dilations, pads_begin});
-  RequireDims(kOp, "pads_end", pads_end, kernel.size(), 0);
+  const Window w = PoolWindow(kOp, x, y, window);
+  RequireDims(kOp, "pads_end", pads_end, window.kernel.size(), 0);
   if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
@@ -52,8 +50,7 @@ Launch BindAvgPool(const Array<T>& x, Array<T>& y, const Dims& kernel, const Dim
 template <class T>
 void RegisterMaxPoolFor(py::module_& m) {
   m.def("max_pool", &BindMaxPool<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("indices").noconvert(), py::arg("kernel"), py::arg("strides"), py::arg("dilations"),
-        py::arg("pads_begin"), py::arg("column_major"),
+        py::arg("indices").noconvert(), py::arg("window"), py::arg("column_major"),
         "Take the largest element of each window; padding never wins, NaN always does.\n\n"
         "x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are;\n"
         "the last may overhang x. indices: int64[n, c, *out] or None: the first winner as a flat\n"
@@ -65,8 +62,7 @@ void RegisterMaxPoolFor(py::module_& m) {
 template <class T>
 void RegisterAvgPoolFor(py::module_& m) {
   m.def("avg_pool", &BindAvgPool<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("kernel"), py::arg("strides"), py::arg("dilations"), py::arg("pads_begin"),
-        py::arg("pads_end"), py::arg("count_include_pad"),
+        py::arg("window"), py::arg("pads_end"), py::arg("count_include_pad"),
         "Take the mean of each window.\n\n"
         "x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are.\n"
         "The divisor counts real elements, and explicit padding if count_include_pad, but never\n"

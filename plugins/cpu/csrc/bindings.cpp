@@ -11,11 +11,14 @@ PYBIND11_MODULE(_native, m) {
       "state between calls.";
   headrace::cpu::bind::RegisterLaunch(m);
   headrace::cpu::bind::RegisterThreads(m);
+  headrace::cpu::bind::RegisterWindow(m);
+  headrace::cpu::bind::RegisterEpilogue(m);
   headrace::cpu::bind::RegisterConv(m);
   headrace::cpu::bind::RegisterPool(m);
   headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
   headrace::cpu::bind::RegisterGemm(m);
+  headrace::cpu::bind::RegisterBlockGemm(m);
   headrace::cpu::bind::RegisterInteger(m);
   headrace::cpu::bind::RegisterProgram(m);
   headrace::cpu::bind::RegisterRows(m);

@@ -63,10 +63,10 @@ def product(x, weights, y, bits, size, bias=None, addend=None, activation="none"
     """The launch."""
     matrix, scales, points = weights
     zeros = None if points is None else packed(points)
-    given = packed(matrix.view(np.uint32)), bias, addend, packed(scales), zeros
+    given = _native.BlockWeights(packed(matrix.view(np.uint32)), packed(scales), zeros, bits, size)
     memory = memory_for(x, size) if rounds else None
-    rest = memory, y, bits, size, activation, -0.5, 2.0, last
-    return _native.block_matmul(x, *given, *rest)
+    epilogue = _native.Epilogue(bias, addend, activation, -0.5, 2.0, last)
+    return _native.block_matmul(x, given, memory, y, epilogue)
 
 
 SIZES = [(0, 16), (1, 16), (61, 32), (64, 16), (131, 48)]
@@ -155,9 +155,9 @@ def test_what_does_not_fit_is_refused():
         product(x, (matrix, scales[:, 1:], points), y, 4, 32)
     with pytest.raises(ValueError, match="zeros is"):
         product(x, (matrix, scales, points[:, 1:]), y, 4, 32)
-    given = packed(matrix.view(np.uint32)), None, None, packed(scales), None
+    given = _native.BlockWeights(packed(matrix.view(np.uint32)), packed(scales), None, 4, 32)
     with pytest.raises(ValueError, match="rounded is"):
-        _native.block_matmul(x, *given, memory_for(x, 32)[1:], y, 4, 32, "none", 0, 0, False)
+        _native.block_matmul(x, given, memory_for(x, 32)[1:], y)
 
 
 KINDS = {

@@ -48,10 +48,11 @@ def test_windows_of_any_geometry(dtype, rank, channels, data):
         limits.min, limits.max, (2, *spatial, channels), dtype, endpoint=True
     )
     want = slow_max(x, kernel, strides, dilations, pads)
+    window = _native.Window(kernel, strides, dilations, pads[:rank])
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.zeros_like(want)
-        _native.max_pool_bytes(x, y, kernel, strides, dilations, pads[:rank])()
+        _native.max_pool_bytes(x, y, window)()
         np.testing.assert_array_equal(y, want)
 
 
@@ -59,5 +60,7 @@ def test_one_dtype_is_asked_for():
     """Bytes of both signs are not compared."""
     with pytest.raises(TypeError, match="both int8 or both uint8"):
         _native.max_pool_bytes(
-            np.zeros((1, 4, 4), np.int8), np.zeros((1, 4, 4), np.uint8), [1], [1], [1], [0]
+            np.zeros((1, 4, 4), np.int8),
+            np.zeros((1, 4, 4), np.uint8),
+            _native.Window([1], [1], [1], [0]),
         )

@@ -81,7 +81,7 @@ def test_a_matrix_of_halves_is_multiplied_in_float32(half, transposed, sides):
     panels = np.empty((-(-columns // 16), depth, 16), half)
     _native.pack(matrix, panels, 1, transposed)()
     y = np.empty((rows, columns), np.float32)
-    _native.matmul(x, panels, None, None, y, "none", 0.0, 0.0, False)()
+    _native.matmul(x, panels, y)()
     weight = (matrix.T if transposed else matrix).astype(np.float64)
     bound = np.abs(x).astype(np.float64) @ np.abs(weight) * depth**0.5 * 2.0**-23
     assert (np.abs(y - x.astype(np.float64) @ weight) <= bound).all()
@@ -98,8 +98,8 @@ def test_an_image_is_convolved_with_halves(half, groups):
         panels = np.empty((groups * -(-20 // groups // 16), 9 * channels // groups, 16), half)
         _native.pack(weight, panels, groups, True)()
         y = np.empty((1, 9, 11, 20), np.float32)
-        geometry = ([3, 3], [1, 1], [1, 1], [1, 1], groups)
-        _native.conv(x, panels, None, None, y, *geometry, "none", 0.0, 0.0, False)()
+        window = _native.Window([3, 3], [1, 1], [1, 1], [1, 1])
+        _native.conv(x, panels, y, window, groups)()
         padded = np.pad(x.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
         read = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
         read = read.reshape(1, 9, 11, groups, channels // groups, 3, 3)
@@ -113,6 +113,6 @@ def test_panels_of_other_dtypes_are_refused():
     x, y = np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)
     panels = np.zeros((1, 3, 16), np.float64)
     with pytest.raises(TypeError, match="float32, float16 or bfloat16"):
-        _native.matmul(x, panels, None, None, y, "none", 0.0, 0.0, False)
+        _native.matmul(x, panels, y)
     with pytest.raises(TypeError, match="of one dtype"):
         _native.pack(np.zeros((3, 4), np.float16), np.zeros((1, 3, 16), np.float32), 1, False)

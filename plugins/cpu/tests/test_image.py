@@ -63,14 +63,14 @@ def test_a_depthwise_convolution_of_any_geometry(
     bias = rng.standard_normal(channels, np.float32) if with_bias else None
     more = rng.standard_normal(want.shape, np.float32) if addend else None
     want = followed(want, bias, activation, more, addend)
-    got = on_any_threads(
-        lambda y: _native.depthwise_conv_last(
-            x, taps, bias, None if more is None else y, y, kernel, strides, dilations,
-            pads[: len(kernel)], activation, -0.5, 2.0, addend == "last",
-        ),
-        (n, *places(*window), channels),
-        more,
-    )  # fmt: skip
+    where = _native.Window(kernel, strides, dilations, pads[: len(kernel)])
+
+    def bind(y):
+        place = None if more is None else y
+        epilogue = _native.Epilogue(bias, place, activation, -0.5, 2.0, addend == "last")
+        return _native.depthwise_conv_last(x, taps, y, where, epilogue)
+
+    got = on_any_threads(bind, (n, *places(*window), channels), more)
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
@@ -89,13 +89,12 @@ def test_a_pool_of_any_geometry(window, channels, kind):
         count = sum(reads(counted, window, 1.0 if kind == "padded mean" else 0.0))
         want = sum(reads(x, window, 0.0)) / np.maximum(count, 1)
     rank = len(kernel)
+    where = _native.Window(kernel, strides, dilations, pads[:rank])
+    what = "max" if kind == "max" else "mean"
     got = on_any_threads(
-        lambda y: _native.pool_last(
-            "max" if kind == "max" else "mean", x, y, kernel, strides, dilations, pads[:rank],
-            pads[rank:], kind == "padded mean",
-        ),
+        lambda y: _native.pool_last(what, x, y, where, pads[rank:], kind == "padded mean"),
         (2, *places(*window), channels),
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 

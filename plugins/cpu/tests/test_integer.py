@@ -41,20 +41,22 @@ class Product:
         self.bias = rng.standard_normal(columns, np.float32)
         self.y_scale, self.y_zero = np.float32(rng.uniform(0.01, 1)), rng.integers(0, 100)
 
-    def arrays(self, kind, weight_dtype):
-        """What the native functions take for a ``kind`` of result, after x, panels and sums."""
-        moved = self.zeros.astype(np.int32) - (128 if weight_dtype == np.uint8 else 0)
+    def weights(self, weight, transposed):
+        """As the native functions take them."""
+        moved = self.zeros.astype(np.int32) - (128 if weight.dtype == np.uint8 else 0)
+        return _native.IntegerWeights(*packed(weight, self.groups, transposed), moved)
+
+    def rescale(self, kind):
+        """What the native functions make of sums for a ``kind`` of result."""
         integers = kind == np.int32
         is_byte = kind in BYTES
-        return (
-            None if integers or is_byte else self.bias,
-            None,
-            None if integers else self.scale,
-            np.asarray(self.x_zero),
-            moved,
-            self.shift if integers else self.small_shift,
-            np.asarray(self.y_scale) if is_byte else None,
-            np.asarray(self.y_zero, kind) if is_byte else None,
+        return _native.Rescale(
+            scale=None if integers else self.scale,
+            x_zero=np.asarray(self.x_zero),
+            shift=self.shift if integers else self.small_shift,
+            y_scale=np.asarray(self.y_scale) if is_byte else None,
+            y_zero=np.asarray(self.y_zero, kind) if is_byte else None,
+            epilogue=_native.Epilogue(None if integers or is_byte else self.bias),
         )
 
     @property
@@ -98,10 +100,8 @@ def test_a_product_of_any_size(rows, x_dtype, weight_dtype, kind):
             headrace_cpu.set_threads(threads)
             matrix = np.ascontiguousarray(weight.T) if transposed else weight
             y = np.zeros((rows, columns), kind)
-            _native.integer_matmul(
-                x, *packed(matrix, transposed=transposed), *product.arrays(kind, weight_dtype), y,
-                product.corrections(), "none", 0.0, 0.0, False,
-            )()  # fmt: skip
+            weights, rescale = product.weights(matrix, transposed), product.rescale(kind)
+            _native.integer_matmul(x, weights, y, product.corrections(), rescale)()
             made.append(y)
         compare(made[0], product.want(exact, kind))
         np.testing.assert_array_equal(*made)
@@ -123,16 +123,15 @@ def test_a_convolution_of_any_geometry(geometry, dtypes, kind):
     exact = slow_conv(
         x.astype(np.float64) - product.x_zero, weight - zeros, strides, dilations, pads, groups
     )
-    matrix = weight.reshape(weight_shape[0], math.prod(weight_shape[1:]))
+    weights = product.weights(weight.reshape(weight_shape[0], math.prod(weight_shape[1:])), True)
+    window = _native.Window(weight_shape[1:-1], strides, dilations, pads[: len(strides)])
     made = []
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.zeros(exact.shape, kind)
         _native.integer_conv(
-            x, *packed(matrix, groups, transposed=True), *product.arrays(kind, dtypes[1]), y,
-            product.corrections(), "none", 0.0, 0.0, False, weight_shape[1:-1], strides, dilations,
-            pads[: len(strides)], groups,
-        )()  # fmt: skip
+            x, weights, y, product.corrections(), product.rescale(kind), window, groups
+        )()
         made.append(y)
     compare(made[0], product.want(exact, kind))
     np.testing.assert_array_equal(*made)
@@ -142,19 +141,29 @@ def test_quotients_are_rounded_once():
     """Where a quotient is half way between two integers, and next to that, on every machine."""
     rng = np.random.default_rng(0)
     scales = rng.uniform(0.001, 1, 200).astype(np.float32)
-    panels, sums = packed(np.ones((1, 16), np.int8))
+    weights, x = (
+        _native.IntegerWeights(*packed(np.ones((1, 16), np.int8))),
+        np.zeros((1, 1), np.int8),
+    )
     for scale in scales:
         halves = (np.arange(-120, 120) + np.float32(0.5)) * scale
         near = np.concatenate([np.nextafter(halves, np.float32(s * np.inf)) for s in (-1, 1)])
         bias = np.resize(np.concatenate([halves, near]), 720).astype(np.float32).reshape(-1, 16)
         for row in bias:
             y = np.zeros((1, 16), np.int8)
-            _native.integer_matmul(
-                np.zeros((1, 1), np.int8), panels, sums, row, None, np.ones(1, np.float32), None,
-                None, None, np.asarray(scale), None, y, np.zeros(48, np.int32), "none", 0.0, 0.0,
-                False,
-            )()  # fmt: skip
+            rescale = _native.Rescale(
+                np.ones(1, np.float32), y_scale=np.asarray(scale), epilogue=_native.Epilogue(row)
+            )
+            _native.integer_matmul(x, weights, y, np.zeros(48, np.int32), rescale)()
             np.testing.assert_array_equal(y[0], quantized(row, scale, 0, np.int8))
+
+
+RIGHT = {
+    "x": np.zeros((2, 4), np.int8),
+    "y": np.zeros((2, 17), np.int32),
+    "corrections": np.zeros(96, np.int32),
+}
+"""What fits a matrix of 4 rows and 17 columns."""
 
 
 @pytest.mark.parametrize(
@@ -171,16 +180,11 @@ def test_quotients_are_rounded_once():
 )
 def test_a_launch_says_what_does_not_fit(changes, error, said):
     """Before anything is computed."""
-    panels, sums = packed(np.zeros((4, 17), np.int8))
-    arguments = {
-        "x": np.zeros((2, 4), np.int8), "panels": panels, "sums": sums, "bias": None,
-        "addend": None, "scale": None, "x_zero": None, "weight_zeros": None, "shift": None,
-        "y_scale": None, "y_zero": None, "y": np.zeros((2, 17), np.int32),
-        "corrections": np.zeros(96, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
-        "addend_last": False,
-    }  # fmt: skip
+    weights = _native.IntegerWeights(*packed(np.zeros((4, 17), np.int8)))
+    rescale = _native.Rescale(**{k: v for k, v in changes.items() if k not in RIGHT})
+    arrays = {name: changes.get(name, right) for name, right in RIGHT.items()}
     with pytest.raises(error, match=said):
-        _native.integer_matmul(**{**arguments, **changes})
+        _native.integer_matmul(weights=weights, rescale=rescale, **arrays)
 
 
 RNG = np.random.default_rng(0)
@@ -248,11 +252,18 @@ def test_results_that_need_a_factor_and_a_clamp(clamp, x_dtype, kind):
         shift = rng.integers(-4000, 4000, columns, np.int32)
         zero = np.asarray(100, kind)
         y = np.zeros((rows, columns), kind)
-        activation, low, high = ("none", 0.0, 0.0) if clamp is None else ("clamp", *clamp)
-        _native.integer_matmul(
-            x, *packed(weight), None, None, scale, None, None, shift, np.asarray(np.float32(1)),
-            zero, y, np.zeros(240, np.int32), activation, low, high, False,
-        )()  # fmt: skip
+        weights = _native.IntegerWeights(*packed(weight))
+        limits = (
+            {} if clamp is None else {"activation": "clamp", "alpha": clamp[0], "beta": clamp[1]}
+        )
+        rescale = _native.Rescale(
+            scale,
+            shift=shift,
+            y_scale=np.asarray(np.float32(1)),
+            y_zero=zero,
+            epilogue=_native.Epilogue(**limits),
+        )
+        _native.integer_matmul(x, weights, y, np.zeros(240, np.int32), rescale)()
         floats = (x.astype(int) @ weight.astype(int) + shift).astype(np.float32) * scale
         floats = floats if clamp is None else np.clip(floats, *np.float32(clamp))
         np.testing.assert_array_equal(y, quantized(floats, 1, 100, kind))

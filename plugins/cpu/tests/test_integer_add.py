@@ -37,7 +37,7 @@ def test_sums_are_rounded_once(dtypes, count, factors, clamped):
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.zeros(count, dtypes[2])
-        _native.integer_add(a, b, y, *factors, -40.5, low, high, zero)()
+        _native.integer_add(a, b, y, factors, -40.5, (low, high), zero)()
         made.append(y)
     np.testing.assert_array_equal(made[0], want.astype(dtypes[2]))
     np.testing.assert_array_equal(*made)
@@ -50,7 +50,7 @@ def test_any_factor():
     for _ in range(50):
         p, q, r = np.float32(rng.uniform(0.01, 1.5, 3) * [1, 1, -90])
         y = np.zeros(4096, np.uint8)
-        _native.integer_add(a, b, y, p, q, r, 0.0, 255.0, 0)()
+        _native.integer_add(a, b, y, (p, q), r, (0.0, 255.0), 0)()
         exact = np.clip(a * np.float64(p) + b * np.float64(q) + np.float64(r), 0, 255)
         assert np.abs(y - exact).max() <= 0.5001
 
@@ -60,15 +60,15 @@ def test_any_factor():
     [
         ({"b": np.zeros(4, np.uint8)}, ValueError, r"b is \[4\]"),
         ({"a": np.zeros(3, np.float32)}, TypeError, "a must be contiguous, int8 or uint8"),
-        ({"high": 300.0}, ValueError, "low and high, with zero added, are no bytes"),
-        ({"low": np.nan}, ValueError, "low and high, with zero added, are no bytes"),
+        ({"limits": (0.0, 300.0)}, ValueError, "low and high, with zero added, are no bytes"),
+        ({"limits": (np.nan, 255.0)}, ValueError, "low and high, with zero added, are no bytes"),
     ],
 )
 def test_a_launch_says_what_does_not_fit(changes, error, said):
     """Before anything is computed."""
     arguments = {
         "a": np.zeros(3, np.uint8), "b": np.zeros(3, np.uint8), "y": np.zeros(3, np.uint8),
-        "a_factor": 1.0, "b_factor": 1.0, "offset": 0.0, "low": 0.0, "high": 255.0, "zero": 0,
+        "factors": (1.0, 1.0), "offset": 0.0, "limits": (0.0, 255.0), "zero": 0,
     }  # fmt: skip
     with pytest.raises(error, match=said):
         _native.integer_add(**{**arguments, **changes})

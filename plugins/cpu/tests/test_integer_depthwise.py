@@ -83,16 +83,16 @@ def test_a_convolution_of_any_geometry(
         y_scale = np.float32(0.37 if epilogue == "everything" else 1)
         want = quantized(want, y_scale, y_zero, dtypes[2])
         y_scale = np.asarray(y_scale)
+    weights = _native.IntegerWeights(*packed(weight), moved if moved.any() else None)
+    follows = _native.Epilogue(bias, addend, activation, low, high, addend_last)
+    rescale = _native.Rescale(scale, np.asarray(x_zero), shift, y_scale, y_zero, follows)
+    place = _native.Window(kernel, strides, dilations, pads[: len(kernel)])
     made = []
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.zeros(want.shape, want.dtype)
-        _native.integer_depthwise_conv(
-            x, *packed(weight), bias, addend, scale, np.asarray(x_zero),
-            moved if moved.any() else None, shift, y_scale, y_zero, y,
-            np.zeros(4 * -(-channels // 64) * 64, np.int32), activation, low, high, addend_last,
-            kernel, strides, dilations, pads[: len(kernel)],
-        )()  # fmt: skip
+        prepared = np.zeros(4 * -(-channels // 64) * 64, np.int32)
+        _native.integer_depthwise_conv(x, weights, y, prepared, rescale, place)()
         made.append(y)
     np.testing.assert_array_equal(*made)
     if want.dtype == np.float32:
@@ -104,15 +104,19 @@ def test_a_convolution_of_any_geometry(
         np.testing.assert_array_equal(made[0], want)
 
 
+def times(x, factor, y):
+    """Into y, bytes: each element of x, with taps of one, by a factor that follows."""
+    weights = _native.IntegerWeights(*packed(np.ones((x.shape[-1], 1, 1), np.int8)))
+    rescale = _native.Rescale(np.float32([factor]), y_scale=np.asarray(np.float32(1)))
+    window = _native.Window((1, 1), (1, 1), (1, 1), (0, 0))
+    _native.integer_depthwise_conv(x, weights, y, np.zeros(256, np.int32), rescale, window)()
+
+
 def test_ties_go_to_the_even_number():
     """Where a factor and a clamp are all that follows, results are rounded once, in registers."""
     x = np.arange(-60, 60, dtype=np.int8).reshape(1, 2, 60, 1).repeat(64, axis=-1)
     y = np.zeros(x.shape, np.int8)
-    _native.integer_depthwise_conv(
-        x, *packed(np.ones((64, 1, 1), np.int8)), None, None, np.float32([0.5]), None, None, None,
-        np.asarray(np.float32(1)), None, y, np.zeros(256, np.int32), "none", 0.0, 0.0, False,
-        (1, 1), (1, 1), (1, 1), (0, 0),
-    )()  # fmt: skip
+    times(x, 0.5, y)
     np.testing.assert_array_equal(y, np.rint(x * 0.5).astype(np.int8))
 
 
@@ -121,35 +125,38 @@ def test_a_factor_that_is_no_number_gives_what_quantize_gives(factor):
     """The ends of the byte for infinities, and zero for what is not a number."""
     x = np.int8([-3, 0, 5]).reshape(1, 1, 3, 1).repeat(2, axis=-1)
     y = np.full(x.shape, 7, np.int8)
-    _native.integer_depthwise_conv(
-        x, *packed(np.ones((2, 1, 1), np.int8)), None, None, np.float32([factor]), None, None,
-        None, np.asarray(np.float32(1)), None, y, np.zeros(256, np.int32), "none", 0.0, 0.0, False,
-        (1, 1), (1, 1), (1, 1), (0, 0),
-    )()  # fmt: skip
+    times(x, factor, y)
     want = [-128, 0, 127] if factor == np.inf else [0, 0, 0]
     np.testing.assert_array_equal(y[0, 0, :, 0], want)
+
+
+NARROW = _native.IntegerWeights(np.zeros((1, 2, 256), np.int8), np.zeros(3, np.int32))
+"""Weights of up to eight taps."""
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
         ({"x": np.zeros((1, 4, 4, 3), np.float32)}, TypeError, "must be contiguous, int8 or uint8"),
-        ({"panels": np.zeros((1, 2, 256), np.int8)}, ValueError, r"panels is \[1, 2, 256\]"),
-        ({"y": np.zeros((1, 2, 2, 4), np.int32)}, ValueError, r"\[1, 2, 2, 3\]"),
+        ({"weights": NARROW}, ValueError, r"panels is \[1, 2, 256\]"),
+        (
+            {"y": np.zeros((1, 2, 2, 4), np.int32)},
+            ValueError,
+            r"y is \[1, 2, 2, 4\] but x is \[1, 4, 4, 3\]",
+        ),
         ({"prepared": np.zeros(3, np.int32)}, ValueError, r"prepared is \[3\]"),
     ],
 )
 def test_a_launch_says_what_does_not_fit(changes, error, said):
     """Before anything is computed."""
-    panels, sums = packed(np.zeros((3, 3, 3), np.int8))
     arguments = {
-        "x": np.zeros((1, 4, 4, 3), np.int8), "panels": panels, "sums": sums, "bias": None,
-        "addend": None, "scale": None, "x_zero": None, "weight_zeros": None, "shift": None,
-        "y_scale": None, "y_zero": None, "y": np.zeros((1, 2, 2, 3), np.int32),
-        "prepared": np.zeros(256, np.int32), "activation": "none", "alpha": 0.0, "beta": 0.0,
-        "addend_last": False, "kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1),
-        "pads_begin": (0, 0),
-    }  # fmt: skip
+        "x": np.zeros((1, 4, 4, 3), np.int8),
+        "weights": _native.IntegerWeights(*packed(np.zeros((3, 3, 3), np.int8))),
+        "y": np.zeros((1, 2, 2, 3), np.int32),
+        "prepared": np.zeros(256, np.int32),
+        "rescale": _native.Rescale(),
+        "window": _native.Window((3, 3), (1, 1), (1, 1), (0, 0)),
+    }
     with pytest.raises(error, match=said):
         _native.integer_depthwise_conv(**{**arguments, **changes})
 

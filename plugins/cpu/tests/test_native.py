@@ -67,15 +67,8 @@ def test_im2col_gathers_windows(kernel, strides, dilations, pads_begin, pads_end
     x = numbers((3, *spatial), dtype)
     cols = np.full((3 * math.prod(kernel), math.prod(out)), np.nan, dtype)
 
-    _native.im2col(
-        x=x,
-        cols=cols,
-        kernel=kernel,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=pads_begin,
-        out=out,
-    )()
+    window = _native.Window(kernel, strides, dilations, pads_begin)
+    _native.im2col(x=x, cols=cols, window=window, out=out)()
 
     np.testing.assert_array_equal(cols, slow_im2col(x, kernel, strides, dilations, pads_begin, out))
 
@@ -88,15 +81,8 @@ def test_col2im_is_the_adjoint(kernel, strides, dilations, pads_begin, pads_end,
     cols = numbers((2 * math.prod(kernel), math.prod(out)), dtype)
     y = np.full((2, *spatial), np.nan, dtype)
 
-    _native.col2im(
-        cols=cols,
-        y=y,
-        kernel=kernel,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=pads_begin,
-        out=out,
-    )()
+    window = _native.Window(kernel, strides, dilations, pads_begin)
+    _native.col2im(cols=cols, y=y, window=window, out=out)()
 
     grid = cols.reshape(2, *kernel, *out)
     expected = np.zeros_like(y)
@@ -120,9 +106,8 @@ def test_depthwise_conv(
     bias = numbers((6,), dtype, seed=2) if with_bias else None
     y = np.full((2, 6, *out), np.nan, dtype)
 
-    _native.depthwise_conv(
-        x=x, w=w, bias=bias, y=y, strides=strides, dilations=dilations, pads_begin=pads_begin
-    )()
+    window = _native.Window(kernel, strides, dilations, pads_begin)
+    _native.depthwise_conv(x=x, w=w, bias=bias, y=y, window=window)()
 
     expected = np.zeros_like(y)
     for n, j in np.ndindex(2, 6):
@@ -145,15 +130,10 @@ def test_max_pool(kernel, strides, dilations, pads_begin, pads_end, spatial, dty
     x = x.astype(dtype)
     y, y_alone = np.zeros((2, 2, *out), dtype), np.zeros((2, 2, *out), dtype)
     indices = np.zeros(y.shape, np.int64)
-    attributes = {
-        "kernel": kernel,
-        "strides": strides,
-        "dilations": dilations,
-        "pads_begin": pads_begin,
-    }
+    window = _native.Window(kernel, strides, dilations, pads_begin)
 
-    _native.max_pool(x=x, y=y, indices=indices, **attributes, column_major=column_major)()
-    _native.max_pool(x=x, y=y_alone, indices=None, **attributes, column_major=column_major)()
+    _native.max_pool(x=x, y=y, indices=indices, window=window, column_major=column_major)()
+    _native.max_pool(x=x, y=y_alone, indices=None, window=window, column_major=column_major)()
 
     order = "F" if column_major else "C"
     for n, c, *position in np.ndindex(*y.shape):
@@ -179,15 +159,9 @@ def test_avg_pool(
     x = numbers((2, 2, *spatial), dtype)
     y = np.full((2, 2, *out), np.nan, dtype)
 
+    window = _native.Window(kernel, strides, dilations, pads_begin)
     _native.avg_pool(
-        x=x,
-        y=y,
-        kernel=kernel,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=pads_begin,
-        pads_end=pads_end,
-        count_include_pad=count_include_pad,
+        x=x, y=y, window=window, pads_end=pads_end, count_include_pad=count_include_pad
     )()
 
     padded = tuple(n + p for n, p in zip(spatial, pads_end, strict=True))
@@ -207,9 +181,9 @@ def test_avg_pool(
 def test_avg_pool_overhang_example():
     """A window of two over three elements, ceil_mode, no padding: the last divides by one."""
     x, y = np.array([[[1, 3, 5]]], np.float32), np.zeros((1, 1, 2), np.float32)
-    shape = {"kernel": [2], "strides": [2], "dilations": [1], "pads_begin": [0], "pads_end": [0]}
+    window = _native.Window(kernel=[2], strides=[2], dilations=[1], pads_begin=[0])
 
-    _native.avg_pool(x=x, y=y, **shape, count_include_pad=True)()
+    _native.avg_pool(x=x, y=y, window=window, pads_end=[0], count_include_pad=True)()
 
     assert y.tolist() == [[[2, 5]]]
 
@@ -222,16 +196,10 @@ def test_max_pool_lets_nan_win(stride, dtype):
     x[0, 0, [7, 8, 30]] = np.nan
     y, y_alone = np.zeros((1, 1, 38 // stride), dtype), np.zeros((1, 1, 38 // stride), dtype)
     indices = np.zeros(y.shape, np.int64)
-    shape = {
-        "kernel": [3],
-        "strides": [stride],
-        "dilations": [1],
-        "pads_begin": [0],
-        "column_major": False,
-    }
+    where = _native.Window(kernel=[3], strides=[stride], dilations=[1], pads_begin=[0])
 
-    _native.max_pool(x=x, y=y, indices=indices, **shape)()
-    _native.max_pool(x=x, y=y_alone, indices=None, **shape)()
+    _native.max_pool(x=x, y=y, indices=indices, window=where, column_major=False)()
+    _native.max_pool(x=x, y=y_alone, indices=None, window=where, column_major=False)()
 
     for o in range(y.shape[2]):
         window = x[0, 0, o * stride : o * stride + 3]
@@ -244,24 +212,21 @@ def call(name, **changes):
     """Make a launch with arguments that are right except for the given ones, and run it."""
     image, grid = np.zeros((2, 4, 4), np.float32), np.zeros((18, 16), np.float32)
     batch = {"x": np.zeros((1, 2, 4, 4), np.float32), "y": np.zeros((1, 2, 4, 4), np.float32)}
-    window = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1]}
+    numbers = {
+        "kernel": [3, 3], "strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1],
+    }  # fmt: skip
+    window = {"window": _native.Window(**{k: changes.pop(k, numbers[k]) for k in numbers})}
     arguments = {
-        "im2col": {"x": image, "cols": grid, "kernel": [3, 3], "out": [4, 4], **window},
-        "col2im": {"cols": grid, "y": image, "kernel": [3, 3], "out": [4, 4], **window},
+        "im2col": {"x": image, "cols": grid, "out": [4, 4], **window},
+        "col2im": {"cols": grid, "y": image, "out": [4, 4], **window},
         "depthwise_conv": {
             **batch,
             "w": np.zeros((2, 1, 3, 3), np.float32),
             "bias": None,
             **window,
         },
-        "max_pool": {**batch, "indices": None, "kernel": [3, 3], "column_major": False, **window},
-        "avg_pool": {
-            **batch,
-            "kernel": [3, 3],
-            "pads_end": [1, 1],
-            "count_include_pad": False,
-            **window,
-        },
+        "max_pool": {**batch, "indices": None, "column_major": False, **window},
+        "avg_pool": {**batch, "pads_end": [1, 1], "count_include_pad": False, **window},
     }[name]
     getattr(_native, name)(**{**arguments, **changes})()
 
@@ -308,6 +273,7 @@ def test_right_arguments_pass(name):
             r"y is \[1, 4, 4, 4\] but must start with \[1, 2\]",
         ),
         ("depthwise_conv", {"bias": zeros(3)}, r"bias is \[3\] but must be \[2\]"),
+        ("depthwise_conv", {"kernel": [3, 2]}, r"kernel is \[3, 2\] but w is \[2, 1, 3, 3\]"),
         ("max_pool", {"y": zeros(1, 3, 4, 4)}, r"y is \[1, 3, 4, 4\] but x is \[1, 2, 4, 4\]"),
         ("max_pool", {"indices": zeros(1, 2, 4, 3, dtype=np.int64)}, r"indices is \[1, 2, 4, 3\]"),
         ("avg_pool", {"pads_end": [1]}, r"pads_end is \[1\] but must be 2 number"),
@@ -335,6 +301,16 @@ def test_nothing_is_converted(name, changes):
     """Another dtype, another layout or a list is a TypeError and not a hidden copy."""
     with pytest.raises(TypeError, match="incompatible function arguments"):
         call(name, **changes)
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [(_native.Window([1], [1], [1], [0]), "strides"), (_native.Epilogue(), "alpha")],
+)
+def test_a_record_cannot_be_changed(record, name):
+    """What one function was given is what the next one is given."""
+    with pytest.raises(AttributeError):
+        setattr(record, name, 2)
 
 
 def test_empty_columns_still_zero_the_image():

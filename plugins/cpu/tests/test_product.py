@@ -1,5 +1,6 @@
 """Products with packed weights: numbers against plain sums, and never another for other threads."""
 
+import gc
 import math
 
 import numpy as np
@@ -73,16 +74,14 @@ def test_a_convolution_of_any_geometry(geometry, activation, with_bias, addend):
     want = followed(want, bias, activation, more, addend)
 
     panels = packed(weight.reshape(weight_shape[0], -1), groups, transposed=True)
-    rank = len(strides)
+    window = _native.Window(weight_shape[1:-1], strides, dilations, pads[: len(strides)])
     made = []
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.full(want.shape, np.nan, np.float32) if more is None else more.copy()
         place = None if more is None else y
-        _native.conv(
-            x, panels, bias, place, y, weight_shape[1:-1], strides, dilations, pads[:rank], groups,
-            activation, -0.5, 2.0, addend == "last",
-        )()  # fmt: skip
+        epilogue = _native.Epilogue(bias, place, activation, -0.5, 2.0, addend == "last")
+        _native.conv(x, panels, y, window, groups, epilogue)()
         made.append(y)
     np.testing.assert_allclose(made[0], want, rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(*made)
@@ -98,7 +97,7 @@ def test_a_product_of_any_size(rows, columns, depth):
     matrix = rng.integers(-8, 9, (depth, columns)).astype(np.float32)
     around = np.full(rows * columns + 64, 7, np.float32)
     y = around[32:-32].reshape(rows, columns)
-    _native.matmul(x, packed(matrix), None, None, y, "none", 0, 0, False)()
+    _native.matmul(x, packed(matrix), y)()
     np.testing.assert_array_equal(y, x @ matrix)
     assert (around[:32] == 7).all()
     assert (around[-32:] == 7).all()
@@ -113,7 +112,7 @@ def test_a_large_product_is_the_same_on_any_number_of_threads():
     for threads in (1, 2, 3, 7):
         headrace_cpu.set_threads(threads)
         y = np.empty((101, 370), np.float32)
-        _native.matmul(x, panels, None, addend, y, "none", 0, 0, False)()
+        _native.matmul(x, panels, y, _native.Epilogue(addend=addend))()
         made.append(y)
     for other in made[1:]:
         np.testing.assert_array_equal(made[0], other)
@@ -124,7 +123,8 @@ def test_what_is_not_a_number_stays_none(activation, alpha):
     """As in numpy's maximum and minimum; infinities come out as they should."""
     x = np.array([[np.nan], [np.inf], [-np.inf], [1.0]], np.float32)
     one, y = packed(np.ones((1, 3), np.float32)), np.empty((4, 3), np.float32)
-    _native.matmul(x, one, None, None, y, activation, alpha, math.inf, False)()
+    epilogue = _native.Epilogue(activation=activation, alpha=alpha, beta=math.inf)
+    _native.matmul(x, one, y, epilogue)()
     assert np.isnan(y[0]).all()
     assert (y[1] == np.inf).all()
     assert (y[2] <= 0).all() or activation == "silu"
@@ -135,24 +135,38 @@ def test_a_launch_says_what_does_not_fit():
     x, y = np.zeros((2, 5, 5, 3), np.float32), np.zeros((2, 5, 5, 8), np.float32)
     panels = packed(np.zeros((27, 8), np.float32))
 
-    def conv(**changed):
-        given = {
-            "x": x, "panels": panels, "bias": None, "addend": None, "y": y, "kernel": (3, 3),
-            "strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "groups": 1,
-            "activation": "none", "alpha": 0.0, "beta": 0.0, "addend_last": False,
-        }  # fmt: skip
-        return _native.conv(**{**given, **changed})
+    def conv(x=x, kernel=(3, 3), groups=1, **follows):
+        window, epilogue = _native.Window(kernel, *[(1, 1)] * 3), _native.Epilogue(**follows)
+        return _native.conv(
+            x=x, panels=panels, y=y, window=window, groups=groups, epilogue=epilogue
+        )
 
     conv()()
     with pytest.raises(ValueError, match=r"panels is \[1, 27, 16\] but must be \[1, 12, 16\]"):
         conv(kernel=(2, 2))
-    with pytest.raises(ValueError, match=r"bias is \[3\] but must be \[8\]"):
+    with pytest.raises(ValueError, match=r"conv: bias is \[3\] but must be \[8\]"):
         conv(bias=np.zeros(3, np.float32))
     with pytest.raises(ValueError, match="addend is"):
         conv(addend=x)
     with pytest.raises(ValueError, match="groups is 2"):
         conv(groups=2)
-    with pytest.raises(ValueError, match="no activation 'swish'"):
+    with pytest.raises(ValueError, match="conv: there is no activation 'swish'"):
         conv(activation="swish")
     with pytest.raises(TypeError):
         conv(x=x.astype(np.float64))
+    with pytest.raises(TypeError):
+        conv(bias=np.zeros(8))
+
+
+def test_a_launch_keeps_what_a_record_holds():
+    """Arrays and records may be forgotten before it runs; a record may be passed to many."""
+    one = packed(np.ones((1, 3), np.float32))
+    x = np.ones((1, 1), np.float32)
+    y, z = np.zeros((2, 1, 3), np.float32)
+    epilogue = _native.Epilogue(np.arange(3, dtype=np.float32), np.full((1, 3), 10, np.float32))
+    launches = [_native.matmul(x, one, made, epilogue) for made in (y, z)]
+    del epilogue, one, x
+    gc.collect()
+    for launch in launches:
+        launch()
+    assert y.tolist() == z.tolist() == [[11, 12, 13]]

@@ -45,7 +45,7 @@ def convolved(x, weight, tile, pads):
     height, width = (x.shape[1 + i] + pads[i] + pads[2 + i] - 2 for i in range(2))
     y = np.full((x.shape[0], height, width, weight.shape[0]), np.nan, np.float32)
     panels = packed(weight, tile)
-    _native.winograd_conv(x, panels, None, None, y, tile, pads[:2], "none", 0, 0, False)()
+    _native.winograd_conv(x, panels, y, tile, pads[:2])()
     return y
 
 
@@ -92,10 +92,9 @@ def test_tiles_of_any_image(tile, size, channels, columns, pads, n, with_bias, a
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.full(want.shape, np.nan, np.float32) if more is None else more.copy()
-        _native.winograd_conv(
-            x, packed(weight, tile), bias, None if more is None else y, y, tile, pads[:2],
-            activation, -0.5, 2.0, addend == "last",
-        )()  # fmt: skip
+        place = None if more is None else y
+        epilogue = _native.Epilogue(bias, place, activation, -0.5, 2.0, addend == "last")
+        _native.winograd_conv(x, packed(weight, tile), y, tile, pads[:2], epilogue)()
         made.append(y)
     np.testing.assert_allclose(made[0], want, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(*made)

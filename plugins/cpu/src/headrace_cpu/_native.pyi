@@ -7,8 +7,9 @@ layout raises ``TypeError``. The GIL is released while a launch runs, unless tha
 kilobytes only. No kernel keeps state between calls: a launch may be called by any thread, by one at
 a time.
 
-Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. Tap ``k`` of
-output position ``o`` reads input position ``o * stride + k * dilation - pad_begin``.
+Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. What belongs
+together is passed as one record, which cannot be changed; it is the function which takes it that
+checks whether it fits.
 """
 
 from collections.abc import Callable
@@ -37,6 +38,31 @@ class Sequence(Launch):
     """Launches, one after another, as one."""
 
     def __init__(self, launches: list[Launch]) -> None: ...
+
+class Window:
+    """Where the windows of a convolution or a pool lie: numbers for each spatial axis.
+
+    Tap ``k`` of output position ``o`` reads input position ``o * stride + k * dilation -
+    pad_begin``.
+    """
+
+    def __init__(
+        self, kernel: _Dims, strides: _Dims, dilations: _Dims, pads_begin: _Dims
+    ) -> None: ...
+
+class Epilogue:
+    """What follows a product of which y has m columns: ``activation(sums + bias + addend)``.
+
+    bias: float32[m]; addend: float32, as y, whose memory it may be. activation: ``none``, ``clamp``
+    (between alpha and beta), ``leaky`` (alpha), ``sigmoid``, ``silu``, ``hard_sigmoid`` or
+    ``hard_swish`` (of alpha * x + beta); of the sum with the addend, or, if addend_last, before
+    that is added.
+    """
+
+    def __init__(
+        self, bias: _Floats | None = None, addend: _Floats | None = None, activation: str = "none",
+        alpha: float = 0.0, beta: float = 0.0, addend_last: bool = False,
+    ) -> None: ...  # fmt: skip
 
 def threads() -> int:
     """How many threads work on a launch."""
@@ -69,65 +95,60 @@ def winograd_pack(weight: _Floats, panels: _Floats, m: int) -> Launch:
     """
 
 def conv(
-    x: _Floats, panels: NDArray[Any], bias: _Floats | None, addend: _Floats | None, y: _Floats,
-    kernel: _Dims, strides: _Dims, dilations: _Dims, pads_begin: _Dims, groups: int,
-    activation: str, alpha: float, beta: float, addend_last: bool,
+    x: _Floats, panels: NDArray[Any], y: _Floats, window: Window, groups: int,
+    epilogue: Epilogue = ...,
 ) -> Launch:  # fmt: skip
     """Convolve images whose channels are last.
 
     x: float32[n, *spatial, c]; panels: the weight [m, *kernel, c / groups] as ``pack`` lays it out,
-    transposed; bias: float32[m]; y: float32[n, *windows, m]; addend: as y, and may be y's memory.
-    activation: ``none``, ``clamp`` (between alpha and beta), ``leaky`` (alpha), ``sigmoid``,
-    ``silu``, ``hard_sigmoid`` or ``hard_swish`` (of alpha * x + beta); of the sum with the addend,
-    or, if addend_last, before that is added.
+    transposed; y: float32[n, *windows, m].
     """
 
-def matmul(
-    x: _Floats, panels: NDArray[Any], bias: _Floats | None, addend: _Floats | None, y: _Floats,
-    activation: str, alpha: float, beta: float, addend_last: bool,
-) -> Launch:  # fmt: skip
-    """Multiply by a packed matrix: y[..., m] = x[..., k] * panels; the rest as ``conv`` has it."""
+def matmul(x: _Floats, panels: NDArray[Any], y: _Floats, epilogue: Epilogue = ...) -> Launch:
+    """Multiply by a packed matrix: y[..., m] = x[..., k] * panels."""
 
-def block_matmul(
-    x: _Floats, panels: NDArray[np.uint32], bias: _Floats | None, addend: _Floats | None,
-    scales: _Floats, zeros: NDArray[np.uint8] | None, rounded: NDArray[np.uint8] | None,
-    y: _Floats, bits: int, block: int, activation: str, alpha: float, beta: float,
-    addend_last: bool,
-) -> Launch:  # fmt: skip
-    """Multiply by a matrix of 2, 4 or 8 bits with a scale for each ``block`` of a column.
+class BlockWeights:
+    """A packed matrix [k, m] of 2, 4 or 8 bits with a scale for each ``block`` of a column.
 
     panels: of its words [ceil(k / block) * block * bits / 32, m], the first number in the lowest
     bits; scales, and zeros where they are not half of what the bits can say: of [ceil(k / block),
-    m]; all as ``pack`` makes them. With ``rounded``, memory of ceil(k / block) * (block + 8) bytes
-    for each row, x is rounded to bytes by the largest number of each block; without, nothing is.
-    The rest as ``matmul`` has it.
+    m]; all as ``pack`` makes them.
     """
 
-def im2col(
-    x: NDArray[_Float], cols: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
-    pads_begin: _Dims, out: _Dims,
+    def __init__(
+        self, panels: NDArray[np.uint32], scales: _Floats, zeros: NDArray[np.uint8] | None,
+        bits: int, block: int,
+    ) -> None: ...  # fmt: skip
+
+def block_matmul(
+    x: _Floats, weights: BlockWeights, rounded: NDArray[np.uint8] | None, y: _Floats,
+    epilogue: Epilogue = ...,
 ) -> Launch:  # fmt: skip
+    """Multiply by a matrix of few bits: y[..., m] = x[..., k] * weights.
+
+    With ``rounded``, memory of ceil(k / block) * (block + 8) bytes for each row, x is rounded to
+    bytes by the largest number of each block; without, nothing is.
+    """
+
+def im2col(x: NDArray[_Float], cols: NDArray[_Float], window: Window, out: _Dims) -> Launch:
     """Gather the windows of one image into columns; padding reads as 0.
 
     x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written; out: the spatial
-    output shape, or that of a part of it that begins where pads_begin (negative inside the image)
-    says.
+    output shape, or that of a part of it that begins where the window's pads (negative inside the
+    image) say.
     """
 
-def col2im(
-    cols: NDArray[_Float], y: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
-    pads_begin: _Dims, out: _Dims,
-) -> Launch:  # fmt: skip
+def col2im(cols: NDArray[_Float], y: NDArray[_Float], window: Window, out: _Dims) -> Launch:
     """Add columns back onto the image that ``im2col`` would have read: its adjoint.
 
-    cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. ``out`` and the other
-    attributes are those of ``im2col`` on y, so for a transposed convolution ``out`` is the
-    spatial shape of its input.
+    cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. ``window`` and ``out``
+    are those of ``im2col`` on y, so for a transposed convolution ``out`` is the spatial shape of
+    its input.
     """
 
 def depthwise_conv(
     x: NDArray[_Float], w: NDArray[_Float], bias: NDArray[_Float] | None, y: NDArray[_Float],
-    strides: _Dims, dilations: _Dims, pads_begin: _Dims,
+    window: Window,
 ) -> Launch:  # fmt: skip
     """Convolve each channel by itself (groups == c); output channel j reads input channel j // m.
 
@@ -136,8 +157,8 @@ def depthwise_conv(
     """
 
 def max_pool(
-    x: NDArray[_Number], y: NDArray[_Number], indices: NDArray[np.int64] | None, kernel: _Dims,
-    strides: _Dims, dilations: _Dims, pads_begin: _Dims, column_major: bool,
+    x: NDArray[_Number], y: NDArray[_Number], indices: NDArray[np.int64] | None, window: Window,
+    column_major: bool,
 ) -> Launch:  # fmt: skip
     """Take the largest element of each window; padding never wins, NaN always does.
 
@@ -148,9 +169,8 @@ def max_pool(
     """
 
 def avg_pool(
-    x: NDArray[_Float], y: NDArray[_Float], kernel: _Dims, strides: _Dims, dilations: _Dims,
-    pads_begin: _Dims, pads_end: _Dims, count_include_pad: bool,
-) -> Launch:  # fmt: skip
+    x: NDArray[_Float], y: NDArray[_Float], window: Window, pads_end: _Dims, count_include_pad: bool
+) -> Launch:
     """Take the mean of each window.
 
     x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are. The
@@ -206,33 +226,62 @@ def pack_integers(
     matrix: T[depth, columns], or [columns, depth] if transposed. T is int8 or uint8.
     """
 
+class IntegerWeights:
+    """A packed matrix of bytes, as ``pack_integers`` makes it, and what is subtracted from it.
+
+    zeros: int32[columns], the zero points, less 128 where the matrix is uint8.
+    """
+
+    def __init__(
+        self, panels: NDArray[np.int8], sums: _Ints, zeros: _Ints | None = None
+    ) -> None: ...
+
+class Rescale:
+    """How int32 sums of products of bytes become y, as ``cpu.integer_matmul`` says.
+
+    scale: float32[columns] or one number; none where y is int32. x_zero: a byte of the dtype of x.
+    shift: int32[columns], added to the sums. y_scale: one number, and y_zero: a byte of the dtype
+    of y, where y is bytes. All of one number are read on every launch.
+    """
+
+    def __init__(
+        self, scale: _Floats | None = None, x_zero: _Bytes | None = None,
+        shift: _Ints | None = None, y_scale: _Floats | None = None, y_zero: _Bytes | None = None,
+        epilogue: Epilogue = ...,
+    ) -> None: ...  # fmt: skip
+
 def integer_matmul(
-    x: _Bytes, panels: NDArray[np.int8], sums: _Ints, bias: _Floats | None, addend: _Floats | None,
-    scale: _Floats | None, x_zero: _Bytes | None, weight_zeros: _Ints | None, shift: _Ints | None,
-    y_scale: _Floats | None, y_zero: _Bytes | None, y: Any, corrections: _Ints, activation: str,
-    alpha: float, beta: float, addend_last: bool,
-) -> Launch:  # fmt: skip
+    x: _Bytes, weights: IntegerWeights, y: Any, corrections: _Ints, rescale: Rescale
+) -> Launch:
     """Multiply bytes by packed ones, and what follows, as ``cpu.integer_matmul`` says.
 
     x: T[..., depth]; y: int32, float32, int8 or uint8 [..., columns], or float32 where the addend
     lies. corrections: int32[3 * 16] for each panel of each group, which a launch writes.
     """
 
-def integer_conv(*operands: Any) -> Launch:
+def integer_conv(
+    x: _Bytes, weights: IntegerWeights, y: Any, corrections: _Ints, rescale: Rescale,
+    window: Window, groups: int,
+) -> Launch:  # fmt: skip
     """Convolve an image of bytes whose channels are last, as ``cpu.integer_conv`` says.
 
-    The operands are those of ``integer_matmul``, then kernel, strides, dilations, pads_begin and
-    groups. x: T[n, *spatial, c]; y: [n, *windows, columns].
+    x: T[n, *spatial, c]; y: [n, *windows, columns]; the others as ``integer_matmul`` has them.
     """
 
-def integer_depthwise_conv(*operands: Any) -> Launch:
-    """Convolve each channel by itself, as ``cpu.integer_depthwise_conv`` says; no groups follow.
+def integer_depthwise_conv(
+    x: _Bytes, weights: IntegerWeights, y: Any, prepared: _Ints, rescale: Rescale, window: Window
+) -> Launch:
+    """Convolve each channel by itself, as ``cpu.integer_depthwise_conv`` says.
 
-    ``prepared``, int32[4 * blocks * 64], is in the place of the corrections.
+    prepared: int32[4 * blocks * 64], which a launch writes; the others as ``integer_conv`` has
+    them.
     """
 
-def integer_add(a: _Bytes, b: _Bytes, y: _Bytes, *numbers: float) -> Launch:
-    """Add as ``cpu.integer_add`` says, in one shape. The numbers are its attributes but dtype."""
+def integer_add(
+    a: _Bytes, b: _Bytes, y: _Bytes, factors: tuple[float, float], offset: float,
+    limits: tuple[float, float], zero: int,
+) -> Launch:  # fmt: skip
+    """Add as ``cpu.integer_add`` says, in one shape: factors of a and b, limits low and high."""
 
 def dynamic_quantize(
     x: _Floats, y: NDArray[np.uint8], scale: _Floats, zero_point: NDArray[np.uint8],
@@ -240,34 +289,29 @@ def dynamic_quantize(
     """As the op ``dynamic_quantize`` says: y has the shape of x; the scalars are written."""
 
 def winograd_conv(
-    x: _Floats, panels: _Floats, bias: _Floats | None, addend: _Floats | None, y: _Floats, m: int,
-    pads_begin: _Dims, activation: str, alpha: float, beta: float, addend_last: bool,
-) -> Launch:  # fmt: skip
-    """Convolve with 3x3 taps, stride 1, in tiles of m x m outputs, and do what follows.
+    x: _Floats, panels: _Floats, y: _Floats, m: int, pads_begin: _Dims, epilogue: Epilogue = ...
+) -> Launch:
+    """Convolve with 3x3 taps, stride 1, in tiles of m x m outputs.
 
     x: float32[n, height, width, c]; panels: transformed weights,
-    float32[(m + 2)^2, columns / 16, c, 16]; bias, addend, y and the activation as those of
-    ``conv``. m is 2 or 4.
+    float32[(m + 2)^2, columns / 16, c, 16]; y: float32[n, *windows, columns]. m is 2 or 4.
     """
 
 def depthwise_conv_last(
-    x: _Floats, taps: _Floats, bias: _Floats | None, addend: _Floats | None, y: _Floats,
-    kernel: _Dims, strides: _Dims, dilations: _Dims, pads_begin: _Dims, activation: str,
-    alpha: float, beta: float, addend_last: bool,
-) -> Launch:  # fmt: skip
-    """Convolve each channel by itself, channels last, and do what follows.
+    x: _Floats, taps: _Floats, y: _Floats, window: Window, epilogue: Epilogue = ...
+) -> Launch:
+    """Convolve each channel by itself, channels last.
 
-    x: float32[n, *spatial, c], one or two spatial axes; taps: float32[prod(kernel), c]; bias, c
-    numbers, addend, y and the activation as those of ``conv``.
+    x: float32[n, *spatial, c], one or two spatial axes; taps: float32[prod(kernel), c];
+    y: float32[n, *windows, c].
     """
 
-def max_pool_bytes(x: _Bytes, y: _Bytes, *geometry: _Dims) -> Launch:
-    """The largest of each window: kernel, strides, dilations, pads_begin; channels last."""
+def max_pool_bytes(x: _Bytes, y: _Bytes, window: Window) -> Launch:
+    """The largest of each window, channels last."""
 
 def pool_last(
-    kind: str, x: _Floats, y: _Floats, kernel: _Dims, strides: _Dims, dilations: _Dims,
-    pads_begin: _Dims, pads_end: _Dims, count_include_pad: bool,
-) -> Launch:  # fmt: skip
+    kind: str, x: _Floats, y: _Floats, window: Window, pads_end: _Dims, count_include_pad: bool
+) -> Launch:
     """The ``max`` or ``mean`` of each window, as ``max_pool`` and ``avg_pool``, channels last.
 
     x: float32[n, *spatial, c]; y: float32[n, *out, c].

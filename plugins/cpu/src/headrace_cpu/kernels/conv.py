@@ -11,7 +11,7 @@ from headrace.device import Launch, OpCall
 from headrace.ops.conv import conv_window
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
 _STRIP_BYTES = 7 << 17
 """Columns that stay in the second-level cache of today's cores, with room for weights beside."""
@@ -52,7 +52,6 @@ class Im2colConv(NativeKernel):
         weight = _by_group(call, views.input(1))
         bias = _bias(views.optional(2), weight.shape[0])
         results = y.reshape(y.shape[0], *weight.shape[:2], math.prod(y.shape[2:]))
-        taps = (window.kernel, window.strides, window.dilations)
         steps = []
         columns_of: dict[int, Array] = {}  # of the workspace; strips have two lengths at most
         for strip in self._strips:
@@ -67,9 +66,10 @@ class Im2colConv(NativeKernel):
                     window.pads_begin, strip.begin, window.strides, strict=True
                 )
             )
+            moved = native_window(window._replace(pads_begin=pads))
             place = slice(strip.position, strip.position + length)
             for image, result in zip(x, results, strict=True):
-                gather = _native.im2col(image, columns, *taps, pads, strip.shape)
+                gather = _native.im2col(image, columns, moved, strip.shape)
                 steps.append((gather, grouped, result[..., place]))
 
         def run() -> None:
@@ -126,12 +126,9 @@ class DepthwiseConv(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        window = self._window
-        x, weight = views.input(), views.input(1)
-        bias = views.optional(2)
-        y = views.output()
-        geometry = (window.strides, window.dilations, window.pads_begin)
-        return _native.depthwise_conv(x, weight, bias, y, *geometry)
+        x, weight, bias = views.input(), views.input(1), views.optional(2)
+        window = native_window(self._window)
+        return _native.depthwise_conv(x, weight, bias, views.output(), window)
 
 
 def _by_group(call: OpCall, weight: Array) -> Array:

@@ -13,7 +13,7 @@ from headrace.ops.data_format import channel_axis
 from headrace.ops.window import spatial_shape
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
 
 def windows_do_not_meet(call: OpCall) -> bool:
@@ -123,7 +123,7 @@ class ConvTranspose(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        window, groups = self._window, self._call.int_attr("groups")
+        window, groups = native_window(self._window), self._call.int_attr("groups")
         x, weight = views.input(), views.input(1)
         y = views.output()
         if self._columns.nbytes:
@@ -133,10 +133,9 @@ class ConvTranspose(NativeKernel):
         per_group, pixels = weight.shape[0] // groups, columns.shape[1]
         kernels = weight.reshape(groups, per_group, math.prod(weight.shape[1:])).transpose(0, 2, 1)
         grouped = columns.reshape(groups, kernels.shape[1], pixels)
-        geometry = (window.kernel, window.strides, window.dilations, window.pads_begin, x.shape[2:])
         images = x.reshape(x.shape[0], groups, per_group, pixels)
         steps = [
-            (image, _native.col2im(columns, result, *geometry), result)
+            (image, _native.col2im(columns, result, window, x.shape[2:]), result)
             for image, result in zip(images, y, strict=True)
         ]
         bias = views.optional(2)

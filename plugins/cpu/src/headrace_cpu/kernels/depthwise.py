@@ -9,7 +9,7 @@ from headrace.ops.conv import conv_window
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.copy import strides_of
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.kernels.product import ProductKernel
 from headrace_cpu.ops.depthwise import depthwise_window
 
@@ -34,9 +34,9 @@ class DepthwiseKernel(ProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = depthwise_window(self._call)
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
-        return _native.depthwise_conv_last(*self._arrays(views), *geometry, *self._epilogue())
+        x, taps, y = views.input(), views.input(1), views.output()
+        window = native_window(depthwise_window(self._call))
+        return _native.depthwise_conv_last(x, taps, y, window, self._epilogue(views))
 
 
 class TurningDepthwise(NativeKernel):
@@ -58,18 +58,15 @@ class TurningDepthwise(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = conv_window(self._call)
+        window = native_window(conv_window(self._call))
         x, weight = views.input(), views.input(1)
         taps = views.scratch(self._taps)
         turned = strides_of(self._taps.shape[::-1])[::-1]
-        bias = views.optional(2)
+        epilogue = _native.Epilogue(views.optional(2))
         y = views.output()
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
         return _native.Sequence(
             [
                 _native.copy([(weight, taps.shape, 0, turned, 0, strides_of(taps.shape))], taps),
-                _native.depthwise_conv_last(
-                    x, taps, bias, None, y, *geometry, "none", 0.0, 0.0, False
-                ),
+                _native.depthwise_conv_last(x, taps, y, window, epilogue),
             ]
         )

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.device import Launch, dtypes
 from headrace.dtypes import int32
-from headrace.tensor_spec import Array, TensorSpec
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.kernels.product import ProductKernel, is_product
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.depthwise import depthwise_window
-from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO, Y_SCALE, Y_ZERO
 from headrace_cpu.ops.integer_depthwise import BLOCK
 from headrace_cpu.ops.pack import PANEL, panel_count
+
+if TYPE_CHECKING:
+    from headrace_cpu._native import IntegerWeights, Rescale
 
 _BYTES = dtypes("int8", "uint8")
 byte_products = SomeCalls("groups of four channels or more", _BYTES, is_product)
 """Convolutions of bytes, channels last, that are products."""
 depthwise_bytes = SomeCalls("each channel by itself", _BYTES, is_depthwise)
 """Convolutions of bytes, channels last, of each channel by itself."""
-
-
-_Maybe = Array | None
-Operands = tuple[
-    Array, Array, Array,
-    _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe, _Maybe,
-    Array, Array,
-]  # fmt: skip
-"""As ``_native.integer_matmul`` takes them: x to sums, bias to y_zero, y and the corrections."""
 
 
 class DynamicQuantize(NativeKernel):
@@ -53,11 +48,9 @@ class IntegerAddKernel(NativeKernel):
             views.input(0),
             views.input(1),
             views.output(),
-            number("a_factor"),
-            number("b_factor"),
+            (number("a_factor"), number("b_factor")),
             number("offset"),
-            number("low"),
-            number("high"),
+            (number("low"), number("high")),
             self._call.int_attr("zero"),
         )
 
@@ -76,28 +69,19 @@ class IntegerProductKernel(ProductKernel):
     def _groups(self) -> int:
         return 1
 
-    def _operands(self, views: Views) -> Operands:
-        """Everything that the launch reads and writes, in its order."""
+    def _weights(self, views: Views) -> IntegerWeights:
+        from headrace_cpu import _native
 
-        def flat(index: int) -> Array | None:
-            array = views.optional(index)
-            return None if array is None else array.reshape(-1)
+        return _native.IntegerWeights(views.input(1), views.input(SUMS), views.flat(WEIGHT_ZEROS))
 
-        return (
-            views.input(),
-            views.input(1),
-            views.input(SUMS),
-            flat(BIAS),
-            views.optional(ADDEND),
-            flat(SCALE),
-            flat(X_ZERO),
-            flat(WEIGHT_ZEROS),
-            flat(SHIFT),
-            flat(Y_SCALE),
-            flat(Y_ZERO),
-            views.output(),
-            views.scratch(self._corrections()),
-        )
+    def _rescale(self, views: Views) -> Rescale:
+        from headrace_cpu import _native
+
+        flat = views.flat
+        return _native.Rescale(
+            flat(SCALE), flat(X_ZERO), flat(SHIFT), flat(Y_SCALE), flat(Y_ZERO),
+            self._epilogue(views),
+        )  # fmt: skip
 
 
 class IntegerMatmulKernel(IntegerProductKernel):
@@ -106,7 +90,9 @@ class IntegerMatmulKernel(IntegerProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        return _native.integer_matmul(*self._operands(views), *self._epilogue())
+        x, y, corrections = views.input(), views.output(), views.scratch(self._corrections())
+        weights, rescale = self._weights(views), self._rescale(views)
+        return _native.integer_matmul(x, weights, y, corrections, rescale)
 
 
 class IntegerConvKernel(IntegerProductKernel):
@@ -118,16 +104,10 @@ class IntegerConvKernel(IntegerProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = packed_window(self._call)
-        return _native.integer_conv(
-            *self._operands(views),
-            *self._epilogue(),
-            w.kernel,
-            w.strides,
-            w.dilations,
-            w.pads_begin,
-            self._groups(),
-        )
+        x, y, corrections = views.input(), views.output(), views.scratch(self._corrections())
+        weights, rescale = self._weights(views), self._rescale(views)
+        window, groups = native_window(packed_window(self._call)), self._groups()
+        return _native.integer_conv(x, weights, y, corrections, rescale, window, groups)
 
 
 class IntegerDepthwiseKernel(IntegerProductKernel):
@@ -140,6 +120,7 @@ class IntegerDepthwiseKernel(IntegerProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = depthwise_window(self._call)
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
-        return _native.integer_depthwise_conv(*self._operands(views), *self._epilogue(), *geometry)
+        x, y, prepared = views.input(), views.output(), views.scratch(self._corrections())
+        weights, rescale = self._weights(views), self._rescale(views)
+        window = native_window(depthwise_window(self._call))
+        return _native.integer_depthwise_conv(x, weights, y, prepared, rescale, window)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, Launch, OpCall
+from headrace.ops.window import Window
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace_cpu._native import Window as NativeWindow
 
 
 class Views:
@@ -33,6 +38,11 @@ class Views:
         """An input that may be absent; None when it is."""
         return self.input(index) if self._call.has_input(index) else None
 
+    def flat(self, index: int) -> Array | None:
+        """An input that may be absent, as one axis; None when it is."""
+        array = self.optional(index)
+        return None if array is None else array.reshape(-1)
+
     def inputs(self) -> list[Array]:
         """All inputs that are there."""
         call = self._call
@@ -52,6 +62,13 @@ class Views:
 def _array_of(buffer: Buffer | None, spec: TensorSpec) -> Array:
     assert isinstance(buffer, HostBuffer)
     return buffer.array(spec)
+
+
+def native_window(window: Window) -> NativeWindow:
+    """A window as the extension takes it: without what is padded at the end."""
+    from headrace_cpu import _native
+
+    return _native.Window(window.kernel, window.strides, window.dilations, window.pads_begin)
 
 
 class NativeKernel(Kernel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.pool import pool_window
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
 
 class _Pool(NativeKernel):
@@ -25,12 +25,11 @@ class MaxPool(_Pool):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, window = self._call, self._window
+        call, window = self._call, native_window(self._window)
         x, y = views.input(), views.output()
         indices = views.output(1) if call.output_count > 1 else None
-        geometry = (window.kernel, window.strides, window.dilations, window.pads_begin)
         column_major = call.str_attr("storage_order") == "column"
-        return _native.max_pool(x, y, indices, *geometry, column_major)
+        return _native.max_pool(x, y, indices, window, column_major)
 
 
 class AvgPool(_Pool):
@@ -39,12 +38,9 @@ class AvgPool(_Pool):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, window = self._call, self._window
-        x, y = views.input(), views.output()
-        geometry = (window.kernel, window.strides, window.dilations)
-        pads = (window.pads_begin, window.pads_end)
-        count_include_pad = call.flag_attr("count_include_pad")
-        return _native.avg_pool(x, y, *geometry, *pads, count_include_pad)
+        x, y, window = views.input(), views.output(), native_window(self._window)
+        count_include_pad = self._call.flag_attr("count_include_pad")
+        return _native.avg_pool(x, y, window, self._window.pads_end, count_include_pad)
 
 
 class PoolLast(_Pool):
@@ -56,12 +52,11 @@ class PoolLast(_Pool):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call, w = self._call, self._window
-        x, y = views.input(), views.output()
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end)
+        call, window = self._call, native_window(self._window)
+        x, y, pads_end = views.input(), views.output(), self._window.pads_end
         is_mean = call.op == "avg_pool"
         count_pad = is_mean and call.flag_attr("count_include_pad")
-        return _native.pool_last("mean" if is_mean else "max", x, y, *geometry, count_pad)
+        return _native.pool_last("mean" if is_mean else "max", x, y, window, pads_end, count_pad)
 
 
 class BytePoolLast(_Pool):
@@ -73,9 +68,8 @@ class BytePoolLast(_Pool):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = self._window
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin)
-        return _native.max_pool_bytes(views.input(), views.output(), *geometry)
+        window = native_window(self._window)
+        return _native.max_pool_bytes(views.input(), views.output(), window)
 
 
 def _has_no_indices(call: OpCall) -> bool:

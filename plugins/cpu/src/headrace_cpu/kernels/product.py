@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.conv import conv_window
-from headrace.tensor_spec import Array, TensorSpec
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.ops.block_matmul import SCALES, ZEROS
 from headrace_cpu.ops.conv import packed_window
 from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.pack import PANEL, panel_count
+
+if TYPE_CHECKING:
+    from headrace_cpu._native import Epilogue
 
 FEW_CHANNELS = 4
 """A group of fewer channels, or columns, is no product."""
@@ -31,20 +35,19 @@ class PackKernel(NativeKernel):
 class ProductKernel(NativeKernel):
     """What the products of this backend share. None needs a workspace."""
 
-    def _arrays(self, views: Views) -> tuple[Array, Array, Array | None, Array | None, Array]:
-        bias = views.optional(BIAS)
-        return (
-            views.input(),
-            views.input(1),
-            None if bias is None else bias.reshape(-1),
-            views.optional(ADDEND),
-            views.output(),
-        )
+    def _epilogue(self, views: Views) -> Epilogue:
+        """What follows the sums."""
+        from headrace_cpu import _native
 
-    def _epilogue(self) -> tuple[str, float, float, bool]:
         call = self._call
-        alpha, beta = call.float_attr("alpha"), call.float_attr("beta")
-        return call.str_attr("activation"), alpha, beta, call.flag_attr("addend_last")
+        return _native.Epilogue(
+            views.flat(BIAS),
+            views.optional(ADDEND),
+            call.str_attr("activation"),
+            call.float_attr("alpha"),
+            call.float_attr("beta"),
+            call.flag_attr("addend_last"),
+        )
 
 
 class ConvKernel(ProductKernel):
@@ -53,16 +56,9 @@ class ConvKernel(ProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w = packed_window(self._call)
-        return _native.conv(
-            *self._arrays(views),
-            w.kernel,
-            w.strides,
-            w.dilations,
-            w.pads_begin,
-            self._call.int_attr("groups"),
-            *self._epilogue(),
-        )
+        x, panels, y = views.input(), views.input(1), views.output()
+        window, groups = native_window(packed_window(self._call)), self._call.int_attr("groups")
+        return _native.conv(x, panels, y, window, groups, self._epilogue(views))
 
 
 class MatmulKernel(ProductKernel):
@@ -71,7 +67,8 @@ class MatmulKernel(ProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        return _native.matmul(*self._arrays(views), *self._epilogue())
+        x, panels, y = views.input(), views.input(1), views.output()
+        return _native.matmul(x, panels, y, self._epilogue(views))
 
 
 class BlockMatmulKernel(ProductKernel):
@@ -88,21 +85,18 @@ class BlockMatmulKernel(ProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        x, panels, bias, addend, y = self._arrays(views)
-        memory = TensorSpec((self.workspace_bytes(),), "uint8")
-        return _native.block_matmul(
-            x,
-            panels,
-            bias,
-            addend,
+        call = self._call
+        weights = _native.BlockWeights(
+            views.input(1),
             views.input(SCALES),
             views.optional(ZEROS),
-            views.scratch(memory) if self._call.flag_attr("rounded") else None,
-            y,
-            self._call.int_attr("bits"),
-            self._call.int_attr("block_size"),
-            *self._epilogue(),
+            call.int_attr("bits"),
+            call.int_attr("block_size"),
         )
+        memory = TensorSpec((self.workspace_bytes(),), "uint8")
+        rounded = views.scratch(memory) if call.flag_attr("rounded") else None
+        epilogue = self._epilogue(views)
+        return _native.block_matmul(views.input(), weights, rounded, views.output(), epilogue)
 
 
 def is_product(call: OpCall) -> bool:
@@ -137,15 +131,14 @@ class PackingConv(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        w, groups = conv_window(self._call), self._call.int_attr("groups")
+        window, groups = conv_window(self._call), self._call.int_attr("groups")
         x, weight = views.input(), views.input(1)
         panels = views.scratch(TensorSpec(self._panels.shape, "float32"))
-        bias = views.optional(BIAS)
+        epilogue = _native.Epilogue(views.optional(BIAS))
         y = views.output()
-        geometry = (w.kernel, w.strides, w.dilations, w.pads_begin, groups)
         return _native.Sequence(
             [
                 _native.pack(weight, panels, groups, True),
-                _native.conv(x, panels, bias, None, y, *geometry, "none", 0.0, 0.0, False),
+                _native.conv(x, panels, y, native_window(window), groups, epilogue),
             ]
         )

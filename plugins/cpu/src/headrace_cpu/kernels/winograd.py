@@ -86,8 +86,6 @@ class WinogradKernel(ProductKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call = self._call
-        pads = call.ints_attr("pads")[:2]
-        return _native.winograd_conv(
-            *self._arrays(views), call.int_attr("tile"), pads, *self._epilogue()
-        )
+        x, panels, y = views.input(), views.input(1), views.output()
+        tile, pads = self._call.int_attr("tile"), self._call.ints_attr("pads")[:2]
+        return _native.winograd_conv(x, panels, y, tile, pads, self._epilogue(views))
