@@ -76,10 +76,11 @@ else:
         after = getattr(cls, "__post_init__", None)
 
         def __init__(self, *args, **named):
-            if named or not least <= len(args) <= count:
-                args = _completed(cls, given, args, named)
-            elif len(args) < count:
-                args += plain[len(args) - least :]
+            if named or len(args) != count:  # seldom: what is made often is given all
+                if named or not least <= len(args) < count:
+                    args = _completed(cls, given, args, named)
+                else:
+                    args += plain[len(args) - least :]
             for put, value in zip(puts, args):  # noqa: B905 - there are as many
                 put(self, value)
             if after is not None:

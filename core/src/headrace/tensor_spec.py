@@ -46,7 +46,7 @@ class TensorSpec:
         if dims and min(dims) < 0:
             raise ShapeError(f"shape {dims} has a negative dimension")
         object.__setattr__(self, "shape", dims)
-        object.__setattr__(self, "dtype", dtype_of(dtype))
+        object.__setattr__(self, "dtype", dtype if type(dtype) is DType else dtype_of(dtype))
 
     def __eq__(self, other: object) -> bool:  # most that is compared is the same
         if self is other:

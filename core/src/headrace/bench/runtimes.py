@@ -44,14 +44,16 @@ def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     from headrace.registry import default_registry
 
     # Before the clock runs: other runtimes have their compiler and their devices in themselves.
-    backend = default_registry().backend(device.partition(":")[0])
+    placement = Placement.of_devices(device)
+    backend = default_registry().backend(placement.tag)
+    backend.device.open(placement.devices[0][1]).close()  # loads the driver, or native code
     if not plan_cache:
         for module in COMPILER:
             importlib.import_module(module)
         for table in (OPS, FUNCTIONS):  # whose families are imported when they are asked for
             list(table.values())
         for entry in backend.passes:  # which may import what they need when they first run
-            entry.rewrite(JobGraphBuilder("empty", Placement.of_devices(device)).finish())
+            entry.rewrite(JobGraphBuilder("empty", placement).finish())
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run

@@ -8,7 +8,6 @@ says anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError
@@ -90,8 +89,9 @@ class GraphRewriter(JobGraphBuilder):
         """
         inputs = op.inputs
         if not self._stand_ins.keys().isdisjoint(inputs):
-            inputs = tuple([None if t is None else t.name for t in self.read_by(op)])
-            op = replace(op, inputs=inputs)
+            new = self._stand_ins
+            inputs = tuple([new[name].name if name in new else name for name in inputs])
+            op = JobOp(op.call, inputs, op.outputs, op.placement)
         self._read.update(inputs)
         self._op_names.add(op.call.name)
         self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))

@@ -120,6 +120,8 @@ def check_domains(
     strange: dict[str, set[str]] = {}
     for node in _all_nodes(nodes):
         domain = domain_of(node.domain)
+        if domain in known and domain in opsets:
+            continue
         if function_key(node) in functions:
             continue
         if domain not in known:

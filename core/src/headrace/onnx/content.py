@@ -134,6 +134,13 @@ class FileContent(Content):
             self._window = (begin, window)
         return window[position - begin]
 
+    def part(self, start: int, end: int) -> bytes:
+        begin, window = self._window
+        is_there = begin <= start and end <= begin + len(window)
+        if is_there and _stamp(self._descriptor) == self._stamp:
+            return window[start - begin : end - begin]
+        return super().part(start, end)
+
     def fill(self, memory: memoryview, start: int) -> None:
         done = 0
         try:

@@ -68,11 +68,15 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
             by_place.setdefault(where, []).append(op)
     # A message read twice is one object as long as somebody holds it.
     live = {id(node) for node, _ in file.nodes}
+    read = {name for _, reads in file.nodes for name in reads}
+    read.update(output.name for output in file.graph.output)
+    weights = file.weights.keys() & read
     nodes = []
     for node in file.graph.node:
         where = place(file.name, node)
         ops = tuple(by_place.get(where, ()))
-        nothing = FOLDED if id(node) in live else UNUSED
+        is_used = id(node) in live or not weights.isdisjoint(node.output)
+        nothing = FOLDED if is_used else UNUSED
         how = max((op.how for op in ops), key=_RANK.index, default=nothing)
         nodes.append(ExplainedNode(where, node.op_type, how, ops))
     return ExplainedModel(device, tuple(nodes), job)

@@ -58,24 +58,35 @@ def initializer_names(graph: GraphProto) -> list[str]:
     return dense + [sparse.values.name for sparse in graph.sparse_initializer]
 
 
-def check_graph(graph: GraphProto, where: str, outer: Names = ()) -> list[AbstractSet[str]]:
+def check_graph(
+    graph: GraphProto,
+    where: str,
+    outer: Names = (),
+    *,
+    nodes: Sequence[NodeProto] | None = None,
+    constants: Sequence[str] | None = None,
+) -> list[AbstractSet[str]]:
     """Check the names of a graph and of every graph in it; returns what each of its nodes reads.
 
     Args:
         graph: the graph.
         where: file and graph, for messages.
         outer: names of the tensors around it, which it may read and may hide.
+        nodes: those of its nodes that are looked at; None: all.
+        constants: names of tensors that are there beside its inputs; None: of its initializers.
 
     Raises:
         InvalidModelError: a name is empty, made twice or never, or nodes form a cycle.
     """
     inputs = [value.name for value in graph.input]
-    constants = initializer_names(graph)
+    if constants is None:
+        constants = initializer_names(graph)
     _once(inputs, "input", where)
     _once(constants, "initializer", where)
-    nodes, known = _check_nodes(graph.node, {*inputs, *constants}, outer, where)
+    nodes = graph.node if nodes is None else nodes
+    found, known = _check_nodes(nodes, {*inputs, *constants}, outer, where)
     _check_made([value.name for value in graph.output], known, where)
-    return [reads for _, reads in nodes]
+    return [reads for _, reads in found]
 
 
 def check_function(function: FunctionProto, where: str) -> None:
@@ -162,10 +173,27 @@ def _check_nodes(
 ) -> tuple[list[Wired], Names]:
     """Check the nodes of one graph; returns them, and the names that hold in it."""
     made: dict[str, NodeProto] = {}
+    known = (*outer, given, made.keys())
+    found: list[Wired] = []
+    around: list[tuple[NodeProto, list[GraphProto]]] = []
+    in_order = True  # then nothing that is read is missing, and there is no circle
     for node in nodes:
         if not node.op_type:
             raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
-        _once([a.name for a in node.attribute], "attribute", where, node)
+        attributes = node.attribute
+        _once([a.name for a in attributes], "attribute", where, node)
+        read = {name for name in node.input if name}
+        if in_order:
+            in_order = all(
+                name in made or name in given or any(name in names for names in outer)
+                for name in read
+            )
+        inner = list(graphs(attributes))
+        if inner:
+            around.append((node, inner))
+            in_order = False
+            read.update(*map(captures, inner))
+        found.append(Wired(node, read))
         for name in node.output:
             if not name:
                 continue
@@ -175,16 +203,17 @@ def _check_nodes(
                     f"{place(where, node)}: makes {quote(name)}, which {other} makes already"
                 )
             made[name] = node
-    known = (*outer, given, made.keys())
+    if in_order:
+        return found, known
     for node in nodes:
         for name in node.input:
-            if name and name not in made and not any(name in names for names in known):
+            if name and not any(name in names for names in known):
                 raise InvalidModelError(
                     f"{place(where, node)}: reads {quote(name)}, which nothing makes"
                 )
-        for graph in graphs(node.attribute):
+    for node, inner in around:
+        for graph in inner:
             check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
-    found = wired(nodes)
     order(found, made, where)
     return found, known
 

@@ -51,7 +51,6 @@ from headrace.onnx.select import alike, is_harmless
 from headrace.onnx.site import Site
 from headrace.onnx.text import place, quote
 from headrace.onnx.values import Given, Value
-from headrace.onnx.weights import CONSTANT
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
@@ -219,8 +218,6 @@ class Importer:
         return needs
 
     def _next(self, node: NodeProto, scope: Scope, readers: Mapping[str, int]) -> None:
-        if node.op_type == CONSTANT and scope.has(node.output[0]):
-            return  # it is one of the weights
         self._nodes += 1
         if self._nodes > limits.NODES:
             raise UnsupportedModelError(
@@ -406,9 +403,10 @@ class Importer:
         """Run the node's converter."""
         node = self._node_of(site, opset)
         made = _blamed(node, lambda: convert(node))
-        for name, tensor in zip(site.node.input, site.inputs, strict=True):
-            if isinstance(tensor, Tensor) and tensor in node.computed:
-                site.scope.bind(name, node.computed[tensor])
+        if node.computed:
+            for name, tensor in zip(site.node.input, site.inputs, strict=True):
+                if isinstance(tensor, Tensor) and tensor in node.computed:
+                    site.scope.bind(name, node.computed[tensor])
         return made if isinstance(made, tuple) else (made,)
 
     def _node_of(self, site: Site, opset: int) -> Node:

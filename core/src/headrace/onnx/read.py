@@ -20,7 +20,7 @@ from headrace.graph.constants import Entry, MadeConstants
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalRange
-from headrace.onnx.graphs import Wired, check_graph, order
+from headrace.onnx.graphs import Wired, check_graph, initializer_names, order
 from headrace.onnx.source import GivenModel, open_model
 from headrace.onnx.split import split_model
 from headrace.onnx.text import quote
@@ -55,7 +55,7 @@ class ModelFile:
         folder: where external data may be; None for a model that was given as bytes.
         graph: the main graph, its weights taken out.
         nodes: those of its nodes that its outputs are computed with, each after those that it
-            reads from.
+            reads from; not those that are weights.
         opsets: version of the operator set of each domain; the default domain is "".
         functions: the functions that the model brings.
         weights: its initializers and its constants, by name; aligned. Nobody writes to them, and
@@ -108,6 +108,8 @@ def parse_model(
     name, folder = given.name, given.folder
     split = split_model(given.content)
     model = _parse(split.message, name)
+    if model.HasField("graph"):  # of what lies between: often most messages, and for nobody
+        model.graph.ClearField("value_info")
     check_text(model, name)
     _check_versions(model, name)
     opsets = opsets_of(model.opset_import, name)
@@ -115,18 +117,23 @@ def parse_model(
         raise InvalidModelError(f"{name}: the model has no graph")
     if not model.graph.output:
         raise InvalidModelError(f"{name}: the model has no outputs")
-    reads = check_graph(model.graph, name)
     externals = _external_ranges(model.graph, name)
-    weights = take_weights(model, split, name, folder, made)
+    initializers = initializer_names(model.graph)
+    weights, taken = take_weights(model, split, name, folder, made)
+    left = [index for index in range(len(model.graph.node)) if index not in taken]
+    constants = initializers + [model.graph.node[index].output[0] for index in sorted(taken)]
+    reads = check_graph(
+        model.graph, name, nodes=[model.graph.node[i] for i in left], constants=constants
+    )
     # A message frees the memory of its fields only as a whole.
     rest = model.SerializeToString()
     model = ModelProto.FromString(rest)
     if _EXTERNAL in rest:
         externals = None
     functions = collect_functions(model.functions, name, plugins)
-    check_domains(model.graph.node, opsets, functions, name, plugins)
     graph = model.graph
-    whole = list(map(Wired, graph.node, reads))
+    whole = list(map(Wired, [graph.node[index] for index in left], reads))
+    check_domains([node for node, _ in whole], opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
     held_bytes = len(rest) + max(0, whole_bytes - split.cut_bytes)

@@ -54,10 +54,6 @@ class Scope:
         """Name a tensor that ``make`` makes when it is first read."""
         self._values[name] = make
 
-    def has(self, name: str) -> bool:
-        """True when ``name`` is that of a tensor of this graph or function body by now."""
-        return name in self._values
-
     def computed(self) -> dict[str, Value]:
         """What has a value by now, by name, in the order in which names were given."""
         return {name: v for name, v in self._values.items() if v is not None and not callable(v)}

@@ -47,12 +47,15 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     pending = [(file.name, file.nodes, file.opsets)]
     while pending:
         where, nodes, opsets = pending.pop()
+        looked_at: set[FunctionKey] = set()  # of ops, whose nodes say all the same
         for node, _ in nodes:
             key = function_key(node)
             if key not in file.functions:
                 if not hosted and is_always_hosted(node):
                     hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
-                missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
+                if key not in looked_at:
+                    looked_at.add(key)
+                    missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
                 for body in _bodies(node):
                     results, inside = [o.name for o in body.output], place(where, node)
                     pending.append((inside, order(wired(body.node), results, inside), opsets))

@@ -140,17 +140,16 @@ def array_maker(
     """
     dtype = dtype_from_onnx(tensor.data_type, where)
     shape = tuple(tensor.dims)
-    present = {field.name for field, _ in tensor.ListFields()}
-    if "segment" in present:
+    if tensor.HasField("segment"):
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
     count = _count(tensor.dims, where)
-    filled = [name for name in _FIELDS if name in present]
+    filled = [name for name in _FIELDS if len(getattr(tensor, name))]
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
         part = external.range_of(tensor, _packed_bytes(count, dtype), where)
         flat = _from_bytes(external.read(part, where, folder), dtype, count)
-    elif "raw_data" in present:
+    elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
         needed = _packed_bytes(count, dtype)

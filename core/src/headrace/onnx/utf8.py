@@ -10,6 +10,7 @@ import functools
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+from onnx import TensorProto
 
 from headrace.errors import InvalidModelError
 
@@ -20,9 +21,11 @@ def check_text(model: Message, where: str) -> None:
     Raises:
         InvalidModelError: one is not UTF-8; names the kind of message and the field.
     """
-    pending = [model]
+    pending: list[Message] = [model]
     while pending:
         message = pending.pop()
+        if isinstance(message, TensorProto) and _is_plain(message):
+            continue
         for field, value in message.ListFields():
             kind, is_repeated = _kind(field)
             if kind == FieldDescriptor.TYPE_MESSAGE:
@@ -34,6 +37,12 @@ def check_text(model: Message, where: str) -> None:
                             f"{where}: {message.DESCRIPTOR.name}.{field.name} is {text!r:.80}, "
                             "which is not UTF-8; the file is damaged"
                         )
+
+
+def _is_plain(tensor: TensorProto) -> bool:
+    """Whether all its text is text: most messages are tensors, and listed fields are copied."""
+    texts: tuple[object, ...] = (tensor.name, tensor.doc_string)
+    return not tensor.external_data and all(isinstance(text, str) for text in texts)
 
 
 @functools.cache

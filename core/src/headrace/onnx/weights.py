@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -19,13 +20,25 @@ from headrace.tensor_spec import TensorSpec
 CONSTANT = "Constant"
 
 
+class Taken(NamedTuple):
+    """The weights of a model.
+
+    Attributes:
+        entries: by name.
+        nodes: positions of the nodes that are some of them, and nothing else any more.
+    """
+
+    entries: dict[str, Entry]
+    nodes: frozenset[int]
+
+
 def take_weights(
     model: ModelProto,
     split: SplitModel,
     name: str,
     folder: Path | None,
     made: MadeConstants | None = None,
-) -> dict[str, Entry]:
+) -> Taken:
     """Turn the weights of the main graph into arrays; it keeps none, so that they are there once.
 
     They are aligned, so that a device may read them where they lie. A node ``Constant`` that holds
@@ -46,6 +59,8 @@ def take_weights(
     """
     empty = Region(split.cut_bytes).empty
     weights = _take_initializers(model.graph, split, name, folder, made, empty)
+    inputs = {value.name for value in model.graph.input}
+    taken: set[int] = set()
     # A model may say for itself what the op is.
     is_own = any(function.name == CONSTANT for function in model.functions)
     for index, node in enumerate(model.graph.node):
@@ -53,13 +68,14 @@ def take_weights(
             continue
         raw = split.constants.get(index)
         if not is_own and _is_weight(node):
-            tensor = node.attribute[0].t
-            where = place(name, node)
-            weights[node.output[0]] = _weight(tensor, where, folder, raw, made, empty)
+            tensor, where, output = node.attribute[0].t, place(name, node), node.output[0]
+            if output not in weights and output not in inputs:  # else the check of names tells
+                taken.add(index)
+            weights[output] = _weight(tensor, where, folder, raw, made, empty)
             node.ClearField("attribute")
         elif raw is not None:
             node.attribute[0].t.raw_data = raw.part()
-    return weights
+    return Taken(weights, frozenset(taken))
 
 
 def _take_initializers(

@@ -237,7 +237,7 @@ def make_call(
     form = _form(op, inputs, attrs, outputs)
     checked = None if form is None else _checked.get(form)
     if checked is None:
-        call = OpCall(op.name, name, tuple(inputs), (), Attrs(), outputs, location)
+        call = OpCall(op.name, name, tuple(inputs), (), _NO_ATTRS, outputs, location)
         complete = _complete_inputs(op, call)
         needed = sum(not output.optional for output in op.outputs)
         if not needed <= outputs <= len(op.outputs):
@@ -248,8 +248,12 @@ def make_call(
         checked = complete, specs, values
         if form is not None:
             _remember(form, checked)
+            # Passes make a call of another, and checks make one again, of complete attributes.
+            _remember(_form(op, complete, values, outputs), checked)
     return OpCall(op.name, name, *checked, outputs, location)
 
+
+_NO_ATTRS = Attrs()
 
 _Checked = tuple[tuple[TensorSpec | None, ...], tuple[TensorSpec, ...], Attrs]
 

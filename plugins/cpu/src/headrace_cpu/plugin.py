@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from headrace.device import (
@@ -250,6 +250,11 @@ def headrace_passes() -> Iterable[PassEntry]:
 
 
 def _rewrite(name: str, graph: JobGraph) -> JobGraph:
+    return _passes()[name](graph)
+
+
+@cache
+def _passes() -> Mapping[str, Callable[[JobGraph], JobGraph]]:
     from headrace_cpu.passes.table import passes_of
 
-    return passes_of(TAG, _OPS)[name](graph)
+    return passes_of(TAG, _OPS)

@@ -52,8 +52,8 @@ def shard_ops(graph: JobGraph, ops: OpSource, topology: Topology) -> Sharded:
     Raises:
         SbpError: a tensor cannot lie as a hint wants it.
     """
-    placements = {graph.placement, *(op.placement for op in graph.ops)}
-    placements |= {part.placement for part in graph.variables}
+    placements = [graph.placement, *(part.placement for part in graph.variables)]
+    placements += [op.placement for op in graph.ops]
     if all(placement.parallel_num == 1 for placement in placements):
         return Sharded(replace(graph, hints=MappingProxyType({})), ())
     return _Sharding(graph, ops, topology).run()

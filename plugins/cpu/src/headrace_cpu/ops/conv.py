@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -44,7 +45,7 @@ class PackedConv(Product):
             fail(call, f"x is {x}; it must be [n, *spatial, c] for kernel {window.kernel}")
         if groups < 1 or x.shape[-1] % groups or columns % groups:
             fail(call, f"groups={groups} must divide {columns} columns and the channels of x {x}")
-        depth = int(np.prod(window.kernel)) * x.shape[-1] // groups
+        depth = math.prod(window.kernel) * x.shape[-1] // groups
         panels = (groups * panel_count(columns // groups), depth, PANEL)
         if call.input(1).shape != panels:
             fail(call, f"panels are {call.input(1)}; they must be {list(panels)}")

@@ -6,7 +6,6 @@ A process that runs a plan which was kept compiles nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 
 from headrace.graph import JobGraph, OpEntry
 from headrace_cpu.kernels.winograd import largest_tile
@@ -30,7 +29,6 @@ from headrace_cpu.passes.widen_halves import WidenHalves
 Rewrite = Callable[[JobGraph], JobGraph]
 
 
-@cache
 def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
     """The passes of the device ``tag``, whose own ops are ``ops``."""
     own = {entry.name: entry for entry in ops}
