@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,11 @@ from toy_backends import FarAllocator, far, near
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.device import Device, DeviceEntry
 from headrace.frontend.scope import current_placement
 from headrace.frontend.signature import JobSignature
 from headrace.frontend.trace_job import trace_job
-from headrace.hookspecs import hookimpl
-from headrace.memory_case import MemoryCase
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
-from headrace.runtime.devices import pool_of
 from headrace.testing.interrupts import interrupted
 
 X = np.array([1, -2, 3], np.float32)
@@ -194,31 +189,3 @@ def test_making_a_plan_ready_can_be_interrupted_at_any_step(width: int, tmp_path
         if not interrupt.came:
             break
     assert step > 500
-
-
-def test_a_device_is_closed_behind_its_memory_wherever_ctrl_c_comes() -> None:
-    """What is kept of its memory goes back first, and nobody gets any of it later."""
-    live, order = FarAllocator.live, []
-
-    class Opened(Device):
-        def close(self) -> None:
-            order.append(FarAllocator.live - live)
-
-    plugin = SimpleNamespace(**vars(far()))
-    plugin.headrace_devices = hookimpl(lambda: [DeviceEntry("far", lambda: 1, Opened)])
-    registry = BackendRegistry.from_modules({"far": plugin})
-    pool, case = pool_of(registry), MemoryCase("far", 0)
-    for step in count():
-        device = pool.acquire("far", 0)
-        for part in [
-            pool.memories.take(case, n, "job", FarAllocator(device), 16, None) for n in (8, 9)
-        ]:
-            pool.memories.give(case, part, "job")
-        with interrupted(step) as interrupt:
-            pool.release("far", 0)
-        if interrupt.came and len(order) == step:  # before it began
-            pool.release("far", 0)
-        assert order == [0] * (step + 1), interrupt.where
-        if not interrupt.came:
-            break
-    assert step > 10

@@ -13,7 +13,6 @@ from headrace.device.match import Match
 from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
 from headrace.registry.names import describe, name_of_match
-from headrace.taking import take
 
 Refuse = Callable[[str], NoReturn]
 """Raises a ``PluginError`` that begins with the plugin's name."""
@@ -45,8 +44,8 @@ class GuardedAllocator(Allocator):
         """
         given: list[Buffer] = []
         try:
-            buffer = take(given, self._allocator.allocate, nbytes)
-            self._check(buffer, nbytes)
+            given.append(self._allocator.allocate(nbytes))
+            self._check(given[0], nbytes)
         except BaseException as refusal:
             if given and isinstance(given[0], Buffer):
                 try:
@@ -54,7 +53,7 @@ class GuardedAllocator(Allocator):
                 except Exception as error:
                     raise refusal from error
             raise
-        return buffer
+        return given[0]
 
     def free(self, buffer: Buffer) -> None:
         self._allocator.free(buffer)

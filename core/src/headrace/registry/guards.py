@@ -36,7 +36,6 @@ from headrace.registry import check_classes as rules
 from headrace.registry.guarded import GuardedAllocator, GuardedStreams, NamedMatch
 from headrace.registry.names import describe
 from headrace.registry.record import RAISED, plugin_error
-from headrace.taking import take
 
 
 class Guards:
@@ -63,7 +62,7 @@ class Guards:
             held: list[Device] = []
             try:
                 with self._named(f"open({index}) of its DeviceEntry"):
-                    take(held, entry.open, index)
+                    held.append(entry.open(index))
                 device = held[0]
                 self._check("open of its DeviceEntry", device, rules.fault_of_device(type(device)))
                 found = getattr(device, "index", None)
@@ -105,7 +104,7 @@ class Guards:
             held: list[DeviceContext] = []
             try:
                 with self._named(what):
-                    take(held, entry.create, device, stream_index)
+                    held.append(entry.create(device, stream_index))
                 made = held[0]
                 said = getattr(made, "host_synchronous", None)
                 fault = rules.fault_of_context(type(made), self._memory, said, self._peers)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 
 from headrace.device import Allocator, Buffer
 from headrace.memory_case import MemoryCase
 from headrace.runtime.blocks import Part
 from headrace.runtime.memories import Memories
-from headrace.taking import take
 
 
 class Allocations:
@@ -20,7 +18,7 @@ class Allocations:
         self._memories = memories
         self._job = job
         self._limit = limit
-        self._holdings: dict[MemoryCase, list[Part]] = {}
+        self._holdings: list[tuple[MemoryCase, Part]] = []
 
     def take(
         self, case: MemoryCase, nbytes: int, allocator: Allocator, alignment_bytes: int
@@ -32,9 +30,8 @@ class Allocations:
                 what there is.
         """
         asked = max(nbytes, 1)
-        held = self._holdings.setdefault(case, [])
-        ask = self._memories.take
-        part = take(held, ask, case, asked, self._job, allocator, alignment_bytes, self._limit)
+        part = self._memories.take(case, asked, self._job, allocator, alignment_bytes, self._limit)
+        self._holdings.append((case, part))
         return part.view().view(0, nbytes)
 
     def give_back(self, *, spoilt: bool = False) -> None:
@@ -43,14 +40,7 @@ class Allocations:
         Args:
             spoilt: the streams of the job could not be waited for: nobody is to have it next.
         """
-        try:
-            self._give_all(spoilt)
-        finally:
-            self._give_all(spoilt)  # the rest: Ctrl-C may have come before
-
-    def _give_all(self, spoilt: bool) -> None:
+        given, self._holdings = self._holdings, []
         with ExitStack() as last_first:
-            for case, parts in self._holdings.items():
-                for part in parts:
-                    give = partial(self._memories.give, case, part, self._job, parts)
-                    last_first.callback(give, spoilt=spoilt)
+            for case, part in given:
+                last_first.callback(self._memories.give, case, part, self._job, spoilt=spoilt)

@@ -79,8 +79,8 @@ class BlockPool:
         if not fitting:
             return None
         part = min(fitting, key=lambda part: part.nbytes)  # of equal ones the oldest
+        part.is_idle = False
         self._cut(part, nbytes)
-        part.is_idle = False  # no call stands behind it: see ``take``
         return part
 
     def add(self, buffer: Buffer, allocator: Allocator, nbytes: int) -> Part:
@@ -88,7 +88,7 @@ class BlockPool:
         block = Block(buffer, allocator, nbytes)
         part = Part(block, 0, nbytes, is_idle=False)
         block.parts.append(part)
-        self._blocks = [*self._blocks, block]  # no call stands behind it: see ``take``
+        self._blocks.append(block)
         return part
 
     def give(self, part: Part, *, spoilt: bool = False) -> None:
@@ -104,11 +104,11 @@ class BlockPool:
                 first.nbytes += second.nbytes
                 block.parts.remove(second)
 
-    def drain(self, drained: list[Block], *, spoilt_only: bool = False) -> None:
-        """Take out the blocks that are idle as a whole, into ``drained``; the caller frees them."""
-        idle = [b for b in self._blocks if b.is_idle and (b.is_spoilt or not spoilt_only)]
-        kept = [block for block in self._blocks if block not in idle]
-        drained[:], self._blocks = [*drained, *idle], kept  # and nothing is called
+    def drain(self, *, spoilt_only: bool = False) -> list[Block]:
+        """Take out the blocks that are idle as a whole; the caller frees them."""
+        drained = [b for b in self._blocks if b.is_idle and (b.is_spoilt or not spoilt_only)]
+        self._blocks = [block for block in self._blocks if block not in drained]
+        return drained
 
     def _idle(self) -> Iterator[Part]:
         return (part for block in self._blocks for part in block.parts if part.is_idle)
@@ -120,9 +120,8 @@ class BlockPool:
         if rest > 0:
             parts = part.block.parts
             behind = Part(part.block, part.offset + taken, rest, is_idle=True)
-            position = parts.index(part) + 1
+            parts.insert(parts.index(part) + 1, behind)
             part.nbytes = taken
-            parts[position:position] = (behind,)
 
 
 def _may_take(nbytes: int, part: Part) -> bool:

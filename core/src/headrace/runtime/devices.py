@@ -10,11 +10,10 @@ from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
 from headrace.runtime.memories import Memories
-from headrace.taking import take
 
 
 class DevicePool:
-    """The opened devices of one registry, with counts of their users.
+    """The opened devices of one registry, with counts of their users. Asked within a ``Shelter``.
 
     Attributes:
         memories: what jobs hold of their memories, and what is kept.
@@ -43,21 +42,11 @@ class DevicePool:
             )
         registry = self._registry()
         assert registry is not None, "who acquires a device holds the registry"
-        opened: list[Device] = []
-        is_used = False
-        try:
-            with self._lock:
-                device, users = self._open.get((tag, index), (None, 0))
-                if device is None:
-                    device = take(opened, registry.backend(tag).device.open, index)
-                self._open[tag, index] = (device, users + 1)
-                is_used = True
-        except BaseException:
-            if is_used:  # Ctrl-C: nobody gets it
-                self.release(tag, index)
-            elif opened:
-                opened[0].close()
-            raise
+        with self._lock:
+            device, users = self._open.get((tag, index), (None, 0))
+            if device is None:
+                device = registry.backend(tag).device.open(index)
+            self._open[tag, index] = (device, users + 1)
         return device
 
     def release(self, tag: str, index: int) -> None:
@@ -67,18 +56,14 @@ class DevicePool:
             Exception: what the plugin raised; the device is closed all the same.
         """
         with self._lock:
-            device, users = self._open[tag, index]
+            device, users = self._open.pop((tag, index))
             if users > 1:
                 self._open[tag, index] = (device, users - 1)
                 return
-            del self._open[tag, index]  # no call stands between this and what gives it back
             try:
                 self.memories.release(tag, index)
             finally:
-                try:
-                    self.memories.release(tag, index)  # the rest: Ctrl-C may have come before
-                finally:
-                    device.close()
+                device.close()
 
     def forget(self) -> None:
         """In a forked child: what is open is the parent's, and no thread holds a lock."""

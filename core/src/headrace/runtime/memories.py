@@ -24,7 +24,6 @@ from headrace.light_dataclass import dataclass
 from headrace.memory_case import MemoryCase
 from headrace.runtime.blocks import Block, BlockPool, Part
 from headrace.runtime.bus import new_lock
-from headrace.taking import take
 
 SHOWN = 3
 """How many jobs a message names."""
@@ -89,6 +88,8 @@ class _Memory:
 class Memories:
     """All memories that executors of one registry have allocated from. Callable from any thread.
 
+    Memory is taken, given and released within a ``Shelter``.
+
     Attributes:
         allocating: held while an allocator is called, which plugins are promised one call of at a
             time, and while anything here is looked at.
@@ -121,54 +122,31 @@ class Memories:
             OutOfMemoryError: there is not enough, though all that was kept was given back to the
                 plugin; says what was asked for, by whom, and who holds what there is.
         """
-        taken: list[Part | None] = []
-        is_used = False
-        try:
-            with self.allocating:
-                memory = self._memories.get(case)
-                if memory is None:
-                    pool = BlockPool(max(alignment_bytes, STEP_BYTES))
-                    memory = self._memories[case] = _Memory(case, pool)
-                part = take(taken, memory.pool.find, nbytes)
-                if part is not None:
-                    memory.hits += 1
-                else:
-                    part = self._new_block(memory, nbytes, job, allocator, limit, taken)
-                    memory.allocations += 1
-                memory.peak_bytes = max(memory.peak_bytes, memory.held_bytes() + part.nbytes)
-                memory.users[job] += part.nbytes
-                is_used = True
-        except BaseException:
-            if taken and taken[-1] is not None:  # Ctrl-C: nobody gets it
-                if not is_used:
-                    with self.allocating:
-                        self._memories[case].users[job] += taken[-1].nbytes
-                self.give(case, taken[-1], job)
-            raise
+        with self.allocating:
+            memory = self._memories.get(case)
+            if memory is None:
+                pool = BlockPool(max(alignment_bytes, STEP_BYTES))
+                memory = self._memories[case] = _Memory(case, pool)
+            part = memory.pool.find(nbytes)
+            if part is not None:
+                memory.hits += 1
+            else:
+                buffer = self._allocate(memory, nbytes, job, allocator, limit)
+                memory.allocations += 1
+                part = memory.pool.add(buffer, allocator, nbytes)
+            memory.users[job] += part.nbytes
+            memory.peak_bytes = max(memory.peak_bytes, memory.held_bytes())
         return part
 
-    def give(
-        self,
-        case: MemoryCase,
-        part: Part,
-        job: str,
-        held: list[Part] | None = None,
-        *,
-        spoilt: bool = False,
-    ) -> None:
+    def give(self, case: MemoryCase, part: Part, job: str, *, spoilt: bool = False) -> None:
         """Take back what ``take`` gave. No queued work uses it any more, unless it is spoilt.
-
-        Where Ctrl-C comes, it was taken out of ``held``, or is to be given another time.
 
         Raises:
             Exception: what the plugin raised; the memory is given back all the same.
         """
         with self.allocating:
             memory = self._memories[case]
-            held = [] if held is None else held
-            others = [other for other in held if other is not part]
-            left = memory.users[job] - part.nbytes
-            held[:], memory.users[job], part.is_idle = others, left, True  # and nothing is called
+            memory.users[job] -= part.nbytes
             if not memory.users[job]:
                 del memory.users[job]
             given = part.view() if memory.is_kept and not spoilt else None
@@ -176,7 +154,7 @@ class Memories:
             if given is not None:
                 part.block.allocator.recycle(given)
             else:
-                _drain([memory], spoilt_only=memory.is_kept)
+                _free(memory.pool.drain(spoilt_only=memory.is_kept))
 
     def release(self, tag: str | None = None, index: int = 0) -> int:
         """Give what is kept back to the plugins; returns how many bytes that were.
@@ -192,8 +170,7 @@ class Memories:
             return tag is None or (case.pinned_for or case.tag, case.device_index) == (tag, index)
 
         with self.allocating:
-            nbytes = self._release(is_meant)
-        return nbytes  # noqa: RET504 - Ctrl-C behind the call is then told within the block
+            return self._release(is_meant)
 
     def kept_bytes(self, tag: str, index: int) -> int:
         """What is kept of the memory of a device, which counts as free for whoever allocates."""
@@ -217,38 +194,10 @@ class Memories:
         with self.allocating:
             return tuple(self._memories[case].statistics() for case in sorted(self._memories))
 
-    def _new_block(
-        self,
-        memory: _Memory,
-        nbytes: int,
-        job: str,
-        allocator: Allocator,
-        limit: int | None,
-        taken: list[Part | None],
-    ) -> Part:
-        """All of a new block, which is taken as soon as it is there."""
-        given: list[Buffer] = []
-        try:
-            self._allocate(memory, nbytes, job, allocator, limit, given)
-            take(taken, memory.pool.add, given[0], allocator, nbytes)
-        except BaseException:
-            if given and not any(taken):
-                allocator.free(given[0])
-            raise
-        part = taken[-1]
-        assert part is not None
-        return part
-
     def _allocate(
-        self,
-        memory: _Memory,
-        nbytes: int,
-        job: str,
-        allocator: Allocator,
-        limit: int | None,
-        given: list[Buffer],
-    ) -> None:
-        """Have a new block; what is kept in the same place goes if there is no room beside it."""
+        self, memory: _Memory, nbytes: int, job: str, allocator: Allocator, limit: int | None
+    ) -> Buffer:
+        """A new block; what is kept in the same place goes if there is no room beside it."""
         place = memory.case.place
         beside = [m for case, m in self._memories.items() if case.place == place]
 
@@ -264,52 +213,35 @@ class Memories:
             why = f"HEADRACE_MEMORY_LIMIT lets this process have {limit:,} bytes of {place}"
             raise OutOfMemoryError(_refusal(memory, nbytes, job, why, beside))
         try:
-            take(given, allocator.allocate, nbytes)
-            return
+            return allocator.allocate(nbytes)
         except OutOfMemoryError as error:
             refused = error
         if release():
             try:
-                take(given, allocator.allocate, nbytes)
-                return
+                return allocator.allocate(nbytes)
             except OutOfMemoryError as error:
                 refused = error
         raise OutOfMemoryError(_refusal(memory, nbytes, job, str(refused), [memory])) from refused
 
     def _release(self, is_meant: Callable[[MemoryCase], bool]) -> int:
-        return _drain([memory for case, memory in self._memories.items() if is_meant(case)])
+        blocks = [
+            block
+            for case, memory in self._memories.items()
+            if is_meant(case)
+            for block in memory.pool.drain()
+        ]
+        _free(blocks)
+        return sum(block.nbytes for block in blocks)
 
 
-def _drain(memories: Iterable[_Memory], *, spoilt_only: bool = False) -> int:
-    """Give blocks that are idle back to their plugins; returns how many bytes that were.
-
-    Raises:
-        Exception: what an allocator raised; all is given back all the same. Where Ctrl-C comes,
-            what was taken out of a pool is given back, and what was not is still in it.
-    """
-    blocks: list[Block] = []
-    try:
-        for memory in memories:
-            memory.pool.drain(blocks, spoilt_only=spoilt_only)
-        nbytes = sum(block.nbytes for block in blocks)
-    finally:
-        try:
-            _free(blocks)
-        finally:
-            _free(blocks)  # the rest: Ctrl-C may have come before
-    return nbytes
-
-
-def _free(blocks: list[Block]) -> None:
-    """Give blocks back to their plugins, and take them out of the list.
+def _free(blocks: Iterable[Block]) -> None:
+    """Give blocks back to their plugins.
 
     Raises:
         Exception: the first that an allocator raised, when all are given back.
     """
     failed: Exception | None = None
-    while blocks:
-        block = blocks[-1]
-        del blocks[-1]  # no call stands between this and what gives it back
+    for block in blocks:
         try:
             block.allocator.free(block.buffer)
         except Exception as error:  # noqa: BLE001 - the others are given back all the same

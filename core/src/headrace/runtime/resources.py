@@ -27,12 +27,11 @@ from headrace.runtime.limits import (
 )
 from headrace.runtime.weights import WeightLoader
 from headrace.signals import let_handlers_through
-from headrace.taking import take
 from headrace.tensor_spec import Array, TensorSpec
 
 
 class Resources:
-    """Acquired in the constructor, all or nothing; given back by ``close``.
+    """Acquired in the constructor, all or nothing; given back by ``close``. Within a ``Shelter``.
 
     Attributes:
         contexts: one for each stream of the plan.
@@ -87,7 +86,6 @@ class Resources:
         # may be in another one, of a device, as well.
         self._lying: dict[tuple[int, int], HostBuffer] = {}
         self.contexts: dict[StreamId, DeviceContext] = {}
-        self._giving_back: ExitStack | None = None
         try:
             for actor in plan.actors:
                 go_on()
@@ -145,12 +143,9 @@ class Resources:
     def close(self) -> None:
         """Synchronise and close the streams, free the chunks, release the devices. Idempotent.
 
-        What a plugin raises here stops nothing: all is given back, then the error is raised. After
-        an interrupt it goes on where it stopped.
+        What a plugin raises here stops nothing: all is given back, then the error is raised.
         """
-        if self._giving_back is None:
-            self._giving_back = self._last_first(spoilt=not self.settle())
-        with self._giving_back:
+        with self._last_first(spoilt=not self.settle()):
             for held in (self.contexts, self._loaders, self._chunks, self._devices, self._lying):
                 held.clear()
             self._streams.clear()
@@ -188,24 +183,19 @@ class Resources:
         tag = self._plan.device_types.tag(stream_id.device_id.device_type)
         create = self._registry.backend(tag).context.create
         if first.kind is not TaskKind.COLLECTIVE:
-            device = self._device(tag, stream_id.device_id.device_index)
-            return take(self._streams, create, device, index)
+            self._streams.append(create(self._device(tag, stream_id.device_id.device_index), index))
+            return self._streams[-1]
         assert first.call is not None
-        members = first.call.ints_attr("devices")
-        return GroupContext(
-            [take(self._streams, create, self._device(tag, member), index) for member in members]
-        )
+        members: list[DeviceContext] = []
+        for device_index in first.call.ints_attr("devices"):
+            members.append(create(self._device(tag, device_index), index))
+            self._streams.append(members[-1])
+        return GroupContext(members)
 
     def _device(self, tag: str, index: int) -> Device:
         key = tag, index
-        acquired: list[Device] = []
-        try:
-            if key not in self._devices:
-                self._devices[key] = take(acquired, self._pool.acquire, tag, index)
-        except BaseException:
-            if acquired:  # Ctrl-C
-                self._pool.release(tag, index)
-            raise
+        if key not in self._devices:
+            self._devices[key] = self._pool.acquire(tag, index)
         return self._devices[key]
 
     def _take(self, allocations: Allocations, memory: MemoryCase, nbytes: int) -> Buffer:
@@ -285,7 +275,8 @@ class Resources:
         backend = self._registry.backend(memory.tag)
         stream = backend.streams.create(memory.device_index).h2d()
         device = self._device(memory.tag, memory.device_index)
-        context = take(self._streams, backend.context.create, device, stream)
+        context = backend.context.create(device, stream)
+        self._streams.append(context)
         mine = (r for r in self._plan.registers if r.chunk == chunk and r.constant is not None)
         most_bytes = sum(r.stride for r in mine)
         if not backend.has_pinned_memory:
