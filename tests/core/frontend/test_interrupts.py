@@ -170,6 +170,31 @@ def test_a_traced_session_waits_for_a_call_that_goes_on_without_its_caller() -> 
         assert [future.result().tolist() for future in futures] == [[2, -2, 6]] * 6
 
 
+def test_a_plan_can_be_interrupted_at_any_step_while_it_takes_the_place_of_another() -> None:
+    """Then the session has the one or the other, both jobs are right, and close leaves nothing."""
+    live, threads = FarAllocator.live, threading.active_count()
+    registry = BackendRegistry.from_modules({"far": far()})
+    for step in count():
+        with flow.Session(registry) as session:
+            jobs = [made_in(session, "far", 1)]
+            assert jobs[0](X).tolist() == [2, -2, 6]
+
+            @on(session, "far", 1)
+            def another(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+                return flow.relu(x)
+
+            with interrupted(step, ("headrace.frontend.job_set",)) as interrupt:
+                another(X)
+            assert jobs[0](X).tolist() == [2, -2, 6], interrupt.where
+            assert another(X).tolist() == [1, 0, 3], interrupt.where
+        flow.release_cached_memory(registry)  # of a plan that was dropped as soon as it was ready
+        left = (FarAllocator.live, threading.active_count())
+        assert left == (live, threads), interrupt.where
+        if not interrupt.came:
+            break
+    assert step > 50
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_making_a_plan_ready_can_be_interrupted_at_any_step(width: int, tmp_path: Path) -> None:
     """Of what a device had given by then nothing is left when the next plan is made ready."""

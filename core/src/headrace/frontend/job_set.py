@@ -40,7 +40,6 @@ class SessionJob:
     Attributes:
         rewritten: for its devices; None before it was traced, or when that failed.
         result: what the function returned when it was traced.
-        position: of the job in the plan; None while it is in none.
         delivery: of its results to callbacks.
     """
 
@@ -49,7 +48,6 @@ class SessionJob:
     config: FunctionConfig
     rewritten: Rewritten | None = None
     result: Tree = None
-    position: int | None = None
     delivery: Delivery = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,11 +80,12 @@ class JobSet:
         self.ready: ReadyJob | None = None
         self.failed: dict[str, Exception] = {}
         self.is_traced = False
+        self._positions: dict[str, int] = {}  # in the plan, of the jobs that are in it
         self._held: dict[str, Array] = {}  # values of variables that no plan holds at the moment
 
     def find(self, job: SessionJob) -> tuple[ReadyJob, int] | None:
         """The plan on its devices, and the position of a job in it; None if it is in none."""
-        ready, position = self.ready, job.position
+        ready, position = self.ready, self._positions.get(job.signature.name)
         return None if ready is None or position is None else (ready, position)
 
     @collector_rests()
@@ -102,7 +101,7 @@ class JobSet:
         Raises:
             Exception: what tracing or compiling job ``name`` raised; all is then as it was before.
         """
-        before = [job for job in self.jobs.values() if job.position is not None]
+        before = self._placed()
         left_out = self.failed.keys() - {name}
         if self.ready is not None and len(before) + len(left_out) == len(self.jobs):
             return self.ready
@@ -127,7 +126,7 @@ class JobSet:
 
     def notes(self, registry: BackendRegistry) -> dict[str, OpNote]:
         """How ops of the plan run and why, by the name of their task."""
-        ready = [job for job in self.jobs.values() if job.position is not None]
+        ready = self._placed()
         scoped = len(ready) > 1  # as the compiler names them
         return {
             name: note
@@ -146,10 +145,13 @@ class JobSet:
         if self.ready is not None:
             self.ready.close()
 
+    def _placed(self) -> list[SessionJob]:
+        return [job for name, job in self.jobs.items() if name in self._positions]
+
     def _rewrite(self, registry: BackendRegistry, name: str | None) -> list[SessionJob]:
         """Trace and rewrite the jobs that are new; returns those that fit together."""
         self.failed.clear()
-        together = [job for job in self.jobs.values() if job.position is not None]
+        together = self._placed()
         for job in self.jobs.values():
             if job in together:
                 continue
@@ -198,18 +200,18 @@ class JobSet:
                     new = ReadyJob(plan, registry, compiled.constants)
                 assert new is not None
                 self._fill(new)
-                for job in jobs:
-                    job.position = plan.calls()[job.signature.name]
-                self.ready, self._held = new, {}
+                positions = {job.signature.name: plan.calls()[job.signature.name] for job in jobs}
+                self.ready, self._positions, self._held = new, positions, {}
+            return new
         except BaseException:
             if self.ready is old is not None:
                 self._held = {}  # the old plan still has it all
-            if new is not None:
+            if new is not None and self.ready is not new:  # else Ctrl-C came when all was done
                 new.close()
             raise
-        if old is not None:
-            old.close()
-        return new
+        finally:
+            if old is not None and self.ready is not old:
+                old.close()
 
     def _fill(self, new: ReadyJob) -> None:
         """Give variables what they held, and those that are new what they begin with."""

@@ -50,7 +50,7 @@ def interrupted(step: int, packages: Collection[str] = ("headrace",)) -> Iterato
 
     Args:
         step: how many steps are let through before.
-        packages: whose steps count; a plugin may add its own.
+        packages: whose steps count, packages and modules; a plugin may add its own.
 
     Yields:
         Whether and where it came, to be looked at behind the block.
@@ -98,7 +98,8 @@ def _counts(frame: FrameType, packages: Collection[str]) -> bool:
     while asking is not None and asking.f_globals.get("__name__") in _ON_BEHALF:
         asking = asking.f_back
     module: str = asking.f_globals.get("__name__", "") if asking is not None else ""
-    return module.partition(".")[0] in packages and not module.startswith("headrace.testing.")
+    of_these = any(f"{module}.".startswith(f"{package}.") for package in packages)
+    return of_these and not module.startswith("headrace.testing.")
 
 
 @cache
