@@ -87,6 +87,28 @@ def test_a_convolution_of_any_geometry(geometry, activation, with_bias, addend):
     np.testing.assert_array_equal(*made)
 
 
+@pytest.mark.parametrize("dilation", [12, 18, 30])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_taps_far_beside_the_image_add_nothing(dilation, groups):
+    """Some lie outside for a whole tile of positions, or for all: what they weigh is not read."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 20, 23, 26), np.float32)
+    weight = rng.standard_normal((34, 3, 3, 26 // groups), np.float32)
+    pads, dilations = (dilation,) * 4, (dilation,) * 2
+    want = slow_conv(x, weight, (1, 1), dilations, pads, groups)
+    panels, made = packed(weight.reshape(34, -1), groups, transposed=True), []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.full(want.shape, np.nan, np.float32)
+        _native.conv(
+            x, panels, None, None, y, (3, 3), (1, 1), dilations, pads[:2], groups,
+            "none", 0.0, 0.0, False,
+        )()  # fmt: skip
+        made.append(y)
+    np.testing.assert_allclose(made[0], want, rtol=2e-5, atol=2e-5)
+    np.testing.assert_array_equal(*made)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 49, 75, 200])
 @pytest.mark.parametrize("columns", [1, 16, 17, 33, 64, 80, 97, 160])
 @pytest.mark.parametrize("depth", [0, 1, 3, 64, 147])

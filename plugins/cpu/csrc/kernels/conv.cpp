@@ -153,7 +153,8 @@ class InPlaceConv : public Conv {
         windows_.push_back({from, w, shape.channels, taps, !rows_of_taps,
                             Offsets(w, taps, shape.channels), zeros_.data()});
         const Size segments = taps[0] * taps[1] * taps[2];
-        rows = {FillWindows, &windows_.back(), count, segments, depth / segments};
+        const float* zeros = rows_of_taps ? nullptr : zeros_.data();
+        rows = {FillWindows, &windows_.back(), count, segments, depth / segments, zeros};
       }
       const Size begin = g * PanelCount(outputs) * kPanel * depth;
       products_.push_back({rows, PanelAt(panels.first, panels.item, begin), outputs,

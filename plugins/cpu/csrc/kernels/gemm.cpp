@@ -72,7 +72,7 @@ void PackScattered(const ScatteredMatrix<T>& b, Size depth, Size columns, T* pan
 }  // namespace
 
 Rows MakeRows(const DenseRows* source, Size count, Size depth) {
-  return {FillDense, source, count, 1, depth};
+  return {FillDense, source, count, 1, depth, nullptr};
 }
 
 void Multiply(const Product* products, Size count) {

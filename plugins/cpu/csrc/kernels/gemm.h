@@ -50,6 +50,9 @@ struct Rows {
   Size count;     // rows
   Size segments;  // of each
   Size length;    // floats of each segment
+  // Where a segment of zeros begins that rows may have, or none. A tile of which all rows have it
+  // leaves it out: nothing is added to its sums.
+  const float* zeros = nullptr;
 
   Size Depth() const { return segments * length; }
 };

@@ -26,7 +26,8 @@ struct Tile {
   const float* const* starts;
   Size segments;
   Size length;
-  const void* panel;  // the first
+  const float* zeros;  // see Rows
+  const void* panel;   // the first
   Size panel_stride;
   float* y;
   Size y_stride;
@@ -90,6 +91,15 @@ HEADRACE_INLINE void EachSum(F f) {
   }
 }
 
+template <int kRows>
+HEADRACE_INLINE bool AllAre(const float* zeros, const float* const (&row)[kRows]) {
+  if (zeros == nullptr) return false;
+  bool all = true;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) all = all && row[i] == zeros;
+  return all;
+}
+
 template <class P, int kRows, int kPanels>
 void RunTile(const Tile& tile, const Epilogue& epilogue) {
   V sum[kRows][kPanels];
@@ -113,6 +123,10 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
     const float* row[kRows];
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) row[i] = starts[i];
+    if (AllAre(tile.zeros, row)) {
+      panel += tile.length * kPanel;
+      continue;
+    }
     Size k = 0;
     for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel, ahead += tile.ahead_step) {
       __builtin_prefetch(ahead, 0, 2);
@@ -220,6 +234,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
   const Pieces pieces{rows, Pieces::Count(rows, product.epilogue)};
   const Size columns = product.columns - column;
   Tile tile;
+  tile.zeros = rows.zeros;
   tile.panel_stride = depth * kPanel;
   tile.y_stride = product.y_stride;
   tile.columns = static_cast<int>(columns < kPanels * kPanel ? columns : kPanels * kPanel);

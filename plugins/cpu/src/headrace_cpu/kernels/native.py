@@ -53,7 +53,7 @@ class Views:
         return _array_of(self._outputs[index], self._call.outputs[index])
 
     def scratch(self, spec: TensorSpec) -> Array:
-        """The workspace as an array of ``spec``, for which it was asked; there may be none of it."""
+        """The workspace as an array of ``spec``, for which it was asked; it may be empty."""
         if not spec.nbytes:
             return np.empty(spec.shape, spec.dtype.numpy)
         return _array_of(self._workspace, spec)
