@@ -34,12 +34,21 @@ void RequireSize(const char* what, Size actual, Size expected) {
                         " but must be " + std::to_string(expected));
 }
 
+// `_native.HeadLayout`: which of q, k, v and y have rows before heads, and whether k is transposed.
+struct HeadLayout {
+  std::string rows_first;
+  bool k_transposed;
+
+  bool RowsFirst(char name) const { return rows_first.find(name) != std::string::npos; }
+};
+
 Launch BindAttention(const Floats& q, const Floats& k, const Floats& v, const MaybeFloats& mask,
-                     Floats& y, Floats& panels, float scale, bool nan_is_zero, bool q_rows_first,
-                     bool k_rows_first, bool k_transposed, bool v_rows_first, bool y_rows_first) {
+                     Floats& y, Floats& panels, const HeadLayout& layout, float scale,
+                     bool nan_is_zero) {
   constexpr const char* kOp = "attention";
-  const Axes qs("q", q, q_rows_first), ks("k", k, k_rows_first), vs("v", v, v_rows_first);
-  const Axes ys("y", y, y_rows_first);
+  const Axes qs("q", q, layout.RowsFirst('q')), ks("k", k, layout.RowsFirst('k'));
+  const Axes vs("v", v, layout.RowsFirst('v')), ys("y", y, layout.RowsFirst('y'));
+  const bool k_transposed = layout.k_transposed;
   Attention a{};
   a.batch = qs.batch;
   a.heads = qs.heads;
@@ -86,11 +95,12 @@ Launch BindAttention(const Floats& q, const Floats& k, const Floats& v, const Ma
 }  // namespace
 
 void RegisterAttention(py::module_& m) {
+  py::class_<HeadLayout>(m, "HeadLayout", "How the axes of attention lie.")
+      .def(py::init<std::string, bool>(), py::arg("rows_first") = "",
+           py::arg("k_transposed") = false);
   m.def("attention", &BindAttention, py::arg("q").noconvert(), py::arg("k").noconvert(),
         py::arg("v").noconvert(), py::arg("mask").noconvert(), py::arg("y").noconvert(),
-        py::arg("panels").noconvert(), py::arg("scale"), py::arg("nan_is_zero"),
-        py::arg("q_rows_first"), py::arg("k_rows_first"), py::arg("k_transposed"),
-        py::arg("v_rows_first"), py::arg("y_rows_first"));
+        py::arg("panels").noconvert(), py::arg("layout"), py::arg("scale"), py::arg("nan_is_zero"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -21,41 +21,60 @@ std::size_t Place(const char* what, const std::array<const char*, N>& names,
   throw py::value_error(std::string(kOp) + ": there is no " + what + " '" + name + "'");
 }
 
+// `_native.Trees`. The first ones are of 32 bits, splits and weights of the dtype of x.
+struct TreesArgs {
+  Indices roots;
+  Indices modes;
+  Indices features;
+  py::array splits;
+  Indices yes;
+  Indices no;
+  py::array weights;
+  std::optional<Array<bool>> nans;
+  std::vector<std::string> comparisons;
+  Size depth;
+};
+
 template <class T>
-Launch BindTrees(const Array<T>& x, const Indices& roots, const Indices& modes,
-                 const Indices& features, const Array<T>& splits, const Indices& yes,
-                 const Indices& no, const Array<T>& weights, const std::optional<Array<bool>>& nans,
-                 Array<T>& y, const std::vector<std::string>& comparisons, Size depth,
+Array<T> TableOf(const char* name, const py::array& table) {
+  if (py::isinstance<Array<T>>(table)) return py::reinterpret_borrow<Array<T>>(table);
+  throw py::type_error(std::string(kOp) + ": " + name + " must be contiguous, of the dtype of x");
+}
+
+template <class T>
+Launch BindTrees(const Array<T>& x, const TreesArgs& args, Array<T>& y,
                  const std::string& aggregate) {
-  if (x.ndim() != 2 || weights.ndim() != 2 || roots.ndim() != 1) {
+  const auto splits = TableOf<T>("splits", args.splits);
+  const auto weights = TableOf<T>("weights", args.weights);
+  if (x.ndim() != 2 || weights.ndim() != 2 || args.roots.ndim() != 1) {
     throw py::value_error("tree_ensemble: x, weights and roots must have 2, 2 and 1 axes");
   }
   const Size nodes = weights.shape(0);
-  RequireShape(kOp, "modes", modes, {nodes});
-  RequireShape(kOp, "features", features, {nodes});
+  RequireShape(kOp, "modes", args.modes, {nodes});
+  RequireShape(kOp, "features", args.features, {nodes});
   RequireShape(kOp, "splits", splits, {nodes});
-  RequireShape(kOp, "yes", yes, {nodes});
-  RequireShape(kOp, "no", no, {nodes});
-  if (nans) RequireShape(kOp, "nans", *nans, {nodes});
+  RequireShape(kOp, "yes", args.yes, {nodes});
+  RequireShape(kOp, "no", args.no, {nodes});
+  if (args.nans) RequireShape(kOp, "nans", *args.nans, {nodes});
   RequireShape(kOp, "y", y, {x.shape(0), weights.shape(1)});
-  if (comparisons.empty()) throw py::value_error("tree_ensemble: comparisons must be given");
+  if (args.comparisons.empty()) throw py::value_error("tree_ensemble: comparisons must be given");
   Trees<T> trees{x.shape(0),
                  x.shape(1),
-                 roots.shape(0),
+                 args.roots.shape(0),
                  nodes,
                  weights.shape(1),
-                 depth,
+                 args.depth,
                  {},
                  static_cast<Vote>(Place<3>("aggregate", {"sum", "min", "max"}, aggregate)),
-                 ReadPointer(kOp, "roots", roots),
-                 ReadPointer(kOp, "modes", modes),
-                 ReadPointer(kOp, "features", features),
-                 ReadPointer(kOp, "yes", yes),
-                 ReadPointer(kOp, "no", no),
+                 ReadPointer(kOp, "roots", args.roots),
+                 ReadPointer(kOp, "modes", args.modes),
+                 ReadPointer(kOp, "features", args.features),
+                 ReadPointer(kOp, "yes", args.yes),
+                 ReadPointer(kOp, "no", args.no),
                  ReadPointer(kOp, "splits", splits),
                  ReadPointer(kOp, "weights", weights),
-                 nans ? ReadPointer(kOp, "nans", *nans) : nullptr};
-  for (const std::string& comparison : comparisons) {
+                 args.nans ? ReadPointer(kOp, "nans", *args.nans) : nullptr};
+  for (const std::string& comparison : args.comparisons) {
     trees.comparisons.push_back(static_cast<Comparison>(Place<6>(
         "comparison", {"less_equal", "less", "greater_equal", "greater", "equal", "not_equal"},
         comparison)));
@@ -63,21 +82,26 @@ Launch BindTrees(const Array<T>& x, const Indices& roots, const Indices& modes,
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   return {[=] { Decide(trees, from, to); },
-          py::make_tuple(x, roots, modes, features, splits, yes, no, weights, nans, y)};
+          py::make_tuple(x, args.roots, args.modes, args.features, splits, args.yes, args.no,
+                         weights, args.nans, y)};
 }
 
 template <class T>
 void Define(py::module_& m) {
-  m.def(kOp, &BindTrees<T>, py::arg("x").noconvert(), py::arg("roots").noconvert(),
-        py::arg("modes").noconvert(), py::arg("features").noconvert(),
-        py::arg("splits").noconvert(), py::arg("yes").noconvert(), py::arg("no").noconvert(),
-        py::arg("weights").noconvert(), py::arg("nans").noconvert(), py::arg("y").noconvert(),
-        py::arg("comparisons"), py::arg("depth"), py::arg("aggregate"));
+  m.def(kOp, &BindTrees<T>, py::arg("x").noconvert(), py::arg("trees"), py::arg("y").noconvert(),
+        py::arg("aggregate"));
 }
 
 }  // namespace
 
 void RegisterTrees(py::module_& m) {
+  py::class_<TreesArgs>(m, "Trees", "Decision trees as tables with an element for each node.")
+      .def(py::init<Indices, Indices, Indices, py::array, Indices, Indices, py::array,
+                    std::optional<Array<bool>>, std::vector<std::string>, Size>(),
+           py::arg("roots").noconvert(), py::arg("modes").noconvert(),
+           py::arg("features").noconvert(), py::arg("splits").noconvert(),
+           py::arg("yes").noconvert(), py::arg("no").noconvert(), py::arg("weights").noconvert(),
+           py::arg("nans").noconvert(), py::arg("comparisons"), py::arg("depth"));
   Define<float>(m);
   Define<double>(m);
 }

@@ -45,10 +45,10 @@ def launch(q, k, v, mask, scale, nan_is_zero, forms, threads):
     wide = -(-keys // 16) * 16 * q.shape[3] + -(-v.shape[3] // 16) * 16 * keys
     wide *= q.shape[2] > FEW_QUERIES
     set_threads(threads)
-    _native.attention(
-        *given, mask, y, np.empty(heads * wide, np.float32), scale, nan_is_zero,
-        forms[0] == "rows", forms[1] == "rows", transposed, forms[2] == "rows", y_rows,
-    )()  # fmt: skip
+    rows_first = "".join(name for name, form in zip("qkvy", forms, strict=True) if form == "rows")
+    layout = _native.HeadLayout(rows_first, transposed)
+    panels = np.empty(heads * wide, np.float32)
+    _native.attention(*given, mask, y, panels, layout, scale, nan_is_zero)()
     return y.transpose(ROWS_FIRST) if y_rows else y
 
 
@@ -109,8 +109,7 @@ def test_a_launch_says_what_does_not_fit(name, shape, said):
         "q": np.zeros((2, 3, 9, 4), np.float32), "k": np.zeros((2, 3, 7, 4), np.float32),
         "v": np.zeros((2, 3, 7, 4), np.float32), "mask": None,
         "y": np.zeros((2, 3, 9, 4), np.float32), "panels": np.zeros(6 * 176, np.float32),
-        "scale": 1.0, "nan_is_zero": False, "q_rows_first": False, "k_rows_first": False,
-        "k_transposed": False, "v_rows_first": False, "y_rows_first": False,
+        "layout": _native.HeadLayout(), "scale": 1.0, "nan_is_zero": False,
     }  # fmt: skip
     _native.attention(**arguments)
     with pytest.raises(ValueError, match=said):

@@ -94,12 +94,17 @@ def test_rows_go_down_each_tree(dtype):
     tables = [t.astype(np.int32) for t in (roots, modes, features, yes, no)]
 
     def bind(y, roots=tables[0]):
-        return _native.tree_ensemble(
-            x, roots, *tables[1:3], splits, *tables[3:], weights, nans, y,
-            ["greater_equal", "less"], levels, "sum",
+        trees = _native.Trees(
+            roots, *tables[1:3], splits, *tables[3:], weights, nans,
+            comparisons=["greater_equal", "less"], depth=levels,
         )  # fmt: skip
+        return _native.tree_ensemble(x, trees, y, "sum")
 
     y = on_any_threads(bind, wanted.shape, dtype)
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
     with pytest.raises(IndexError, match="index 9999 of roots is outside"):
         bind(np.zeros(wanted.shape, dtype), np.array([9999], np.int32))()
+    other = np.float64 if dtype == np.float32 else np.float32
+    splits = splits.astype(other)
+    with pytest.raises(TypeError, match="splits must be contiguous, of the dtype of x"):
+        bind(np.zeros(wanted.shape, dtype))

@@ -8,8 +8,8 @@ kilobytes only. No kernel keeps state between calls: a launch may be called by a
 a time.
 
 Spatial arguments hold one number for each spatial axis, of which there are 1 to 3. What belongs
-together is passed as one record, which cannot be changed; it is the function which takes it that
-checks whether it fits.
+together is passed as one record, which cannot be changed; the function that takes it checks whether
+it fits.
 """
 
 from collections.abc import Callable
@@ -379,15 +379,24 @@ def gather_nd(
 ) -> Launch:  # fmt: skip
     """``y[o, k, i] = x[o, indices[o, k, 0], indices[o, k, 1], ..., i]``. As ``gather`` else."""
 
-def tree_ensemble(
-    x: NDArray[_Float], roots: _Ints, modes: _Ints, features: _Ints, splits: NDArray[_Float],
-    yes: _Ints, no: _Ints, weights: NDArray[_Float], nans: NDArray[np.bool_] | None,
-    y: NDArray[_Float], comparisons: _Parts[str], depth: int, aggregate: str,
-) -> Launch:  # fmt: skip
+class Trees:
+    """Decision trees, as the op ``tree_ensemble`` has them, in tables.
+
+    roots: [trees]; modes, features, splits, yes, no, nans: [nodes]; weights: [nodes, targets].
+    splits and weights have the dtype of what is decided upon, T.
+    """
+
+    def __init__(
+        self, roots: _Ints, modes: _Ints, features: _Ints, splits: NDArray[Any], yes: _Ints,
+        no: _Ints, weights: NDArray[Any], nans: NDArray[np.bool_] | None,
+        comparisons: _Parts[str], depth: int,
+    ) -> None: ...  # fmt: skip
+
+def tree_ensemble(x: NDArray[_Float], trees: Trees, y: NDArray[_Float], aggregate: str) -> Launch:
     """What decision trees say of each row, as the op ``tree_ensemble`` has it; summed in float64.
 
-    x: [batch, features]; roots: [trees]; modes, features, splits, yes, no, nans: [nodes]; weights:
-    [nodes, targets]; y: [batch, targets]. The launch raises IndexError at an index that is outside.
+    x: T[batch, features]; y: T[batch, targets]. The launch raises IndexError at an index that is
+    outside.
     """
 
 def non_max_suppression(
@@ -443,29 +452,47 @@ def batch_matmul(
     panels: float32[q, n / 16, k, 16].
     """
 
+class HeadLayout:
+    """How the axes of attention lie.
+
+    q, k, v and y are [batch, heads, rows, columns], or [batch, rows, heads, columns] for each whose
+    letter is in rows_first; k is [batch, heads, columns, rows] if k_transposed.
+    """
+
+    def __init__(self, rows_first: str = "", k_transposed: bool = False) -> None: ...
+
 def attention(
     q: _Floats, k: _Floats, v: _Floats, mask: _Floats | None, y: _Floats, panels: _Floats,
-    scale: float, nan_is_zero: bool, q_rows_first: bool, k_rows_first: bool, k_transposed: bool,
-    v_rows_first: bool, y_rows_first: bool,
+    layout: HeadLayout, scale: float, nan_is_zero: bool,
 ) -> Launch:  # fmt: skip
     """``softmax(scale * q k^T + mask) v`` of each head, as ``cpu.attention`` says.
 
-    q, k, v, y: float32[batch, heads, rows, columns], with rows before heads where that is said; k
-    may be [batch, heads, columns, rows]. mask: float32 of four axes, all but the last of which may
-    be 1. panels: float32[n], room for all keys and values, packed.
+    q, k, v, y: float32 of four axes, which lie as ``layout`` says. mask: float32 of four axes, all
+    but the last of which may be 1. panels: float32[n], room for all keys and values, packed.
     """
 
 def recurrent_scratch(kind: str, steps: int, batch: int, features: int, hidden: int) -> int:
     """Floats of the scratch that ``recurrent`` needs."""
 
+class RecurrentWeights:
+    """Weights in the shapes of the ops of core, w and r packed; the biases are 0 if None.
+
+    w is packed in groups for each direction, r likewise or, of a GRU, for each gate.
+    """
+
+    def __init__(self, w: _Floats, r: _Floats, b: _Floats | None = None) -> None: ...
+
+class RecurrentState:
+    """What a layer carries from step to step, float32[directions, batch, hidden] each."""
+
+    def __init__(self, h: _Floats | None = None, c: _Floats | None = None) -> None: ...
+
 def recurrent(
-    kind: str, x: _Floats, w: _Floats, r: _Floats, b: _Floats | None, h: _Floats | None,
-    c: _Floats | None, y: _Floats, y_h: _Floats | None, y_c: _Floats | None, scratch: _Floats,
-    reversed: list[bool], linear_before_reset: bool,
+    kind: str, x: _Floats, weights: RecurrentWeights, begin: RecurrentState, y: _Floats,
+    end: RecurrentState, scratch: _Floats, reversed: list[bool], linear_before_reset: bool,
 ) -> Launch:  # fmt: skip
     """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
 
-    w and r are packed in groups: w for each direction, r likewise or, of a GRU, for each gate.
-    reversed: of each direction, whether it begins at the last step. h, c: where states begin, 0 if
-    None; y_h, y_c: where they end. Nothing overlaps.
+    begin: where states begin, 0 where it has None; end: where they are written, those that it has.
+    reversed: of each direction, whether it begins at the last step. Nothing overlaps.
     """

@@ -40,7 +40,7 @@ class AttentionKernel(NativeKernel):
         from headrace_cpu import _native
 
         call = self._call
-        first = call.str_attr("rows_first")
+        layout = _native.HeadLayout(call.str_attr("rows_first"), call.flag_attr("k_transposed"))
         return _native.attention(
             views.input(),
             views.input(1),
@@ -48,11 +48,7 @@ class AttentionKernel(NativeKernel):
             views.optional(3),
             views.output(),
             views.scratch(self._panels()),
+            layout,
             call.float_attr("scale"),
             call.flag_attr("nan_is_zero"),
-            "q" in first,
-            "k" in first,
-            call.flag_attr("k_transposed"),
-            "v" in first,
-            "y" in first,
         )

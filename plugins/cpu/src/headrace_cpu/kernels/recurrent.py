@@ -18,6 +18,7 @@ from headrace_cpu.ops.recurrent import LAYERS, B, C, H, flat_shape, panels_of, w
 
 if TYPE_CHECKING:
     from headrace_cpu._native import Launch as NativeLaunch
+    from headrace_cpu._native import RecurrentState, RecurrentWeights
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
 _LENGTHS, _FIRST_STATE, _PEEPHOLE = 4, 5, 7
@@ -48,30 +49,32 @@ class RecurrentKernel(NativeKernel):
         return self._scratch
 
     def _make(self, views: Views) -> Launch:
-        states = (views.optional(H), views.optional(C) if self._kind == "lstm" else None)
-        gates = views.scratch(self._gates())
-        return self._layer(views, (views.input(1), views.input(2)), states, gates)
+        from headrace_cpu import _native
+
+        weights = _native.RecurrentWeights(views.input(1), views.input(2), views.optional(B))
+        begin = _native.RecurrentState(
+            views.optional(H), views.optional(C) if self._kind == "lstm" else None
+        )
+        return self._layer(views, weights, begin, views.scratch(self._gates()))
 
     def _layer(
         self,
         views: Views,
-        weights: tuple[Array, Array],
-        states: tuple[Array | None, Array | None],
+        weights: RecurrentWeights,
+        begin: RecurrentState,
         gates: Array,
     ) -> NativeLaunch:
         from headrace_cpu import _native
 
         call = self._call
-        y_h, y_c = (views.output(i) if i < call.output_count else None for i in (1, 2))
+        ends = (views.output(i) if i < call.output_count else None for i in (1, 2))
         return _native.recurrent(
             self._kind,
             views.input(),
-            *weights,
-            views.optional(B),
-            *states,
+            weights,
+            begin,
             views.output(),
-            y_h,
-            y_c,
+            _native.RecurrentState(*ends),
             gates,
             list(backwards(call)),
             self._kind == "gru" and call.flag_attr("linear_before_reset"),
@@ -108,13 +111,16 @@ class PackingRecurrent(RecurrentKernel):
         w_panels, r_panels = w_panels.reshape(shapes[0]), r_panels.reshape(shapes[1])
         groups = weight_groups(LAYERS[self._kind], len(backwards(call)))
         w, r = (views.input(index).reshape(flat_shape(call.input(index))) for index in (1, 2))
-        first = views.optional(_FIRST_STATE)
-        second = views.optional(_FIRST_STATE + 1) if self._kind == "lstm" else None
+        weights = _native.RecurrentWeights(w_panels, r_panels, views.optional(B))
+        begin = _native.RecurrentState(
+            views.optional(_FIRST_STATE),
+            views.optional(_FIRST_STATE + 1) if self._kind == "lstm" else None,
+        )
         return _native.Sequence(
             [
                 _native.pack(w, w_panels, groups[0], True),
                 _native.pack(r, r_panels, groups[1], True),
-                self._layer(views, (w_panels, r_panels), (first, second), gates),
+                self._layer(views, weights, begin, gates),
             ]
         )
 

@@ -16,9 +16,8 @@ class DecideTrees(NativeKernel):
         from headrace_cpu import _native
 
         call = self._call
-        x, roots, modes, features, splits, yes, no, weights = map(views.input, range(8))
-        return _native.tree_ensemble(
-            x,
+        roots, modes, features, splits, yes, no, weights = map(views.input, range(1, 8))
+        trees = _native.Trees(
             roots,
             modes,
             features,
@@ -27,11 +26,11 @@ class DecideTrees(NativeKernel):
             no,
             weights,
             nans=views.optional(8),
-            y=views.output(),
             comparisons=call.strs_attr("comparisons"),
             depth=call.int_attr("depth"),
-            aggregate=call.str_attr("aggregate"),
         )
+        aggregate = call.str_attr("aggregate")
+        return _native.tree_ensemble(views.input(), trees, views.output(), aggregate)
 
 
 def tree_entries(tag: str) -> Iterator[KernelEntry]:
