@@ -406,3 +406,58 @@ def test_a_plan_of_another_model_under_the_key_is_not_taken(
     (other,) = set(kept.files()) - {one}
     other.write_bytes(stolen)
     np.testing.assert_array_equal(kept.run(None, x=X[:1]), (X[:1] + W) * 2)
+
+
+FOLDED = model(
+    [node("Mul", "w two", "v"), node("MatMul", "x v", "y")],
+    [info("x", ["n", 300])],
+    weights={"w": W, "two": np.array(2, np.float32)},
+)
+
+
+def check_folded(loaded: Model, *counts: int) -> None:
+    """Run ``FOLDED`` on so many rows, one after another."""
+    for count in counts:
+        x = np.full((count, 300), 0.5, np.float32)
+        y = loaded.run({"x": x})["y"]
+        np.testing.assert_allclose(y, x @ (W * 2), rtol=1e-5, atol=1e-5)
+
+
+def test_plans_for_several_shapes_store_their_weights_once(kept: Kept) -> None:
+    """The first has them, and the others say so: in this process, and in one that finds it."""
+    with kept.load(FOLDED) as first:
+        check_folded(first, 1, 2, 3)
+    with kept.load() as second:
+        check_folded(second, 1, 4)
+    sizes = sorted(file.stat().st_size for file in kept.files())
+    assert len(sizes) == 4
+    assert sizes[2] + W.nbytes < sizes[3]
+    parsed = kept.parsed
+    for counts in ((1,), (2, 1), (3, 4), (4, 2, 1)):
+        with kept.load() as loaded:
+            check_folded(loaded, *counts)
+    assert kept.parsed == parsed
+
+
+def test_a_plan_is_made_again_when_the_one_with_its_weights_is_gone(kept: Kept) -> None:
+    """It may have been removed to make room, or be damaged."""
+    with kept.load(FOLDED) as first:
+        check_folded(first, 1, 2, 3)
+    max(kept.files(), key=lambda file: file.stat().st_size).unlink()
+    with kept.load() as second:
+        check_folded(second, 2, 3, 1)
+    assert kept.parsed > 1
+    parsed = kept.parsed
+    with kept.load() as third:
+        check_folded(third, 3, 2, 1)
+    assert kept.parsed == parsed
+
+
+def test_a_process_keeps_so_many_plans_of_a_model(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who meets a new shape in every call does not fill the cache."""
+    monkeypatch.setattr("headrace.onnx.limits.KEPT_PLANS", 2)
+    with kept.load(FOLDED) as loaded:
+        check_folded(loaded, 1, 2, 3, 4)
+    assert len(kept.files()) == 2

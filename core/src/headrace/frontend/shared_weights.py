@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.tensor_spec import Array
 
-_LEAST_BYTES = 1 << 12
+_LEAST_BYTES = 1 << 10
 """What is smaller is not worth the look."""
 
 _SAMPLES = 64

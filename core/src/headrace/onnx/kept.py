@@ -7,7 +7,8 @@ for a plan, of the other files, the shapes, and the values of inputs that are pa
 inputs these are is learnt by compiling; a note under the key without them says so.
 
 Weights that are in the model's files are not stored a second time: a plan says where they lie in
-bytes that the key vouches for. Only what the compiler made (folded, cast) is in the plan's file.
+bytes that the key vouches for. Only what the compiler made (folded, cast) is in the plan's file,
+and of the plans that one process keeps, or finds, in the file of the first: the others say so.
 
 Models that are given as bytes are not kept: who decrypts a model in memory wants no trace of it.
 """
@@ -28,7 +29,9 @@ from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
 from headrace.graph.constants import MadeConstants
 from headrace.ids import HOST_TAG
-from headrace.onnx.content import Extent, HeldContent
+from headrace.onnx import limits
+from headrace.onnx.content import Content, Extent, HeldContent
+from headrace.onnx.placed_weights import PlacedWeights
 from headrace.onnx.signature import TensorInfo
 from headrace.onnx.source import GivenModel
 from headrace.placement import Placement
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled
     from headrace.onnx.read import ModelFile
     from headrace.onnx.specialise import SpecialisedJob
+    from headrace.onnx.stored import StoredBytes
 
 _FORMAT = 2
 
@@ -79,6 +83,9 @@ class KeptPlans:
         self._settings = _digest(settings, given.name, self._model.digest)
         self._externals: tuple[Source, ...] = ()
         self._read: tuple[Array, ...] | None = None  # what is in these, while plans may be found
+        self._placed = PlacedWeights()
+        self._based: tuple[str, Mapping[int, Array]] | None = None  # the base that was read last
+        self._count = 0  # of plans that were kept
         self.inputs: tuple[TensorInfo, ...] | None = None
         self.outputs: tuple[TensorInfo, ...] | None = None
         self._load_note()
@@ -119,19 +126,23 @@ class KeptPlans:
         file = self._store.plan(key)
         if file is None:
             return None
-        saved = file.saved
+        saved, own = file.saved, (self._model, *self._externals)
         try:
-            if saved.sources != (self._model, *self._externals):
+            if saved.sources[: len(own)] != own:
                 return None
             constants = {
                 weight.name: file.weights[weight.name]
                 if weight.source is None
+                else self._of_base(weight, saved.sources[weight.source].location)
+                if weight.source >= len(own)
                 else self._stored(weight, weight.source, made)
                 for weight in saved.weights
             }
-        except (HeadraceError, IndexError) as error:
+        except (HeadraceError, LookupError) as error:
             self._store.drop_plan(key, error)
             return None
+        if len(saved.sources) == len(own):
+            self._placed.learn(key, [(w, constants[w.name]) for w in saved.weights])
         return KeptPlan(saved.plan, constants, tuple(w.name for w in saved.fixed), saved.passes)
 
     def drop(
@@ -171,7 +182,7 @@ class KeptPlans:
         compiled: Compiled,
         registry: BackendRegistry,
     ) -> None:
-        """Keep a plan that was just compiled.
+        """Keep a plan that was just compiled; not any more when many were.
 
         Args:
             specs: of every input that is fed.
@@ -181,22 +192,46 @@ class KeptPlans:
             registry: what it was compiled with.
         """
         from headrace.frontend.save_plan import pack
-        from headrace.onnx.stored import StoredBytes
 
-        if self.inputs is None or self._warned(compiled):
+        if self.inputs is None or self._warned(compiled) or self._count >= limits.KEPT_PLANS:
             return
+        sources = [self._model, *self._externals]
+        if self._placed.base is not None:
+            sources.append(Source(self._placed.base, 0, 0, b""))
         try:
             read = [self._part(s.location, s.offset, s.nbytes) for s in self._externals]
             if tuple(source for source, _ in read) != self._externals:
                 return  # a file was changed since it was read
             files = [self._content, *(HeldContent(array.data) for _, array in read)]
-            packer = WeightPacker(StoredBytes(files).find)
+            packer = WeightPacker(_Finder(self._placed, files).find)
             saved = pack(packer, made.graph, compiled, registry, fixed)
         except InvalidModelError:
             return  # of the model itself, this is how it is told
-        saved = saved._replace(sources=(self._model, *self._externals))
+        saved = saved._replace(sources=tuple(sources))
         keys = self._keys(specs, fixed, made.fixed)
         self._store.keep_plan(keys[-1], saved, packer.blobs)
+        self._count += 1
+        if self._placed.base is None:
+            constants = compiled.constants
+            self._placed.learn(keys[-1], [(w, constants[w.name]) for w in saved.weights])
+
+    def _of_base(self, weight: Weight, key: str) -> Array:
+        """A weight that is in the file of another plan.
+
+        Raises:
+            PlanError: it is there no more.
+        """
+        if self._based is None or self._based[0] != key:
+            file = self._store.plan(key)
+            if file is None:
+                raise PlanError("the plan that was kept with its weights is there no more")
+            held = [w for w in file.saved.weights if w.source is None]
+            self._based = key, {w.offset: file.weights[w.name] for w in held}
+            self._placed.learn(key, [(w, file.weights[w.name]) for w in held])
+        found = self._based[1][weight.offset]
+        if TensorSpec.of(found) != weight.spec:
+            raise PlanError(f"weight {weight.name!r} is another in the plan kept with its weights")
+        return found
 
     def _stored(self, weight: Weight, source: int, made: MadeConstants) -> Array:
         """A weight that is in one of the model's files, aligned and in memory of its own."""
@@ -270,6 +305,26 @@ class KeptPlans:
 
         data = read(ExternalRange(location, offset, nbytes), "external data", self._folder)
         return Source(location, offset, nbytes, digest_of(data.data)), data
+
+
+class _Finder:
+    """Finds arrays where they are known to lie, else by their bytes in the model's files."""
+
+    def __init__(self, placed: PlacedWeights, files: Sequence[Content]) -> None:
+        self._placed = placed
+        self._files = files
+        self._stored: StoredBytes | None = None
+
+    def find(self, array: Array) -> tuple[int, int] | None:
+        """(source, offset) of the bytes of ``array``; raises as ``StoredBytes.find``."""
+        from headrace.onnx.stored import LEAST_BYTES, StoredBytes
+
+        known = self._placed.find(array, len(self._files))
+        if known is not None or array.nbytes < LEAST_BYTES:
+            return known
+        if self._stored is None:
+            self._stored = StoredBytes(self._files)
+        return self._stored.find(array)
 
 
 def _digest(*parts: object) -> str:

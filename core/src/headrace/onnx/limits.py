@@ -64,3 +64,7 @@ that are more than few."""
 PARSED_BYTES = 4 << 20
 """Of a model that has met inputs of two shapes, what was parsed stays in memory for the next one,
 unless it takes more than so much in its file."""
+
+KEPT_PLANS = 64
+"""So many plans of a model are kept on disk by one process: who meets a new shape in every call
+would fill the cache with what nobody asks for again."""
