@@ -21,7 +21,10 @@ from headrace.errors import InvalidModelError
 from headrace.tensor_spec import Array, TensorSpec
 
 _WINDOW_BYTES = 1 << 14
-"""Read at once where bytes are looked at one by one."""
+"""Read at once where few bytes are looked at, and then some after them."""
+
+LOOK_BYTES = 20
+"""Of a key and a length, each as long as can be."""
 
 _PIECE_BYTES = 1 << 18
 """Read at once where all bytes are looked at, and none is kept."""
@@ -40,8 +43,11 @@ class Content(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def __getitem__(self, position: int) -> int:
-        """One byte; neighbours that are asked for next cost little."""
+    def look(self, position: int) -> tuple[bytes | memoryview, int]:
+        """Some bytes, and where among them that at ``position`` is; raises as ``fill``.
+
+        ``LOOK_BYTES`` from there on are among them, if there are as many.
+        """
 
     @abstractmethod
     def fill(self, memory: memoryview, start: int) -> None:
@@ -98,8 +104,8 @@ class HeldContent(Content):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, position: int) -> int:
-        return self._data[position]
+    def look(self, position: int) -> tuple[bytes | memoryview, int]:
+        return self._data, position
 
     def fill(self, memory: memoryview, start: int) -> None:
         memory[:] = self._data[start : start + len(memory)]
@@ -126,13 +132,14 @@ class FileContent(Content):
     def __len__(self) -> int:
         return self._nbytes
 
-    def __getitem__(self, position: int) -> int:
+    def look(self, position: int) -> tuple[bytes | memoryview, int]:
         begin, window = self._window
-        if not begin <= position < begin + len(window):
-            begin, end = position, min(position + _WINDOW_BYTES, self._nbytes)
-            window = self.part(begin, end)
-            self._window = (begin, window)
-        return window[position - begin]
+        last = min(position + LOOK_BYTES, self._nbytes)
+        if begin <= position and last <= begin + len(window):
+            return window, position - begin
+        window = self.part(position, min(position + _WINDOW_BYTES, self._nbytes))
+        self._window = (position, window)
+        return window, 0
 
     def part(self, start: int, end: int) -> bytes:
         begin, window = self._window

@@ -7,7 +7,10 @@ large parts of a model for itself finds them here; protobuf would copy them twic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace.onnx.content import Content
 
 # Fields of ModelProto; of GraphProto; of NodeProto; of AttributeProto; of TensorProto.
 GRAPH = 7
@@ -39,49 +42,42 @@ class Part(NamedTuple):
         return self.end - self.start
 
 
-class Bytes(Protocol):
-    """What a message lies in."""
-
-    def __getitem__(self, position: int, /) -> int:
-        """The byte there."""
-
-
 class WireError(ValueError):
     """The bytes are no message, or one with fields that nobody writes any more (groups)."""
 
 
-def parts(data: Bytes, start: int, end: int) -> Iterator[Part]:
+def parts(data: Content, start: int, end: int) -> Iterator[Part]:
     """The fields of the message in ``data[start:end]`` whose values have a length of their own.
 
     Raises:
         WireError: it is not understood from here on.
+        InvalidModelError: it cannot be read.
     """
     position = start
     while position < end:
-        begin = position
-        key = data[position]
-        position += 1
+        window, begin = data.look(position)
+        stop = begin + end - position
+        key, at = window[begin], begin + 1
         if key >= 0x80:
-            key, position = _varint(data, begin, end)
+            key, at = _varint(window, begin, stop)
         kind = key & 7
         if kind == _BYTES:
-            length = data[position] if position < end else 0x80
-            if length < 0x80:
-                position += 1
-            else:
-                length, position = _varint(data, position, end)
-            if length > end - position:
+            length, at = _varint(window, at, stop)
+            if length > stop - at:
                 raise WireError
-            yield Part(key >> 3, begin, position, position + length)
-            position += length
-        elif kind == _VARINT:
-            _, position = _varint(data, position, end)
+            value = position + at - begin
+            yield Part(key >> 3, position, value, value + length)
+            position = value + length
+            continue
+        if kind == _VARINT:
+            _, at = _varint(window, at, stop)
         elif kind == _FIXED64:
-            position += 8
+            at += 8
         elif kind == _FIXED32:
-            position += 4
+            at += 4
         else:
             raise WireError
+        position += at - begin
     if position != end:
         raise WireError
 
@@ -100,7 +96,7 @@ def _length(value: int) -> bytes:
     return bytes(made)
 
 
-def _varint(data: Bytes, position: int, end: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, position: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while position < end and shift < 64:
         byte = data[position]

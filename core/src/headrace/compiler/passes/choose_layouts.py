@@ -128,11 +128,14 @@ class _Rewriting:
     def _cheapest(self, op: JobOp) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
         own = as_it_is(op.call)
-        others = (self._ways.in_order(op.call, order) for order in self._orders(op))
-        ways = [own, *(way for way in others if way is not None)]
-        if len(ways) == 1:
+        found = (self._ways.in_order(op.call, order) for order in self._orders(op))
+        others = [way for way in found if way is not None]
+        if not others:
             return own
-        ways.sort(key=lambda way: self._badness(op, way))
+        # Most often there is one that moves nothing and stays: better than as it is, in any case.
+        if len(others) == 1 and self._badness(op, others[0])[:2] == (0, False):
+            return others[0] if self._may_run(op, others[0]) else own
+        ways = sorted((own, *others), key=lambda way: self._badness(op, way))
         return next(way for way in ways if way is own or self._may_run(op, way))
 
     def _orders(self, op: JobOp) -> Iterator[Order]:
