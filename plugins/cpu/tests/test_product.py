@@ -97,13 +97,12 @@ def test_taps_far_beside_the_image_add_nothing(dilation, groups):
     pads, dilations = (dilation,) * 4, (dilation,) * 2
     want = slow_conv(x, weight, (1, 1), dilations, pads, groups)
     panels, made = packed(weight.reshape(34, -1), groups, transposed=True), []
+    window = _native.Window((3, 3), (1, 1), dilations, pads[:2])
+    epilogue = _native.Epilogue(None, None, "none", 0.0, 0.0, False)
     for threads in (1, 3):
         headrace_cpu.set_threads(threads)
         y = np.full(want.shape, np.nan, np.float32)
-        _native.conv(
-            x, panels, None, None, y, (3, 3), (1, 1), dilations, pads[:2], groups,
-            "none", 0.0, 0.0, False,
-        )()  # fmt: skip
+        _native.conv(x, panels, y, window, groups, epilogue)()
         made.append(y)
     np.testing.assert_allclose(made[0], want, rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(*made)
