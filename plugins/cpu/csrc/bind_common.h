@@ -38,6 +38,7 @@ void RegisterCopy(py::module_& m);
 void RegisterGather(py::module_& m);
 void RegisterTrees(py::module_& m);
 void RegisterDetection(py::module_& m);
+void RegisterSampling(py::module_& m);
 void RegisterThreads(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"

@@ -29,4 +29,5 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterGather(m);
   headrace::cpu::bind::RegisterTrees(m);
   headrace::cpu::bind::RegisterDetection(m);
+  headrace::cpu::bind::RegisterSampling(m);
 }

@@ -28,6 +28,7 @@ FILES = [
     "test_product.py",
     "test_program.py",
     "test_rows.py",
+    "test_sampling.py",
     "test_winograd.py",
 ]
 """Tests of kernels that are compiled for each."""

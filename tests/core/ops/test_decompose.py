@@ -26,6 +26,7 @@ from headrace.testing.conformance import (
     test_recurrent,
     test_reduce,
     test_resize,
+    test_sampling,
     test_softmax,
     test_unary,
 )
@@ -33,7 +34,7 @@ from headrace.testing.run import call_of, compare
 
 FAMILIES = (
     test_activation, test_binary, test_conv, test_gather, test_integer, test_logic, test_norm,
-    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_softmax,
+    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_sampling, test_softmax,
     test_unary,
 )  # fmt: skip
 

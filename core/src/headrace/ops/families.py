@@ -41,6 +41,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "pool": ("max_pool", "avg_pool"),
     "norm": ("normalization", "instance_norm", "group_norm", "layer_norm", "lrn"),
     "resize": ("resize",),
+    "sampling": ("grid_sample",),
     "shape": ("identity", "reshape", "transpose", "expand"),
     "slice": ("slice", "concat", "pad", "tile"),
     "gather": (

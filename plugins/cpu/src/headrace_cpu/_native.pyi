@@ -399,6 +399,16 @@ def tree_ensemble(x: NDArray[_Float], trees: Trees, y: NDArray[_Float], aggregat
     outside.
     """
 
+def grid_sample(
+    x: _Floats, grid: _Floats, y: _Floats, taps: int, padding: str, is_aligned: bool,
+    is_normalized: bool,
+) -> Launch:  # fmt: skip
+    """Read images at the places of a grid, as the op ``grid_sample`` has it.
+
+    x: [batch, channels, *sizes], with 1 to 3 sizes of up to 2^22; grid: [batch, points, axes];
+    y: [batch, channels, points]. taps: elements that are read along an axis: 1, 2 or 4.
+    """
+
 def non_max_suppression(
     boxes: _Floats, scores: _Floats, chosen: _Ints, counts: _Ints,
     overlap: float, least: float, is_centred: bool,

@@ -71,6 +71,7 @@ from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
+from headrace_cpu.kernels.sampling import sampling_entries
 from headrace_cpu.kernels.trees import tree_entries
 from headrace_cpu.kernels.winograd import WinogradKernel, largest_tile
 from headrace_cpu.ops.attention import Attention, attention
@@ -207,6 +208,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from resize_entries(TAG)
     yield from tree_entries(TAG)
     yield from detection_entries(TAG)
+    yield from sampling_entries(TAG)
 
 
 def _image_entries() -> Iterator[KernelEntry]:

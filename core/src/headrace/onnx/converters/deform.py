@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.onnx.converters.sampling import Sampler
 from headrace.onnx.converters.window import numbers
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
@@ -26,9 +25,11 @@ def _deform_conv(node: Node) -> Tensor:
         node.invalid(f"the offset is {offset.spec}, which does not fit {x.spec} of {parts} groups")
     image = node.one("reshape", [x], shape=(batch * parts, channels // parts, *x.spec.shape[2:]))
     offset = node.one("reshape", [offset], shape=(batch * parts, taps, rank, *out))
-    sampler = Sampler(node, image, "zeros", align_corners=True)
-    places = [_place(node, offset, axis, kernel, out) for axis in range(rank)]
-    read = sampler.sum_of([sampler.taps(place, axis, 2) for axis, place in enumerate(places)])
+    places = [_place(node, offset, axis, kernel, out) for axis in reversed(range(rank))]
+    grid = places[0] if rank == 1 else node.one("concat", places, axis=rank + 1)
+    read = node.one("grid_sample", [image, grid], normalized=False)
+    shape = (batch * parts, channels // parts, taps, *out)
+    read = node.one("reshape", [read], shape=shape)
     if node.optional(4) is not None:
         mask = node.one("reshape", [node.input(4)], shape=(batch * parts, 1, taps, *out))
         read = node.one("multiply", [read, mask])
@@ -38,7 +39,10 @@ def _deform_conv(node: Node) -> Tensor:
 def _place(
     node: Node, offset: Tensor, axis: int, kernel: tuple[int, ...], out: tuple[int, ...]
 ) -> Tensor:
-    """Where each element of the kernel reads along an axis, ``[images, taps, *out, 1]``."""
+    """Where each element of the kernel reads along an axis, ``[images, taps * first, *rest, 1]``.
+
+    ``first`` and ``rest`` are the axes of the output.
+    """
     rank = len(kernel)
     strides, dilations = (numbers(node, name, rank, 1, 1) for name in ("strides", "dilations"))
     begin = numbers(node, "pads", 2 * rank, 0, 0)[axis]
@@ -52,7 +56,7 @@ def _place(
     moved = node.one("slice", [offset], starts=(axis,), ends=(axis + 1,), axes=(2,))
     moved = node.one("reshape", [moved], shape=(images, taps, *out))
     place = node.one("add", [moved, node.constant(still)])
-    return node.one("reshape", [place], shape=(images, taps, *out, 1))
+    return node.one("reshape", [place], shape=(images, taps * out[0], *out[1:], 1))
 
 
 def _product(node: Node, read: Tensor, batch: int, groups: int) -> Tensor:
