@@ -36,12 +36,13 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
 from headrace.digest import DIGEST_BYTES, digest_of
 from headrace.errors import PlanError
+from headrace.light_tuple import NamedTuple
 from headrace.plan.kept_codec import decode_kept, encode_kept
 from headrace.plan.saved import SavedPlan, Weight
 from headrace.tensor_spec import Array, TensorSpec

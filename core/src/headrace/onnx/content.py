@@ -11,13 +11,13 @@ import os
 import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from headrace.aligned import Empty, aligned_empty
 from headrace.digest import new_digest
 from headrace.errors import InvalidModelError
+from headrace.light_tuple import NamedTuple
 from headrace.tensor_spec import Array, TensorSpec
 
 _WINDOW_BYTES = 1 << 14

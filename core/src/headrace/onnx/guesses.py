@@ -8,8 +8,9 @@ as long as it is the same in each: that is guessed from one turn, and looked at 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from headrace.light_tuple import NamedTuple
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:

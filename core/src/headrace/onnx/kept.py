@@ -16,7 +16,7 @@ Models that are given as bytes are not kept: who decrypts a model in memory want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
@@ -29,6 +29,7 @@ from headrace.frontend.plan_cache import PlanStore, identity_of
 from headrace.frontend.plan_file import WeightPacker, array_in
 from headrace.graph.constants import MadeConstants
 from headrace.ids import HOST_TAG
+from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.content import Content, Extent, HeldContent
 from headrace.onnx.placed_weights import PlacedWeights

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
+from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans

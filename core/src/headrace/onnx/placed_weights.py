@@ -8,9 +8,9 @@ refers to both, and nothing is written, or looked for in the model, a second tim
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 from weakref import ref
 
+from headrace.light_tuple import NamedTuple
 from headrace.plan.saved import Weight
 from headrace.tensor_spec import Array
 

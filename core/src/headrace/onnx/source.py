@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.errors import InvalidModelError, ResourceLimitError
+from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.content import Content, FileContent, HeldContent
 

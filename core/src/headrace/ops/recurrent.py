@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from headrace.dtypes import FLOATS, int32
 from headrace.errors import OpError
+from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops import recurrent_steps
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail

@@ -7,11 +7,12 @@ long sequences on such a device are long plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.dtypes import int64, uint32
+from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops.formula import Formula
 from headrace.ops.schema import GraphBuilder, Tensor

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
 from headrace.errors import DTypeError, OpError, ShapeError
 from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.sbp import Sbp
 from headrace.tensor_spec import Array, TensorSpec

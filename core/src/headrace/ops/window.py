@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops.data_format import DATA_FORMAT, first_shape, is_last
 from headrace.ops.formula import Formula

@@ -12,10 +12,10 @@ inside an actor are only memory. Ids are positions: register 3 is ``plan.registe
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
 from headrace.graph.variable import Variable
 from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
+from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
 from headrace.sbp import NdSbp

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.plan.model import Plan
 from headrace.tensor_spec import TensorSpec
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from headrace.light_tuple import NamedTuple
 from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
 from headrace.signals import let_handlers_through
 

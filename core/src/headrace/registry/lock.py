@@ -12,9 +12,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from headrace.errors import InputError
+from headrace.light_tuple import NamedTuple
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
 

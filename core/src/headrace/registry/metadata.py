@@ -16,7 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from headrace.light_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
+from headrace.light_tuple import NamedTuple
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import Phase, Refusal, State
 

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from headrace.light_tuple import NamedTuple
 from headrace.registry.discover import UNNAMED, InstalledBackend
 from headrace.registry.lock import check_lock
 from headrace.registry.metadata import normal_name

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import NamedTuple
 
 from headrace.device import Allocator, Buffer
 from headrace.errors import OutOfMemoryError
 from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.runtime.blocks import Block, BlockPool, Part
 from headrace.runtime.bus import new_lock

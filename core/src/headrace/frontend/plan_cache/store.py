@@ -15,12 +15,13 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from headrace.digest import digest_of
 from headrace.errors import PlanError
 from headrace.frontend.cache_folder import PLAN_CACHE, cache_folder
 from headrace.frontend.plan_file import PlanFile, read_kept_file, write_plan_file
+from headrace.light_tuple import NamedTuple
 from headrace.plan.kept_codec import EQUAL_FOR_EQUAL
 from headrace.plan.saved import SavedPlan
 from headrace.settings import nbytes
