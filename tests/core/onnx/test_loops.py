@@ -77,6 +77,19 @@ def test_a_loop_that_never_runs_hands_on_its_state(load_near: Any) -> None:
     assert made["all"].shape == (0, 1)
 
 
+@pytest.mark.parametrize("shape", [["k"], None])
+def test_slices_of_a_loop_that_never_runs_have_the_shape_of_one(load_near: Any, shape: Any) -> None:
+    """Where the body declares it by a symbol, or not at all; nothing of the body is computed."""
+    body = doubling()
+    body.output[2].CopyFrom(info("copy", shape))
+    loaded = load_near(looped(body, "n"))
+    made = loaded.run({"x": np.array([7], np.float32), "n": np.int64(0)})
+    assert made["y"].tolist() == [7]
+    assert made["all"].shape == (0, 1)
+    (job,) = loaded._jobs._jobs.values()
+    assert not [task for task in job.job.plan.tasks if task.call]
+
+
 def test_what_a_body_brings_is_made_once() -> None:
     """Initializers of the body are not copied for each run."""
     body = doubling(slices=False)

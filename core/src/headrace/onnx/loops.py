@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
-from headrace.errors import ResourceLimitError
+from headrace.errors import HeadraceError, ResourceLimitError
 from headrace.onnx import limits
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Node, ValueNeeded
@@ -46,7 +46,28 @@ def _loop(site: Site, node: Node, run: RunBody) -> list[Value]:
         for stack, tensor in zip(slices, made[len(state) :], strict=True):
             stack.append(tensor)
     outputs = body.output[1 + len(state) :]
+    if not all(slices) and any(nothing_of(output, 0, str(node)) is None for output in outputs):
+        number = node.constant(np.zeros(scalar, np.int64))
+        slices = _one_of_each(run, [number, condition, *state], 1 + len(state)) or slices
+        # Nothing reads what these are computed by, so it is not.
+        return state + [_none_like(node, *made) for made in zip(slices, outputs, strict=True)]
     return state + [_stacked(node, *made) for made in zip(slices, outputs, strict=True)]
+
+
+def _one_of_each(run: RunBody, given: Sequence[Value], first: int) -> list[list[Value]]:
+    """The slices that a turn would make; none where the body cannot be imported for it."""
+    try:
+        return [[value] for value in run(given)[first:]]
+    except HeadraceError:
+        return []
+
+
+def _none_like(node: Node, slices: Sequence[Value], declared: ValueInfoProto) -> Tensor:
+    """No slices, in the shape of the one that there would be."""
+    if not slices or not isinstance(slices[0], Tensor):
+        return _stacked(node, [], declared)
+    spec = slices[0].spec
+    return node.constant(np.zeros((0, *spec.shape), spec.dtype.numpy))
 
 
 def _turns(node: Node) -> Iterator[int]:
