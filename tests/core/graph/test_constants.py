@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -121,6 +122,23 @@ def test_what_is_made_again_is_held_within_bounds() -> None:
         twice(str(name), making)
     made.value("first", first)
     assert first.count == 3
+
+
+def test_a_view_of_what_is_held_takes_no_room() -> None:
+    """Both halves of the room are there for arrays that own their memory."""
+    made = MadeConstants(same)
+    half = AGAIN_BYTES // 4 // 2
+    makings = {"one": Making(half), "two": Making(half)}
+
+    def view(name: str) -> Array:
+        return made.value(name, makings[name]).reshape(2, -1)
+
+    for name in makings:
+        for _ in range(2):
+            made.value(("view", name), partial(view, name))
+    for name in makings:
+        made.value(name, makings[name])
+    assert [making.count for making in makings.values()] == [2, 2]
 
 
 def test_a_value_cannot_be_written() -> None:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from weakref import WeakValueDictionary
 
-from headrace.aligned import Empty, aligned, aligned_empty
+from headrace.aligned import Empty, address_of, aligned, aligned_empty
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -65,6 +65,9 @@ class MadeConstants:
         return known
 
     def _hold(self, value: Array) -> None:
+        place = address_of(value)
+        if any(address_of(held) == place for held in self._again):
+            return  # a view of it, or what it is a view of; to make another one takes no time
         room = AGAIN_BYTES - value.nbytes
         nbytes = itertools.accumulate(held.nbytes for held in self._again)
         fit = sum(total <= room for total in nbytes)

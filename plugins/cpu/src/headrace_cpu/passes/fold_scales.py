@@ -70,7 +70,9 @@ def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ..
     call, (_, weight, bias) = conv.call, conv.inputs
     if call.input(0).dtype != float32 or call.str_attr("data_format") != CHANNELS_LAST:
         return ()
-    if _weight(weight, editor, graph) is None or not (bias is None or bias in graph.constants):
+    if _stored(weight, editor) not in graph.constants:  # its value is read where it is needed
+        return ()
+    if not (bias is None or bias in graph.constants):
         return ()
     ops = [conv]
     while True:
@@ -85,13 +87,18 @@ def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ..
     return tuple(ops) if len(ops) > 1 else ()
 
 
+def _stored(name: str | None, editor: GraphEditor) -> str:
+    """The constant that a weight is, or is widened from."""
+    maker = editor.maker(name)
+    is_widened = maker is not None and maker.call.op == "cpu.widen"
+    return (maker.inputs[0] if maker is not None and is_widened else name) or ""
+
+
 def _weight(name: str | None, editor: GraphEditor, graph: JobGraph) -> Array | None:
     """The weight of a convolution if it is known, also as it is stored."""
-    maker = editor.maker(name)
-    if maker is not None and maker.call.op == "cpu.widen":
-        stored = graph.constants.get(maker.inputs[0] or "")
-        return None if stored is None else in_float32(stored)
-    return graph.constants.get(name or "")
+    stored = _stored(name, editor)
+    value = graph.constants.get(stored)
+    return value if value is None or stored == name else in_float32(value)
 
 
 def _scaling(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
