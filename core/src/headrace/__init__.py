@@ -18,7 +18,7 @@ The modules beside them are values that every layer may use: ``ids``, ``dtypes``
 ``typing``; and what belongs to no layer: ``settings`` (variables of the environment), ``aligned``
 (host memory), ``collector`` (the garbage collector), ``lazy_names`` (of packages),
 ``light_dataclass`` and ``light_tuple`` (records that every start declares), ``digest`` (of what is
-kept on disk), ``taking`` (so that Ctrl-C loses nothing), ``signals`` (what their handlers raise).
+kept on disk), ``signals`` (what their handlers raise).
 """
 
 from __future__ import annotations

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _imp
 import gc
+import sys
 import threading
 import weakref
 from functools import partial
+from importlib import import_module
 from itertools import count
 
 import pytest
@@ -47,6 +50,14 @@ def test_other_threads_do_it_themselves() -> None:
     thread.start()
     thread.join()
     assert found == [True]
+
+
+def test_work_may_import_after_ctrl_c_in_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may have left the lock of imports with the main thread."""
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    _imp.acquire_lock()
+    assert Shelter().run(partial(import_module, "colorsys")) is not None
+    assert not _imp.lock_held()
 
 
 def test_work_may_ask_for_more() -> None:

@@ -7,7 +7,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.frontend.closing import Closing
@@ -16,7 +15,6 @@ from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
-from headrace.taking import take
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
@@ -69,16 +67,12 @@ class ReadyJob(Closing):
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
-        held: list[Executor] = []
-        try:
-            make = partial(Executor, lasting=lasting, recorder=recorder)
-            self._executor = take(held, make, plan, registry, constants)
-            self._dropped = weakref.finalize(self, _DROPPED.append, self._executor)
-            self._dropped.atexit = False
-        except BaseException:
-            for executor in held:
-                executor.close()
-            raise
+        Executor(plan, registry, constants, lasting=lasting, recorder=recorder, hold=self._hold)
+
+    def _hold(self, executor: Executor) -> None:
+        self._executor = executor
+        self._dropped = weakref.finalize(self, _DROPPED.append, executor)
+        self._dropped.atexit = False
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
         """Run a job once on arrays whose names, shapes and dtypes are those of its inputs.

@@ -69,6 +69,7 @@ class Executor:
         lasting: bool = False,
         recorder: Recorder | None = None,
         log: EventLog | None = None,
+        hold: Callable[[Executor], object] = lambda _: None,
     ) -> None:
         """Acquire all resources and bind all launches.
 
@@ -83,6 +84,8 @@ class Executor:
             recorder: told when each task is worked on; without one, nobody looks at a clock.
             log: what actors are told is written down in it, from which ``replay`` finds the run
                 again; then calls never run inline, where actors need not be asked.
+            hold: given the executor before it has anything, to close it if nobody else can: twice
+                interrupted it may be open when this has raised.
 
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: see ``Resources``.
@@ -110,16 +113,22 @@ class Executor:
         self._held: list[Resources] = []
 
         def open_all() -> None:
-            self._resources = Resources(
-                plan, registry, constants, limit, lasting=lasting, go_on=self._go_on
-            )
-            self._held.append(self._resources)
-            self._bind(recorder)
-            close_at_exit(self)
+            try:
+                self._resources = Resources(
+                    plan, registry, constants, limit, lasting=lasting, go_on=self._go_on
+                )
+                self._held.append(self._resources)
+                self._bind(recorder)
+                close_at_exit(self)
+                self._go_on()
+            except BaseException:
+                self._close()
+                raise
 
         def stop() -> None:
             self._closed = True
 
+        hold(self)
         try:
             self._shelter.run(open_all, stop)
         except BaseException:

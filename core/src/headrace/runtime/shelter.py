@@ -8,10 +8,12 @@ handler of a signal reaches, and waits for that.
 
 from __future__ import annotations
 
+import _imp
 import threading
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
@@ -55,6 +57,7 @@ class Shelter:
             self._asked.append(piece)
             self._work()
             return piece.outcome()
+        _let_others_import()
         thread = threading.Thread(target=self._work, name="headrace shelter")
         try:
             self._have_done(piece, thread)
@@ -101,6 +104,17 @@ class Shelter:
         with self._turn:
             while self._asked:
                 self._asked.popleft().do()
+
+
+def _let_others_import() -> None:
+    """Give back Python's lock of imports, which the main thread holds within them alone.
+
+    Ctrl-C between two steps of Python's own leaves it held, and then whatever is imported by
+    another thread, as plugins do when they are opened, waits for ever.
+    """
+    with suppress(RuntimeError):  # another thread holds it, and not for long
+        while _imp.lock_held():
+            _imp.release_lock()
 
 
 def new_thread(work: Callable[[], None], name: str) -> Thread:
