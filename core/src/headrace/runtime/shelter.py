@@ -29,7 +29,7 @@ class Shelter:
 
     A thread is started for each piece that the main thread asks for, and ends with it; others do
     theirs themselves, as does the main thread where no thread can be had: at the end of the
-    interpreter Python starts none.
+    interpreter some versions of Python start none.
     """
 
     def __init__(self) -> None:
