@@ -30,4 +30,5 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterTrees(m);
   headrace::cpu::bind::RegisterDetection(m);
   headrace::cpu::bind::RegisterSampling(m);
+  headrace::cpu::bind::RegisterRanking(m);
 }

@@ -27,6 +27,7 @@ FILES = [
     "test_native_norm.py",
     "test_product.py",
     "test_program.py",
+    "test_ranking.py",
     "test_rows.py",
     "test_sampling.py",
     "test_winograd.py",

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
+_Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int32, np.int64)
 _Arithmetic = TypeVar("_Arithmetic", np.float64, np.int32, np.int64)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
@@ -407,6 +408,22 @@ def grid_sample(
 
     x: [batch, channels, *sizes], with 1 to 3 sizes of up to 2^22; grid: [batch, points, axes];
     y: [batch, channels, points]. taps: elements that are read along an axis: 1, 2 or 4.
+    """
+
+def top_k(
+    x: NDArray[_Ranked], values: NDArray[_Ranked], indices: NDArray[np.int64], largest: bool,
+) -> Launch:  # fmt: skip
+    """The largest or smallest along the middle axis, best first, and where they stand.
+
+    x: [outer, length, inner]; values, indices: [outer, count, inner], with count up to length. NaN
+    is larger than all; of equal elements the first comes first.
+    """
+
+def arg_extreme(
+    x: NDArray[_Ranked], y: NDArray[np.int64], largest: bool, last: bool,
+) -> Launch:  # fmt: skip
+    """Where the largest or smallest along the middle axis stands, or the first NaN; of equals the
+    first or the last. x: [outer, length, inner]; y: [outer, inner].
     """
 
 def non_max_suppression(

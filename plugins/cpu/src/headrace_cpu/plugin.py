@@ -67,6 +67,7 @@ from headrace_cpu.kernels.product import (
     conv_products,
 )
 from headrace_cpu.kernels.program import program_entries
+from headrace_cpu.kernels.ranking import ranking_entries
 from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
@@ -209,6 +210,7 @@ def headrace_kernels() -> Iterable[KernelEntry]:
     yield from tree_entries(TAG)
     yield from detection_entries(TAG)
     yield from sampling_entries(TAG)
+    yield from ranking_entries(TAG)
 
 
 def _image_entries() -> Iterator[KernelEntry]:
