@@ -15,14 +15,15 @@ from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
+from headrace.runtime.replicas import Replicas
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
     from headrace.runtime.recorder import Recorder
 
-# Executors of jobs that were dropped without being closed. A collector may run at any point of any
+# What jobs held that were dropped without being closed. A collector may run at any point of any
 # thread, also where a lock of the runtime is held, so it only puts them here.
-_DROPPED: deque[Executor] = deque()
+_DROPPED: deque[tuple[Replicas, Executor]] = deque()
 
 
 class ReadyJob(Closing):
@@ -71,7 +72,8 @@ class ReadyJob(Closing):
 
     def _hold(self, executor: Executor) -> None:
         self._executor = executor
-        self._dropped = weakref.finalize(self, _DROPPED.append, executor)
+        self._replicas = Replicas(executor)
+        self._dropped = weakref.finalize(self, _DROPPED.append, (self._replicas, executor))
         self._dropped.atexit = False
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
@@ -85,7 +87,10 @@ class ReadyJob(Closing):
             RunError: the run stopped; the job stays usable.
             SessionError: the job was closed.
         """
-        return self._executor.run(feeds, job)
+        executor = self._executor
+        if executor.is_busy():
+            executor = self._replicas.instead()
+        return executor.run(feeds, job)
 
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
@@ -136,12 +141,12 @@ class ReadyJob(Closing):
     @property
     def held_bytes(self) -> int:
         """Memory that it holds on all devices and the host, without weights that lie elsewhere."""
-        return self._executor.held_bytes
+        return self._executor.held_bytes + self._replicas.held_bytes
 
     @property
     def is_under_way(self) -> bool:
         """True while a call runs on its caller's thread."""
-        return self._executor.is_under_way
+        return self._executor.is_under_way or self._replicas.is_under_way
 
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
@@ -163,6 +168,7 @@ class ReadyJob(Closing):
 
         Idempotent.
         """
+        self._replicas.close()
         self._executor.close()
         self._dropped.detach()
 
@@ -171,10 +177,12 @@ def close_dropped() -> None:
     """Give back what jobs held that were dropped without ``close``."""
     while True:
         try:
-            executor = _DROPPED[0]
+            dropped = _DROPPED[0]
         except IndexError:  # also where another thread does the same
             return
+        replicas, executor = dropped
         try:
+            replicas.close()
             executor.close()
         except Exception as error:  # noqa: BLE001 - whoever should hear of it has gone
             warnings.warn(
@@ -183,4 +191,4 @@ def close_dropped() -> None:
                 stacklevel=3,
             )
         with suppress(ValueError):  # another thread has
-            _DROPPED.remove(executor)  # not before it is closed: Ctrl-C may come between
+            _DROPPED.remove(dropped)  # not before it is closed: Ctrl-C may come between

@@ -57,6 +57,10 @@ class Executor:
     Of each job as many calls are under way at once as it was compiled for; who starts one more
     waits. Calls of several jobs overlap as far as their critical sections let them. Feeds must have
     the names, shapes and dtypes of the job's inputs: callers check before.
+
+    Attributes:
+        is_busy: whether an inline call that began now would wait. A method of the lock itself: each
+            call of a job asks.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class Executor:
             job: tuple(plan.foreign(TaskKind.FOREIGN_OUTPUT, job)) for job in plan.calls().values()
         }
         self._lock = new_lock()
+        self.is_busy = self._lock.locked
         self._closed = False
         self._engine: ThreadedEngine | None = None
         self._forks = process.forks
@@ -180,6 +185,10 @@ class Executor:
             and (recorder is None or not late)
         )
 
+    def stand_back(self) -> None:
+        """Let others run for some 0.06 ms if a call is under way on its caller's thread."""
+        stand_back(self._lock)
+
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
 
@@ -210,6 +219,32 @@ class Executor:
         return self._inline is not None
 
     @property
+    def may_have_replicas(self) -> bool:
+        """True when another executor of the plan could run calls beside this one, and be faster.
+
+        So it is where nothing is kept from call to call, and the caller's thread does all the work,
+        in the host's memory.
+        """
+        return self.runs_inline and not self._plan.variables and self._resources.are_hosts
+
+    @property
+    def is_recorded(self) -> bool:
+        """True when a recorder is told of each task."""
+        return self._recorder is not None
+
+    def replica(self, hold: Callable[[Executor], object]) -> Executor:
+        """Another executor of the plan, with the weights of this one; to be closed before it.
+
+        Args:
+            hold: as for the constructor.
+
+        Raises:
+            ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: as the constructor.
+        """
+        weights = self._resources.weights()
+        return Executor(self._plan, self._registry, weights, lasting=True, hold=hold)
+
+    @property
     def held_bytes(self) -> int:
         """Memory of its own on all devices and the host; see ``Resources.held_bytes``."""
         return self._resources.held_bytes
@@ -217,7 +252,7 @@ class Executor:
     @property
     def is_under_way(self) -> bool:
         """True while a call runs on its caller's thread."""
-        return self._inline is not None and self._lock.locked()
+        return self._inline is not None and self.is_busy()
 
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None

@@ -121,6 +121,22 @@ class Resources:
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
 
     @property
+    def are_hosts(self) -> bool:
+        """True when all memory is the host's, and all work is done when its launch returns."""
+        on_host = all(isinstance(chunk, HostBuffer) for chunk in self._chunks)
+        return on_host and all(context.host_synchronous for context in self.contexts.values())
+
+    def weights(self) -> dict[str, Array]:
+        """The weights of host memory by name, where they lie; gone when this is closed."""
+        found = {}
+        for register in self._plan.registers:
+            if register.constant is not None:
+                buffer = self.buffer(register)
+                assert isinstance(buffer, HostBuffer)
+                found[register.constant] = buffer.array(register.spec)
+        return found
+
+    @property
     def held_bytes(self) -> int:
         """Memory of the chunks, without those parts whose weights lie elsewhere on the host."""
         lying = sum(buffer.nbytes for buffer in self._lying.values())

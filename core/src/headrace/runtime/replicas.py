@@ -1,0 +1,103 @@
+"""``Replicas``: executors of one plan, so that calls of several threads run side by side."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.errors import DeviceError
+from headrace.runtime import process
+from headrace.runtime.bus import new_lock
+from headrace.runtime.executor import Executor
+
+_FEW = 8
+"""Executors of a plan on a machine of few processors: the system shares these out among callers
+better than callers that wait for each other do."""
+
+
+class Replicas:
+    """Others than the first executor of a plan, for calls that would wait for it.
+
+    One is made when a call finds all of them busy, as long as there are few (``_FEW``), or fewer
+    than processors. So no more memory is held than was needed by as many calls as were under way at
+    once. They use the weights of the first, and have memory of their own for everything else.
+
+    There are none of a plan that keeps variables from call to call, nor where calls do not work on
+    the caller's thread and in the host's memory: a device that works by itself has a queue, which
+    is not faster for having two ends. May be used from any thread.
+    """
+
+    def __init__(self, first: Executor) -> None:
+        """None is made yet; ``first`` stays its owner's, who closes it after these."""
+        self._first = first
+        self._most = max(_FEW, processors()) - 1
+        self._held: list[Executor] = []  # also one that is being opened, or could not be
+        self._ready: list[Executor] = []
+        self._changing = new_lock()
+        self._waiting = new_lock()
+        self._forks = process.forks
+
+    def instead(self) -> Executor:
+        """Where a call begins that finds the first executor busy: at one that is not, if it can.
+
+        Raises:
+            PlanError: the plan cannot be bound once more.
+        """
+        first = self._first
+        if not first.may_have_replicas or first.is_recorded:
+            return first
+        idle = self._idle()
+        if idle is None:
+            with self._changing:
+                idle = self._idle() or self._make()
+        return idle or self._wait()
+
+    def _idle(self) -> Executor | None:
+        return next((e for e in (self._first, *self._ready) if not e.is_under_way), None)
+
+    def _make(self) -> Executor | None:
+        """One more; None where there is no room."""
+        if len(self._ready) < self._most:
+            try:
+                self._ready.append(self._first.replica(self._held.append))
+            except DeviceError:  # its memory: what there is must do
+                self._most = len(self._ready)
+            else:
+                return self._ready[-1]
+        return None
+
+    def _wait(self) -> Executor:
+        """The next that is idle. One caller looks for it, and the others wait behind that one.
+
+        Nobody waits for the lock of an executor: the thread that had a lock last has it next, so
+        that callers would wait for a busy one beside others that are idle.
+        """
+        with self._waiting:
+            while (idle := self._idle()) is None:
+                self._first.stand_back()
+        return idle
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that they hold, without the weights."""
+        return sum(executor.held_bytes for executor in tuple(self._ready))
+
+    @property
+    def is_under_way(self) -> bool:
+        """True while one of them runs a call."""
+        return any(executor.is_under_way for executor in tuple(self._ready))
+
+    def close(self) -> None:
+        """Close all and make no more. Idempotent; in a forked process all is the parent's."""
+        if process.forks != self._forks:
+            return
+        with self._changing:
+            self._most = 0
+            for executor in self._held:
+                executor.close()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

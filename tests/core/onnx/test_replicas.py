@@ -1,0 +1,164 @@
+"""Calls of one model by several threads: side by side where the host does the work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from onnx_models import info, model, node
+from session_jobs import counter, on
+from toy_backends import near
+
+import headrace as flow
+from headrace.device import Buffer, DeviceContext, Launch
+from headrace.errors import RunError, SessionError
+from headrace.numpy_ops import NumpyKernel
+from headrace.onnx import Model, load
+from headrace.op_call import OpCall
+from headrace.registry import BackendRegistry
+from headrace.tensor_spec import Array
+
+W = np.array([1, 2, 3], np.float32)
+SHIFTED = model([node("Add", "x w", "y")], [info("x", [3])], weights={"w": W})
+X = np.zeros(3, np.float32)
+
+
+class Meeting:
+    """A backend ``near`` whose launches wait until so many are under way at once.
+
+    Attributes:
+        weights: where the second operands of what was bound lie.
+        most: how many launches were under way at once.
+        all_but_one: set when one more is waited for.
+    """
+
+    def __init__(self, parties: int) -> None:
+        self.weights: list[int] = []
+        self.most = 0
+        self.all_but_one = threading.Event()
+        self._parties = parties
+        self._barrier = threading.Barrier(parties, timeout=20)
+        self._under_way = 0
+        self._counting = threading.Lock()
+        meeting = self
+
+        class Kernel(NumpyKernel):
+            def bind(
+                self,
+                context: DeviceContext,
+                inputs: Sequence[Buffer | None],
+                outputs: Sequence[Buffer],
+                workspace: Buffer | None,
+            ) -> Launch:
+                assert inputs[1] is not None
+                meeting.weights.append(inputs[1].address)
+                return super().bind(context, inputs, outputs, workspace)
+
+            def enqueue(self, context: DeviceContext, work: Callable[[], None]) -> Launch:
+                return lambda: meeting.hold(work)
+
+        self.registry = BackendRegistry.from_modules({"near": near(("add",), Kernel)})
+
+    def hold(self, work: Callable[[], None]) -> None:
+        """Do some work when all that should be there are."""
+        with self._counting:
+            self._under_way += 1
+            self.most = max(self.most, self._under_way)
+            if self._under_way == self._parties - 1:
+                self.all_but_one.set()
+        self._barrier.wait()
+        work()
+        with self._counting:
+            self._under_way -= 1
+
+
+def in_threads(loaded: Model, calls: int, threads: int | None = None) -> list[list[float]]:
+    """What calls give that begin on so many threads; the n-th is fed n."""
+    with ThreadPoolExecutor(threads or calls) as pool:
+        runs = [pool.submit(loaded.run, {"x": X + n}) for n in range(calls)]
+        return [run.result()["y"].tolist() for run in runs]
+
+
+def sums(calls: int) -> list[list[float]]:
+    """What they should give."""
+    return [[n + 1, n + 2, n + 3] for n in range(calls)]
+
+
+@pytest.mark.parametrize("callers", [2, 8])
+def test_calls_of_several_threads_are_under_way_at_once(callers: int) -> None:
+    """Each in memory of its own, with weights that lie once."""
+    meeting = Meeting(callers)
+    with load(SHIFTED, "near", registry=meeting.registry) as loaded:
+        for _ in range(3):
+            assert in_threads(loaded, callers) == sums(callers)
+    assert len(meeting.weights) == callers
+    assert len(set(meeting.weights)) == 1
+
+
+def test_more_callers_than_there_may_be_replicas_wait_for_one_that_is_idle() -> None:
+    """And each gets its own results."""
+    registry = BackendRegistry.from_modules({"near": near()})
+    with load(SHIFTED, "near", registry=registry) as loaded:
+        assert in_threads(loaded, 2_000, 40) == sums(2_000)
+
+
+def test_a_call_that_fails_fails_for_its_caller_alone() -> None:
+    """One beside it, in another replica, gives its result."""
+
+    class Kernel(NumpyKernel):
+        def __init__(self, call: OpCall) -> None:
+            super().__init__(call)
+            add, barrier = self.function, both
+
+            def function(
+                call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+            ) -> None:
+                barrier.wait()
+                assert inputs[0] is not None
+                if inputs[0][0] == 1:
+                    raise ArithmeticError("the chip is on fire")
+                add(call, inputs, outputs)
+
+            self.function = function
+
+    both = threading.Barrier(2, timeout=20)
+    registry = BackendRegistry.from_modules({"near": near(("add",), Kernel)})
+    with (
+        load(SHIFTED, "near", registry=registry) as loaded,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for _ in range(3):
+            fine, bad = (pool.submit(loaded.run, {"x": X + n}) for n in (0, 1))
+            assert fine.result()["y"].tolist() == W.tolist()
+            with pytest.raises(RunError, match="the chip is on fire"):
+                bad.result()
+
+
+def test_a_model_that_is_closed_meanwhile_ends_its_calls_first() -> None:
+    """In all replicas; whoever calls it later is told."""
+    meeting = Meeting(3)
+    loaded = load(SHIFTED, "near", registry=meeting.registry)
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(loaded.run, {"x": X + n}) for n in range(2)]
+        with ThreadPoolExecutor(1) as closing:
+            assert meeting.all_but_one.wait(20)
+            closed = closing.submit(loaded.close)
+            meeting.hold(lambda: None)
+            closed.result()
+        assert [run.result()["y"].tolist() for run in runs] == sums(2)
+    with pytest.raises(SessionError, match="closed"):
+        loaded.run({"x": X})
+
+
+def test_a_job_with_variables_has_no_replicas() -> None:
+    """A call finds what the one before left."""
+    meeting = Meeting(1)
+    with flow.Session(meeting.registry) as session:
+        add, read = counter(on(session, "near"))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(add, [X + n for n in range(200)]))
+        assert read().tolist() == [sum(range(200))] * 3
+    assert meeting.most == 1
