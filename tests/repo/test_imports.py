@@ -28,7 +28,7 @@ LAZY = [
 """Packages whose names are imported when they are used."""
 
 OPEN_TO_PLUGINS = {
-    "data_format", "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case",
+    "aligned", "data_format", "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case",
     "numpy_ops", "op_call", "ops", "tensor_spec",
 }  # fmt: skip
 
