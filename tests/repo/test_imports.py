@@ -28,8 +28,8 @@ LAZY = [
 """Packages whose names are imported when they are used."""
 
 OPEN_TO_PLUGINS = {
-    "aligned", "data_format", "device", "dtypes", "errors", "graph", "hookspecs", "ids", "memory_case",
-    "numpy_ops", "op_call", "ops", "tensor_spec",
+    "aligned", "data_format", "device", "dtypes", "errors", "graph", "hookspecs", "ids",
+    "memory_case", "numpy_ops", "op_call", "ops", "tensor_spec",
 }  # fmt: skip
 
 # One planted fault for each contract: (contract, package, text of a new module in it).
