@@ -11,6 +11,7 @@ through all of them to find nothing, in the middle of it or right behind.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,19 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()  # into the oldest generation, without a look at any of it
         with _counting:
-            _resting -= is_counted
+            _resting = max(0, _resting - is_counted)  # 0 in a child that was forked inside
             if not _resting and _enabled:
                 gc.enable()
+
+
+def _rests_no_more() -> None:
+    """Of a child: the blocks of its parent's other threads never end there."""
+    global _counting, _resting
+    _counting = threading.Lock()
+    if _resting and _enabled:
+        gc.enable()
+    _resting = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rests_no_more)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from forked import in_child
 from toy_backends import OPS, near
 
 import headrace as flow
@@ -91,3 +93,29 @@ def test_what_others_froze_stays_frozen() -> None:
         assert id(frozen) not in seen and id(later) in seen
     finally:
         gc.unfreeze()
+
+
+def test_a_child_collects_though_a_thread_of_its_parent_compiles() -> None:
+    """That thread is not there, to have the collector go on."""
+    resting, over = threading.Event(), threading.Event()
+
+    def rest() -> None:
+        with collector_rests():
+            resting.set()
+            assert over.wait(20)
+
+    def check() -> None:
+        assert gc.isenabled(), "it rests"
+        with collector_rests():
+            assert not gc.isenabled(), "it does not rest"
+        assert gc.isenabled(), "it rests for ever"
+
+    thread = threading.Thread(target=rest)
+    thread.start()
+    try:
+        assert resting.wait(20)
+        assert in_child(check) == "nothing"
+        assert not gc.isenabled()
+    finally:
+        over.set()
+        thread.join()

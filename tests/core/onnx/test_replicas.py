@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from forked import in_child
 from onnx_models import info, model, node
 from session_jobs import counter, on
 from toy_backends import near
@@ -39,10 +40,9 @@ class Meeting:
         self.weights: list[int] = []
         self.most = 0
         self.all_but_one = threading.Event()
-        self._parties = parties
-        self._barrier = threading.Barrier(parties, timeout=20)
         self._under_way = 0
         self._counting = threading.Lock()
+        self.parties(parties)
         meeting = self
 
         class Kernel(NumpyKernel):
@@ -61,6 +61,10 @@ class Meeting:
                 return lambda: meeting.hold(work)
 
         self.registry = BackendRegistry.from_modules({"near": near(("add",), Kernel)})
+
+    def parties(self, number: int) -> None:
+        """So many from now on."""
+        self._parties, self._barrier = number, threading.Barrier(number, timeout=20)
 
     def hold(self, work: Callable[[], None]) -> None:
         """Do some work when all that should be there are."""
@@ -96,6 +100,41 @@ def test_calls_of_several_threads_are_under_way_at_once(callers: int) -> None:
             assert in_threads(loaded, callers) == sums(callers)
     assert len(meeting.weights) == callers
     assert len(set(meeting.weights)) == 1
+
+
+def test_what_threads_submit_is_under_way_at_once() -> None:
+    """As what they run is."""
+    meeting = Meeting(2)
+    with (
+        load(SHIFTED, "near", registry=meeting.registry) as loaded,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        calls = [pool.submit(loaded.submit, {"x": X + n}) for n in range(2)]
+        made = [call.result().result()["y"].tolist() for call in calls]
+    assert made == sums(2)
+
+
+def test_a_job_for_which_there_is_no_memory_has_that_of_idle_replicas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No replica is made that does not fit, and none is in the way of what is needed."""
+    doubled = model([node("Add", "x x", "y")], [info("x", ["n"])])
+    meeting = Meeting(2)
+    with load(doubled, "near", registry=meeting.registry) as loaded:
+        a, b = (np.ones(n, np.float32) for n in (100_000, 110_000))
+
+        def twice(x: Array) -> list[float]:
+            with ThreadPoolExecutor(2) as pool:
+                runs = [pool.submit(loaded.run, {"x": x}) for _ in range(2)]
+                return [run.result()["y"].max() for run in runs]
+
+        assert twice(a) == [2, 2]
+        one_of_each = 2 * (a.nbytes + b.nbytes)
+        monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(one_of_each + a.nbytes // 4))
+        meeting.parties(1)
+        assert loaded.run({"x": b})["y"].max() == 2
+        assert twice(b) == [2, 2]
+        assert len(meeting.weights) == 3  # two jobs, and the replica of the first
 
 
 def test_more_callers_than_there_may_be_replicas_wait_for_one_that_is_idle() -> None:
@@ -151,6 +190,21 @@ def test_a_model_that_is_closed_meanwhile_ends_its_calls_first() -> None:
         assert [run.result()["y"].tolist() for run in runs] == sums(2)
     with pytest.raises(SessionError, match="closed"):
         loaded.run({"x": X})
+
+
+def test_a_child_of_a_process_whose_replicas_are_busy_is_refused() -> None:
+    """It waits for none of them; the calls of the parent come to their ends."""
+    meeting = Meeting(3)
+    with (
+        load(SHIFTED, "near", registry=meeting.registry) as loaded,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        runs = [pool.submit(loaded.run, {"x": X + n}) for n in range(2)]
+        assert meeting.all_but_one.wait(20)
+        told = in_child(lambda: loaded.run({"x": X}))
+        meeting.hold(lambda: None)
+        assert [run.result()["y"].tolist() for run in runs] == sums(2)
+    assert "was compiled before this process was forked" in told
 
 
 def test_a_job_with_variables_has_no_replicas() -> None:

@@ -70,6 +70,28 @@ job.submit(np.array([-1, 2], np.float32))
 '''
 
 
+FINALIZED = """
+import numpy as np
+import headrace as flow
+from headrace.registry import BackendRegistry
+from onnx_models import IDENTITY
+from toy_backends import far
+
+
+class Owner:
+    def __init__(self):
+        registry = BackendRegistry.from_modules({"far": far(("identity",))})
+        self.model = flow.onnx.load(IDENTITY, "far", registry=registry)
+
+    def __del__(self):
+        self.model.close()
+        print("closed")
+
+
+owner = Owner()
+owner.model.run({"x": np.ones((2, 3), np.float32)})
+"""
+
 RESULTS = "[0.0, 2.0]\n[0.0, 0.0]\n[0.0, 1.0]\n[0.0, 2.0]\n"
 
 
@@ -79,12 +101,22 @@ def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
 
     What is under way comes to its end, and callbacks get their results.
     """
+    assert output(PROGRAM, whose) == (RESULTS, "", 0)
+
+
+def test_a_finalizer_that_closes_a_model_at_the_end_of_python_waits_for_nobody() -> None:
+    """No other thread runs any more then."""
+    assert output(FINALIZED) == ("closed\n", "", 0)
+
+
+def output(program: str, *arguments: str) -> tuple[str, str, int]:
+    """What a program prints and reports, and its exit code."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, whose],
+        [sys.executable, "-c", program, *arguments],
         env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.stdout, done.stderr, done.returncode) == (RESULTS, "", 0)
+    return done.stdout, done.stderr, done.returncode

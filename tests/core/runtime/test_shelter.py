@@ -60,6 +60,15 @@ def test_work_may_import_after_ctrl_c_in_an_import(monkeypatch: pytest.MonkeyPat
     assert not _imp.lock_held()
 
 
+def test_a_finalizer_within_an_import_leaves_that_its_lock() -> None:
+    """The collector may close a model there; the work is done in place."""
+    text = "lock.acquire_lock()\ntry: made = ask()\nfinally: lock.release_lock()"
+    within = {"lock": _imp, "ask": partial(Shelter().run, threading.get_ident)}
+    exec(compile(text, "<frozen importlib._bootstrap>", "exec"), within)
+    assert within["made"] == threading.get_ident()
+    assert not _imp.lock_held()
+
+
 def test_work_may_ask_for_more() -> None:
     """Of the same owner, which is done at once."""
     one = Shelter()

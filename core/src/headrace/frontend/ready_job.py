@@ -7,15 +7,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.errors import OutOfMemoryError, ResourceLimitError
 from headrace.frontend.closing import Closing
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
-from headrace.runtime.replicas import Replicas
+from headrace.runtime.replicas import Replicas, give_back_idle
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
@@ -68,7 +70,13 @@ class ReadyJob(Closing):
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
-        Executor(plan, registry, constants, lasting=lasting, recorder=recorder, hold=self._hold)
+        make = partial(Executor, lasting=lasting, recorder=recorder, hold=self._hold)
+        try:
+            make(plan, registry, constants)
+        except (OutOfMemoryError, ResourceLimitError):
+            if not give_back_idle():
+                raise
+            make(plan, registry, constants)
 
     def _hold(self, executor: Executor) -> None:
         self._executor = executor
@@ -89,7 +97,7 @@ class ReadyJob(Closing):
         """
         executor = self._executor
         if executor.is_busy():
-            executor = self._replicas.instead()
+            return self._replicas.instead(lambda other: other.run(feeds, job))
         return executor.run(feeds, job)
 
     def submit(
@@ -109,9 +117,16 @@ class ReadyJob(Closing):
         Raises:
             SessionError: the job was closed.
         """
-        if not self._executor.runs_inline:
+        executor = self._executor
+        if not executor.runs_inline:
             feeds = {name: array.copy() for name, array in feeds.items()}
-        return self._executor.submit(feeds, job, over)
+        elif executor.is_busy():
+            try:
+                return self._replicas.instead(lambda other: other.submit(feeds, job))
+            finally:
+                if over is not None:  # once, whoever ran it
+                    over()
+        return executor.submit(feeds, job, over)
 
     def initialize_variable(self, name: str) -> None:
         """Give a variable the value that it begins with.

@@ -36,7 +36,7 @@ from headrace.runtime.bus import (
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.launcher import Launcher
-from headrace.runtime.limits import stated_memory_limit
+from headrace.runtime.limits import host_memory_limit, stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.resources import Resources
@@ -240,9 +240,14 @@ class Executor:
 
         Raises:
             ResourceLimitError, OutOfMemoryError, DeviceError, PlanError: as the constructor.
+            SessionError: this one is closed.
         """
-        weights = self._resources.weights()
-        return Executor(self._plan, self._registry, weights, lasting=True, hold=hold)
+        try:
+            weights = self._resources.weights()
+        except IndexError:  # it gave its memory back meanwhile
+            raise self._closed_error() from None
+        limit = stated_memory_limit() or host_memory_limit()  # for all of them together
+        return Executor(self._plan, self._registry, weights, limit, lasting=True, hold=hold)
 
     @property
     def held_bytes(self) -> int:

@@ -36,8 +36,16 @@ def close_at_exit(thing: Closable, *, first: bool = False) -> None:
     (_first if first else _open).add(thing)
 
 
+def _still_open() -> list[Closable]:
+    while True:
+        try:
+            return [*_first, *_open]
+        except RuntimeError:  # another thread opened one meanwhile
+            continue
+
+
 def _close_all() -> None:
-    for thing in (*_first, *_open):
+    for thing in _still_open():
         try:
             thing.close()
         except Exception as error:  # noqa: BLE001 - the others are to be closed all the same

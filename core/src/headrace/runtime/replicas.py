@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
 
-from headrace.errors import DeviceError
+from headrace.errors import DeviceError, SessionError
 from headrace.runtime import process
 from headrace.runtime.bus import new_lock
 from headrace.runtime.executor import Executor
+
+T = TypeVar("T")
 
 _FEW = 8
 """Executors of a plan on a machine of few processors: the system shares these out among callers
@@ -36,13 +41,38 @@ class Replicas:
         self._waiting = new_lock()
         self._forks = process.forks
 
-    def instead(self) -> Executor:
-        """Where a call begins that finds the first executor busy: at one that is not, if it can.
+    def instead(self, call: Callable[[Executor], T]) -> T:
+        """Have a call done that found the first executor busy: by one that is not, if it can be.
+
+        Args:
+            call: given the executor; again, if that was closed before it began.
 
         Raises:
             PlanError: the plan cannot be bound once more.
+            BaseException: what ``call`` raises.
         """
+        executor = self._one()
+        try:
+            return call(executor)
+        except SessionError:
+            if executor is self._first or not executor.is_closed:
+                raise
+        return call(self._first)  # its memory was wanted back
+
+    def give_back_idle(self) -> bool:
+        """Close those that run no call; True if there was one."""
+        with self._changing:
+            idle = [executor for executor in self._ready if not executor.is_under_way]
+            for executor in idle:
+                self._ready.remove(executor)
+                executor.close()
+                self._held.remove(executor)
+        return bool(idle)
+
+    def _one(self) -> Executor:
         first = self._first
+        if process.forks != self._forks:
+            return first  # which says so; locks that were held when it was forked stay held
         if not first.may_have_replicas or first.is_recorded:
             return first
         idle = self._idle()
@@ -59,6 +89,7 @@ class Replicas:
         if len(self._ready) < self._most:
             try:
                 self._ready.append(self._first.replica(self._held.append))
+                _WITH_REPLICAS.append(weakref.ref(self))
             except DeviceError:  # its memory: what there is must do
                 self._most = len(self._ready)
             else:
@@ -94,6 +125,20 @@ class Replicas:
             self._most = 0
             for executor in self._held:
                 executor.close()
+
+
+_WITH_REPLICAS: list[weakref.ref[Replicas]] = []
+
+
+def give_back_idle() -> bool:
+    """Close all replicas of the process that run no call; True if there was one.
+
+    For whoever has no memory for what cannot do without.
+    """
+    known = tuple(_WITH_REPLICAS)
+    _WITH_REPLICAS[:] = [ref for ref in known if ref() is not None]
+    given = [replicas.give_back_idle() for ref in known if (replicas := ref()) is not None]
+    return any(given)
 
 
 def processors() -> int:

@@ -9,12 +9,14 @@ handler of a signal reaches, and waits for that.
 from __future__ import annotations
 
 import _imp
+import sys
 import threading
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from headrace.runtime.bus import on_main_thread
@@ -28,8 +30,7 @@ class Shelter:
     """Does work for one owner, piece by piece, in the order in which it was asked for.
 
     A thread is started for each piece that the main thread asks for, and ends with it; others do
-    theirs themselves, as does the main thread where no thread can be had: at the end of the
-    interpreter some versions of Python start none.
+    theirs themselves, as does the main thread where no thread can be had, or none would run.
     """
 
     def __init__(self) -> None:
@@ -53,11 +54,10 @@ class Shelter:
             BaseException: what ``work`` raised, or what a handler did.
         """
         piece = _Piece(work)
-        if not on_main_thread():
+        if not (on_main_thread() and _others_can_run()):
             self._asked.append(piece)
             self._work()
             return piece.outcome()
-        _let_others_import()
         thread = threading.Thread(target=self._work, name="headrace shelter")
         try:
             self._have_done(piece, thread)
@@ -106,15 +106,26 @@ class Shelter:
                 self._asked.popleft().do()
 
 
-def _let_others_import() -> None:
-    """Give back Python's lock of imports, which the main thread holds within them alone.
+def _others_can_run() -> bool:
+    """Whether the main thread may wait for another one, as far as Python is concerned.
 
-    Ctrl-C between two steps of Python's own leaves it held, and then whatever is imported by
-    another thread, as plugins do when they are opened, waits for ever.
+    Finalizers come anywhere. At the end of the interpreter no other thread is let run any more. In
+    Python's own code of imports the main thread may hold the lock of all imports, and what opens
+    and closes imports. Ctrl-C there leaves the lock held for ever; then it is given back here.
     """
+    if sys.is_finalizing():
+        return False
+    if not _imp.lock_held():
+        return True
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return False
+        frame = frame.f_back
     with suppress(RuntimeError):  # another thread holds it, and not for long
         while _imp.lock_held():
             _imp.release_lock()
+    return True
 
 
 def new_thread(work: Callable[[], None], name: str) -> Thread:
