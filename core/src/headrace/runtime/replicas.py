@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable
 from typing import TypeVar
+from weakref import WeakSet
 
 from headrace.errors import DeviceError, SessionError
 from headrace.runtime import process
@@ -61,6 +61,8 @@ class Replicas:
 
     def give_back_idle(self) -> bool:
         """Close those that run no call; True if there was one."""
+        if process.forks != self._forks:
+            return False
         with self._changing:
             idle = [executor for executor in self._ready if not executor.is_under_way]
             for executor in idle:
@@ -89,10 +91,11 @@ class Replicas:
         if len(self._ready) < self._most:
             try:
                 self._ready.append(self._first.replica(self._held.append))
-                _WITH_REPLICAS.append(weakref.ref(self))
             except DeviceError:  # its memory: what there is must do
                 self._most = len(self._ready)
             else:
+                with _adding:
+                    _with_replicas.add(self)
                 return self._ready[-1]
         return None
 
@@ -127,17 +130,18 @@ class Replicas:
                 executor.close()
 
 
-_WITH_REPLICAS: list[weakref.ref[Replicas]] = []
+_with_replicas: WeakSet[Replicas] = WeakSet()
+_adding = new_lock()  # nobody may while the set is gone through
 
 
 def give_back_idle() -> bool:
     """Close all replicas of the process that run no call; True if there was one.
 
-    For whoever has no memory for what cannot do without.
+    For whoever finds no memory for what cannot do without.
     """
-    known = tuple(_WITH_REPLICAS)
-    _WITH_REPLICAS[:] = [ref for ref in known if ref() is not None]
-    given = [replicas.give_back_idle() for ref in known if (replicas := ref()) is not None]
+    with _adding:
+        known = tuple(_with_replicas)
+    given = [replicas.give_back_idle() for replicas in known]
     return any(given)
 
 
