@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import _imp
+import _thread
 import gc
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -28,6 +30,15 @@ def press_ctrl_c(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
         wait(piece)
 
     monkeypatch.setattr(shelter._Piece, "wait", interrupted_wait)
+
+
+@pytest.fixture
+def threads_end() -> Iterator[None]:
+    """Those whose work nobody waits for end soon after it; until then the test is not over."""
+    before = _thread._count()  # also of those that `threading` has yet to hear of
+    yield
+    while _thread._count() > before:
+        threading.Event().wait(0)
 
 
 def test_work_is_done_by_another_thread_which_has_ended() -> None:
@@ -102,6 +113,7 @@ def test_the_first_ctrl_c_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert did == ["work"]
 
 
+@pytest.mark.usefixtures("threads_end")
 def test_the_second_ctrl_c_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work goes on, and who asks next waits for it."""
     left, did, one = threading.Event(), list[str](), Shelter()
@@ -137,6 +149,7 @@ def test_an_interrupt_says_what_was_raised_meanwhile(
     assert "".join(getattr(caught.value, "__notes__", [])) == said
 
 
+@pytest.mark.usefixtures("threads_end")
 def test_what_work_raises_that_nobody_waits_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """As what ends any other thread."""
     told: list[object] = []
