@@ -61,6 +61,9 @@ class Executor:
     Attributes:
         is_busy: whether an inline call that began now would wait. A method of the lock itself: each
             call of a job asks.
+        may_have_replicas: whether another executor of the plan could run calls beside this one, and
+            be faster: nothing is kept from call to call, and the caller's thread does all the work,
+            in the host's memory.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class Executor:
         }
         self._lock = new_lock()
         self.is_busy = self._lock.locked
+        self.may_have_replicas = False
         self._closed = False
         self._engine: ThreadedEngine | None = None
         self._forks = process.forks
@@ -169,6 +173,9 @@ class Executor:
             )
         self._stop()
         self._launches, self._inline, self._recorder = launches, inline, recorder
+        self.may_have_replicas = (
+            runs_inline and not self._plan.variables and self._resources.are_hosts
+        )
 
     def _can_run_inline(self, recorder: Recorder | None) -> bool:
         """Whether the caller's thread alone makes use of all streams.
@@ -217,15 +224,6 @@ class Executor:
     def runs_inline(self) -> bool:
         """True when calls run on the caller's thread."""
         return self._inline is not None
-
-    @property
-    def may_have_replicas(self) -> bool:
-        """True when another executor of the plan could run calls beside this one, and be faster.
-
-        So it is where nothing is kept from call to call, and the caller's thread does all the work,
-        in the host's memory.
-        """
-        return self.runs_inline and not self._plan.variables and self._resources.are_hosts
 
     @property
     def is_recorded(self) -> bool:
@@ -395,6 +393,7 @@ class Executor:
         with self._lock:
             self._closed = True
             self._inline = None
+            self.may_have_replicas = False
             self._stop()
             closed = SessionError(f"job {self._plan.name!r} was closed while it ran")
             self._calls.fail(closed)

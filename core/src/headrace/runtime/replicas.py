@@ -18,6 +18,9 @@ _FEW = 8
 """Executors of a plan on a machine of few processors: the system shares these out among callers
 better than callers that wait for each other do."""
 
+_MEETINGS = 100
+"""After so many calls that met, another replica is tried where there was no memory for one."""
+
 
 class Replicas:
     """Others than the first executor of a plan, for calls that would wait for it.
@@ -39,6 +42,7 @@ class Replicas:
         self._ready: list[Executor] = []
         self._changing = new_lock()
         self._waiting = new_lock()
+        self._tries_after = 0
         self._forks = process.forks
 
     def instead(self, call: Callable[[Executor], T]) -> T:
@@ -88,11 +92,13 @@ class Replicas:
 
     def _make(self) -> Executor | None:
         """One more; None where there is no room."""
-        if len(self._ready) < self._most:
+        self._tries_after -= 1
+        if len(self._ready) < self._most and self._tries_after < 0:
             try:
                 self._ready.append(self._first.replica(self._held.append))
-            except DeviceError:  # its memory: what there is must do
-                self._most = len(self._ready)
+            except DeviceError:  # there is no memory now: what there is must do
+                self._held = [executor for executor in self._held if not executor.is_closed]
+                self._tries_after = _MEETINGS
             else:
                 with _adding:
                     _with_replicas.add(self)
