@@ -18,9 +18,9 @@ from functools import partial
 
 import numpy as np
 import onnx
-import onnxruntime
 from arguments import positive
 from onnx import TensorProto, helper
+from peer import peer_session
 from rich.console import Console
 from rich.table import Table
 
@@ -57,10 +57,7 @@ def main() -> None:
 def callers(ops: int) -> dict[str, Callable[[], object]]:
     """A call of a chain of ``ops`` ops, by who runs it; called once already."""
     model = chain(ops)
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    peer = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    peer = peer_session(model, optimised=False)
     calls: dict[str, Callable[[], object]] = {PEER: lambda: peer.run(None, X)}
     for record in default_registry().records():
         try:

@@ -30,6 +30,7 @@ import numpy as np
 import onnx
 from arguments import check_devices, positive, positives
 from onnx import TensorProto, helper
+from peer import peer_session
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -84,26 +85,16 @@ def headrace_model(path: Path, device: str) -> None:
     model.plan_for({info.name: np.zeros((1, WIDTH), np.float32) for info in model.inputs})
 
 
-def onnxruntime_model(path: Path) -> None:
-    """Make a session of a model."""
-    import onnxruntime
-
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = 1
-    settings.log_severity_level = 3  # errors; not what could be said of the model
-    onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
-
-
 def worker(what: str, path: str, device: str) -> None:
     """What runs in the fresh process: prints seconds of processor time, and bytes at the peak."""
     peer = what == "onnxruntime"
     with tempfile.TemporaryDirectory() as folder:  # imports and first uses are not what is measured
         small = Path(folder) / "small.onnx"
         onnx.save(chain(4), small)
-        onnxruntime_model(small) if peer else headrace_model(small, device)
+        peer_session(small) if peer else headrace_model(small, device)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
-    onnxruntime_model(Path(path)) if peer else headrace_model(Path(path), device)
+    peer_session(path) if peer else headrace_model(Path(path), device)
     seconds = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"seconds": seconds, "bytes": (peak - base) * 1024}))

@@ -15,7 +15,8 @@ onnxruntime runs three times in a process of its own, and its log says how its a
 are kept out of the arena, inputs never are in it. *default* is what a user gets; *least* is the
 smallest of: default, extended as requested, and the latter without memory patterns.
 
-Symbolic dimensions are 1 unless said otherwise.
+Symbolic dimensions are 1 unless said otherwise. A model that one of the two does not run is left
+out, which is said.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from rich.console import Console
 from rich.table import Table
 
 import headrace as flow
+from headrace.errors import HeadraceError
 from headrace.plan import Plan, TaskKind
 from headrace.tensor_spec import TensorSpec
 
@@ -127,18 +129,23 @@ for _ in range(3):
 """
 
 
+class PeerError(Exception):
+    """onnxruntime does not run a model; says why."""
+
+
 def peer_arena(path: str, shapes: Shapes, strategy: int, pattern: bool) -> int:
     """Bytes of onnxruntime's arena after three runs; strategy -1 is its default."""
     command = [sys.executable, "-c", RUN_PEER, path, str(strategy), str(int(pattern)), repr(shapes)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     totals = re.findall(r"Total allocated bytes: (\d+)", ran.stderr)
     if ran.returncode or not totals:
-        raise SystemExit(f"onnxruntime did not say how its arena grew:\n{ran.stderr[-2000:]}")
+        raise PeerError(f"onnxruntime did not say how its arena grew:\n{ran.stderr[-2000:]}")
     return int(totals[-1])
 
 
-def rows(name: str, path: str, shapes: Shapes, devices: Iterable[str]) -> Iterable[list[str]]:
+def rows(model: Path, shapes: Shapes, devices: Iterable[str]) -> Iterable[list[str]]:
     """One row for each memory."""
+    path = str(model)
     default = peer_arena(path, shapes, -1, True)
     least = min(default, peer_arena(path, shapes, 1, True), peer_arena(path, shapes, 1, False))
     for device in devices:
@@ -147,7 +154,7 @@ def rows(name: str, path: str, shapes: Shapes, devices: Iterable[str]) -> Iterab
             used, bound = planned(plan, number), alive(plan, number)
             without = planned(apart, number)
             yield [
-                name,
+                model.stem,
                 device,
                 str(chunk.memory),
                 f"{used:,}",
@@ -183,15 +190,18 @@ def main() -> None:
         "model", "device", "memory", "planned", "alive", "ratio", "not in-place", "ratio",
         "scratch", "onnxruntime: default", "least", "planned / least",
     )  # fmt: skip
-    for path, shapes in options.models:
-        for row in rows(path.stem, str(path), shapes, devices):
-            table.add_row(*row)
     with tempfile.TemporaryDirectory() as folder:
+        models = list(options.models)
         for batch in options.resnet50:
-            path = f"{folder}/resnet50_{batch}.onnx"
+            path = Path(folder, f"resnet50_x{batch}.onnx")
             onnx.save(resnet50(batch), path)
-            for row in rows(f"resnet50 x{batch}", path, {}, devices):
-                table.add_row(*row)
+            models.append((path, {}))
+        for path, shapes in models:
+            try:
+                for row in rows(path, shapes, devices):
+                    table.add_row(*row)
+            except (HeadraceError, PeerError) as error:
+                Console().print(f"left out: {path.name}: {error}", markup=False)
     Console(width=220).print(table)
 
 

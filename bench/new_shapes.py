@@ -15,21 +15,22 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from arguments import model_file, positive
 from decoder import decoder
+from peer import Dims as Declared
+from peer import feeds_of, peer_session
 from rich.console import Console
 from rich.table import Table
 
 os.environ["HEADRACE_CPU_THREADS"] = "1"
 
 CACHE = {"batch": (1, 0), "steps": (1, 0), "past": (16, 1), "total": (17, 1)}
-_DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 Dims = Mapping[str, tuple[int, int]]
 
@@ -63,9 +64,7 @@ def show(path: Path, dims: Dims, rounds: int) -> None:
     """Measure and print."""
     from headrace.onnx import load
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = peer_session(path)
     names = [entry.name for entry in session.get_outputs()]
     with load(path, "cpu", plan_cache=False) as model:
         runs: tuple[Callable[[Any], Any], ...] = (
@@ -74,7 +73,7 @@ def show(path: Path, dims: Dims, rounds: int) -> None:
         )
         times: list[list[list[float]]] = [[[], []], [[], []]]
         for number in range(rounds + 1):
-            feeds = fed(session, dims, number)
+            feeds = feeds_of(session, partial(shape, dims, number), number)
             results = []
             for run, (new, again) in zip(runs, times, strict=True):
                 for taken in (new, again):
@@ -91,17 +90,9 @@ def show(path: Path, dims: Dims, rounds: int) -> None:
     Console().print(table)
 
 
-def fed(session: Any, dims: Dims, number: int) -> dict[str, np.ndarray[Any, Any]]:
-    """What is fed in round ``number``."""
-    random = np.random.default_rng(number)
-    feeds = {}
-    for entry in session.get_inputs():
-        shape = [size(dims, dim, number) for dim in entry.shape]
-        dtype = _DTYPES[entry.type]
-        is_float = np.issubdtype(dtype, np.floating)
-        made = random.random(shape) if is_float else np.ones(shape)
-        feeds[entry.name] = made.astype(dtype)
-    return feeds
+def shape(dims: Dims, number: int, _: str, declared: Declared) -> list[int]:
+    """The shape of an input in round ``number``."""
+    return [size(dims, dim, number) for dim in declared]
 
 
 def size(dims: Dims, dim: int | str | None, number: int) -> int:

@@ -22,9 +22,9 @@ from functools import partial
 
 import numpy as np
 import onnx
-import onnxruntime
 from arguments import positive
 from onnx import TensorProto, helper
+from peer import peer_session
 from rich.console import Console
 from rich.table import Table
 
@@ -106,16 +106,8 @@ def chains(elements: int) -> dict[tuple[str, int], Callable[[], object]]:
     for streams in (1, 2):
         ours = flow.onnx.load(both, "cpu", compute_streams=streams)
         calls["cpu", streams] = partial(ours.run, feeds)
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
     peers = [
-        partial(
-            onnxruntime.InferenceSession(
-                model((name,), elements), settings, providers=["CPUExecutionProvider"]
-            ).run,
-            None,
-            {name: feeds[name]},
-        )
+        partial(peer_session(model((name,), elements)).run, None, {name: feeds[name]})
         for name in feeds
     ]
     pool = ThreadPoolExecutor(2)

@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from arguments import positive
 from onnx import TensorProto, helper, numpy_helper
+from peer import peer_session
 from rich.console import Console
 from rich.table import Table
 
@@ -95,11 +96,7 @@ def session(matrix: Array, rows: int, threads: int) -> onnxruntime.InferenceSess
     )
     model = helper.make_model(graph, opset_imports=[onnx.OperatorSetIdProto(version=17)])
     model.ir_version = 8
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
-    )
+    return peer_session(model.SerializeToString(), threads)
 
 
 def repeat(run: Callable[[], None], calls: int, times: int) -> list[float]:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 import onnx
-import onnxruntime
 from arguments import at_least, positive, positives
+from peer import peer_session
 from products import packed_product, session
 from resnet50 import resnet50
 from rich.console import Console
@@ -58,9 +58,7 @@ def measured(
     """Seconds of calls, ours and the peer's, and the peak in GFLOP/s."""
     content = model.SerializeToString()
     feeds = {"gpu_0/data_0": np.ones(shape_of(model.graph.input[0]), np.float32)}
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads
-    peer = onnxruntime.InferenceSession(content, settings, providers=["CPUExecutionProvider"])
+    peer = peer_session(content, threads)
     product, x, matrix = packed_product(SIDE, SIDE, SIDE)
     peers_product = session(matrix, SIDE, threads)
     ours, theirs, products = [], [], []

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from arguments import at_least, check_devices, positive
+from peer import peer_session
 from rich.console import Console
 from rich.table import Table
 
@@ -112,10 +113,7 @@ def pipelined(job: Any, width: int) -> Callable[[], object]:
 
 
 def onnx_session() -> Any:
-    """The peer with the same job. Imported now: it has threads and memory of its own, which come
-    when it likes.
-    """
-    import onnxruntime
+    """The peer with the same job, imported now."""
     from onnx import TensorProto, helper
 
     shape = list(X.shape)
@@ -127,11 +125,7 @@ def onnx_session() -> Any:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
-    )
+    return peer_session(model.SerializeToString())
 
 
 def show(progress: str) -> None:

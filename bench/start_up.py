@@ -9,8 +9,9 @@ median of fresh processes, the two runtimes in turn, with the 10th and 90th perc
 
     session   from the model's path to a job that is ready to run: ``load`` and ``plan_for``,
               against ``InferenceSession(path)``.
-    creation  the same, and before it the device is found and its plugin loaded, which a process
-              does once. (onnxruntime has its devices in itself: importing it loads them.)
+    creation  the same, and before it the device is found, its plugin loaded and it opened once,
+              which loads native code. (onnxruntime has its devices in itself: importing it loads
+              them.)
     start     from the beginning of the script to a job that is ready to run, all imports in it.
     result    the same, to the first outputs.
     process   the whole process, as its parent sees it.
@@ -33,15 +34,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from arguments import model_file, named_shape, positive
+from peer import Shapes, feeds_of, peer_session, shape_of
 
 PHASES = ("session", "creation", "start", "result", "process")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-Shapes = dict[str, tuple[int, ...]]
 
 
 def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
@@ -50,17 +52,21 @@ def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[s
     import numpy as np
 
     import headrace.onnx
+    from headrace.placement import Placement
     from headrace.registry import default_registry
 
     imported = clock()
-    default_registry().backend(device.partition(":")[0])
+    place = Placement.of_devices(device)
+    default_registry().backend(place.tag).device.open(place.devices[0][1]).close()
     there = clock()
     model = headrace.onnx.load(path, device)
     feeds = {}
     for info in model.inputs:
         if not info.optional:
             assert info.dtype is not None  # an input without one is refused by `load`
-            feeds[info.name] = np.zeros(shape_of(info.name, info.shape, shapes), info.dtype.numpy)
+            feeds[info.name] = np.ones(
+                shape_of(shapes, info.name, info.shape or ()), info.dtype.numpy
+            )
     model.plan_for(feeds)
     ready = clock()
     model.run(feeds)
@@ -75,23 +81,12 @@ def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[s
 def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
     """One start of onnxruntime."""
     begin = clock()
-    import numpy as np
-    import onnxruntime
+    import onnxruntime  # noqa: F401
 
     imported = clock()
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = 1
-    settings.log_severity_level = 3  # errors; not what could be said of the model
-    peer = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    peer = peer_session(path)
     ready = clock()
-    types = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
-    peer.run(
-        None,
-        {
-            info.name: np.zeros(shape_of(info.name, info.shape, shapes), types[info.type])
-            for info in peer.get_inputs()
-        },
-    )
+    peer.run(None, feeds_of(peer, partial(shape_of, shapes)))
     created = ready - imported
     return {
         "session": created,
@@ -102,15 +97,6 @@ def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dic
 
 
 STARTS = {"headrace": headrace_start, "onnxruntime": onnxruntime_start}
-
-
-def shape_of(name: str, declared: Any, shapes: Shapes) -> tuple[int, ...]:
-    """The shape that an input is fed in: the one given for its name where it fits, else with 1s."""
-    given = shapes.get(name, ())
-    fits = len(given) == len(declared) and all(
-        not isinstance(dim, int) or dim == size for dim, size in zip(declared, given, strict=True)
-    )
-    return given if fits else tuple(dim if isinstance(dim, int) else 1 for dim in declared)
 
 
 class CannotStartError(Exception):
