@@ -55,6 +55,23 @@ def test_the_best_come_first(dtype, shape, largest):
         np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :count], axis=1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
+@pytest.mark.parametrize("largest", [True, False])
+def test_nan_is_larger_than_all_numbers(dtype, share, largest):
+    """Also where most elements are NaN, which are in the order of their places."""
+    x = drawn((3, 700, 1), dtype)
+    x[np.random.default_rng(3).random(x.shape) < share] = np.nan
+    ascending = np.argsort(x, axis=1, kind="stable")  # NaN last
+    descending = np.lexsort((-x, ~np.isnan(x)), axis=1)
+    order = descending if largest else ascending
+    for count in (1, 40, 700):
+        values, indices = np.zeros((3, count, 1), dtype), np.zeros((3, count, 1), np.int64)
+        _native.top_k(x, values, indices, largest)()
+        np.testing.assert_array_equal(indices, order[:, :count])
+        np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :count], axis=1))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("nans", [False, True])

@@ -13,8 +13,8 @@ namespace {
 
 // Elements that are worth a part of their own.
 constexpr Size kPartElements = 1 << 13;
-// How many candidates are gathered, beside the best so far, before these are chosen again.
-constexpr Size kCandidates = 1 << 11;
+// How many candidates are gathered at least, beside the best so far, before these are chosen again.
+constexpr Size kCandidates = 1 << 4;
 // A line is read as so many columns side by side, when it is long enough.
 constexpr Size kLanes = 32;
 constexpr Size kLongLine = 16 * kLanes;
@@ -54,16 +54,27 @@ void TakeLine(const Best& best, const T* x, typename Ranks<T>::Rank* ranks, Size
               std::int64_t* indices) {
   using Rank = typename Ranks<T>::Rank;
   const std::greater<> first;
+  const RankingTable& table = Rankings();
   Size count = 0;
-  Rank least = 0;  // of those that are the best so far, when there are as many as are wanted
-  for (Size i = 0; i < best.length; ++i) {
-    const Rank rank = Ranks<T>::Of(x[i * best.inner], i, best.largest);
-    if (rank <= least) continue;
-    ranks[count++] = rank;
-    if (count == room) {
+  bool is_bound = false;  // there are as many as are wanted; the last of them is `bound`
+  T bound{};
+  Rank least = 0;
+  for (Size i = 0; i < best.length;) {
+    if (is_bound && best.inner == 1) {
+      i += table.Extremes<T>::skip(x + i, best.length - i, bound, best.largest);
+    }
+    for (const Size end = std::min(best.length, i + kRankedBlock); i < end; ++i) {
+      const T element = x[i * best.inner];
+      if (is_bound & (best.largest ? element <= bound : element >= bound)) continue;
+      const Rank rank = Ranks<T>::Of(element, i, best.largest);
+      if (rank <= least) continue;  // NaN beside NaN
+      ranks[count++] = rank;
+      if (count < room) continue;
       std::nth_element(ranks, ranks + best.count - 1, ranks + count, first);
-      least = ranks[best.count - 1];
       count = best.count;
+      is_bound = true;
+      least = ranks[best.count - 1];
+      bound = x[Ranks<T>::Place(least) * best.inner];
     }
   }
   if (count > best.count) {

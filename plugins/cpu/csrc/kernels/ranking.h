@@ -30,6 +30,7 @@ void FindExtreme(const Extreme& extreme, const T* x, std::int64_t* y);
 
 // Columns side by side that are looked at together: what is known of them stays in the cache.
 constexpr Size kRankedColumns = 128;
+constexpr Size kRankedBlock = 64;
 
 template <class T>
 struct Extremes {
@@ -37,6 +38,9 @@ struct Extremes {
   // kRankedColumns.
   void (*find)(const T* x, Size length, Size stride, Size count, std::int64_t* y, bool largest,
                bool last);
+  // How many elements of x[count], in blocks of kRankedBlock, stand before the first block with one
+  // that could come before `bound`: what is skipped is neither NaN nor better.
+  Size (*skip)(const T* x, Size count, T bound, bool largest);
 };
 struct RankingTable : Extremes<float>,
                       Extremes<double>,

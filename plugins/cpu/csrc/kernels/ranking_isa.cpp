@@ -45,6 +45,26 @@ void FindColumns(const T* x, Size length, Size stride, Size count, std::int64_t*
   for (Size i = 0; i < count; ++i) y[i] = at[i];
 }
 
+template <class T, bool kLargest>
+Size SkipWorse(const T* x, Size count, T bound) {
+  using Index = typename IndexOf<sizeof(T)>::Type;
+  Size i = 0;
+  for (; i + kRankedBlock <= count; i += kRankedBlock) {
+    Index found = 0;
+    // Negated, so that nothing is skipped where either is NaN.
+    for (Size j = i; j < i + kRankedBlock; ++j) {
+      found |= (kLargest ? !(x[j] <= bound) : !(x[j] >= bound)) ? Index{1} : Index{0};
+    }
+    if (found != 0) break;
+  }
+  return i;
+}
+
+template <class T>
+Size Skip(const T* x, Size count, T bound, bool largest) {
+  return largest ? SkipWorse<T, true>(x, count, bound) : SkipWorse<T, false>(x, count, bound);
+}
+
 template <class T>
 void Find(const T* x, Size length, Size stride, Size count, std::int64_t* y, bool largest,
           bool last) {
@@ -58,7 +78,9 @@ void Find(const T* x, Size length, Size stride, Size count, std::int64_t* y, boo
 
 }  // namespace
 
-extern const RankingTable kRankings = {
-    {Find<float>}, {Find<double>}, {Find<std::int32_t>}, {Find<std::int64_t>}};
+extern const RankingTable kRankings = {{Find<float>, Skip<float>},
+                                       {Find<double>, Skip<double>},
+                                       {Find<std::int32_t>, Skip<std::int32_t>},
+                                       {Find<std::int64_t>, Skip<std::int64_t>}};
 
 }  // namespace headrace::cpu::HEADRACE_ISA
