@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,8 +37,12 @@ except Exception as error:
 
 
 def load_in_a_process(site: Path, state: Path) -> subprocess.CompletedProcess[str]:
+    return run_in_a_process(LOAD, site, state)
+
+
+def run_in_a_process(program: str, site: Path, state: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", LOAD],
+        [sys.executable, "-c", program],
         env={"PYTHONPATH": f"{site}:{':'.join(sys.path)}", "HEADRACE_STATE": str(state)},
         capture_output=True,
         text=True,
@@ -78,9 +83,15 @@ def test_another_version_is_another_plugin(site: Path, install: Install, tmp_pat
     assert registry.records()[0].state is State.FOUND
 
 
-@pytest.mark.parametrize("end", ["import os; os._exit(0)", "import ctypes; ctypes.string_at(0)"])
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("import os; os._exit(0)", "the process ended with exit code 0"),
+        ("import ctypes; ctypes.string_at(0)", "signal SIGSEGV ended the process"),
+    ],
+)
 def test_a_process_that_a_plugin_ended_is_found_by_the_next(
-    site: Path, install: Install, tmp_path: Path, end: str
+    site: Path, install: Install, tmp_path: Path, end: str, said: str
 ) -> None:
     """Nobody had to ask doctor: the process left a breadcrumb that nobody holds."""
     install(site, source=end)
@@ -88,10 +99,76 @@ def test_a_process_that_a_plugin_ended_is_found_by_the_next(
     assert first.stdout == ""
     second = load_in_a_process(site, tmp_path / "state")
     assert second.returncode == 0
-    assert "it is in quarantine: the process ended in phase 'import'" in second.stdout
+    assert f"it is in quarantine: {said} in phase 'import'" in second.stdout
     assert "headrace doctor --clear toy" in second.stdout
     Quarantine(tmp_path / "state").clear("toy")
     assert load_in_a_process(site, tmp_path / "state").stdout == ""
+
+
+BESIDE = """
+import signal, threading
+import go_on
+threading.Thread(target=default_registry().backend, args=("toy",), daemon=True).start()
+go_on.reached.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("signal.raise_signal(signal.SIGINT)", -signal.SIGINT),
+        ("signal.raise_signal(signal.SIGTERM)", -signal.SIGTERM),
+        ("signal.raise_signal(signal.SIGKILL)", -signal.SIGKILL),
+    ],
+)
+def test_a_plugin_is_not_blamed_for_how_its_program_ends(
+    site: Path, install: Install, tmp_path: Path, end: str, code: int
+) -> None:
+    """However that is, while a thread that nobody waits for imports it: a child loads it."""
+    (site / "go_on.py").write_text("import threading\nreached = threading.Event()", "utf-8")
+    waits = "import sys, threading\nif 'go_on' in sys.modules:\n"
+    waits += "    sys.modules['go_on'].reached.set()\n    threading.Event().wait()\n"
+    install(site, source=waits + GOOD.replace("broken", "toy"))
+    state = tmp_path / "state"
+    program = LOAD.split("try:")[0] + BESIDE + end
+    assert run_in_a_process(program, site, state).returncode == code
+    assert len(list(state.glob("loading/*.json"))) == 1
+    second = load_in_a_process(site, state)
+    assert (second.stdout, second.stderr) == ("ready\n", "")
+    assert list(state.rglob("*.json")) == []
+
+
+def test_a_suspect_is_told_from_what_merely_fails(
+    site: Path, install: Install, tmp_path: Path
+) -> None:
+    """In the child, and then here, where the error is said."""
+    install(site, source="raise OSError('no such library')")
+    leave_behind(tmp_path / "state")
+    assert "OSError: no such library" in load_in_a_process(site, tmp_path / "state").stdout
+    assert list((tmp_path / "state").rglob("*.json")) == []
+
+
+def test_nobody_is_kept_out_where_no_child_can_look(
+    site: Path, install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As within a program that is its own interpreter; the breadcrumb waits for one that can."""
+    install(site)
+    leave_behind(tmp_path / "state")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    quarantine = Quarantine(tmp_path / "state")
+    registry = BackendRegistry(
+        discover([str(site)]), core_version="0.1", strict=False, quarantine=quarantine
+    )
+    assert registry.backend("toy").tag == "toy"
+    assert len(list((tmp_path / "state").rglob("*.json"))) == 1
+
+
+def leave_behind(state: Path) -> None:
+    """A breadcrumb of a process that is no more."""
+    (state / "loading").mkdir(parents=True)
+    (state / "loading/headrace-toy.json").write_text(json.dumps(CRASH._asdict()), "utf-8")
 
 
 @pytest.mark.parametrize("source", [None, "raise OSError", "import sys; sys.exit(0)"])
@@ -170,17 +247,20 @@ def test_a_plugin_that_changes_the_folder_leaves_no_breadcrumb(
     assert Quarantine(tmp_path / "state").crashes() == ()
 
 
-def test_a_breadcrumb_that_cannot_be_remembered_is_kept(tmp_path: Path) -> None:
-    """It waits until the folder can be written."""
-    (tmp_path / "loading").mkdir()
-    crumb = tmp_path / "loading/toy.json"
-    crumb.write_text(json.dumps(CRASH._asdict()), "utf-8")
-    (tmp_path / "crashed").write_text("in the way", "utf-8")
-    assert Quarantine(tmp_path).crashes() == ()
-    assert crumb.exists()
-    (tmp_path / "crashed").unlink()
-    assert Quarantine(tmp_path).crashes() == (CRASH,)
-    assert not crumb.exists()
+def test_a_crash_that_cannot_be_remembered_is_found_again(
+    site: Path, install: Install, tmp_path: Path
+) -> None:
+    """The plugin stays out, and its breadcrumb until the folder can be written."""
+    install(site, source="import os; os._exit(0)")
+    state = tmp_path / "state"
+    leave_behind(state)
+    (state / "crashed").write_text("in the way", "utf-8")
+    assert "it is in quarantine" in load_in_a_process(site, state).stdout
+    assert len(list(state.glob("loading/*.json"))) == 1
+    (state / "crashed").unlink()
+    assert "it is in quarantine" in load_in_a_process(site, state).stdout
+    assert list(state.glob("loading/*.json")) == []
+    assert len(Quarantine(state).crashes()) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")

@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from headrace.doctor.itself import culprits, examine_core, installed_version
-from headrace.doctor.patient import Finding, Patient
 from headrace.registry import BackendRecord, InstalledBackend, State
 from headrace.registry.discover import discover
 from headrace.registry.lock import is_strict, lock_file
+from headrace.registry.patient import Finding, Patient
 from headrace.registry.quarantine import Crash, Quarantine, state_folder
 from headrace.registry.screen import CORE, Choice, screen
 

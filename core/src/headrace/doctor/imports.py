@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
-from headrace.doctor.patient import signal_name
+from headrace.registry.patient import signal_name
 
 SELF = "headrace.doctor.probe, headrace.testing.opened"
 """What a probe imports before it comes to the backend."""

@@ -7,6 +7,7 @@ a line, written through at once.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import json
 import os
 import sys
@@ -21,6 +22,26 @@ from headrace.registry.record import describe
 Say = Callable[[dict[str, object]], None]
 
 
+LONGEST_LOAD_SECONDS = 120.0
+"""A child that only loads ends by itself then: whoever started it has gone, and it hangs."""
+
+
+def load(installed: InstalledBackend, say: Say) -> BackendRegistry:
+    """A registry of ``installed`` alone, which has loaded it.
+
+    Raises:
+        Exception: what the plugin raised.
+    """
+
+    @contextmanager
+    def watch(backend: InstalledBackend) -> Iterator[Callable[[Phase], None]]:
+        yield lambda phase: say({"phase": str(phase)})
+
+    registry = BackendRegistry([installed], allow=[installed.tag], block=(), watch=watch)
+    say({"devices": registry.device_count(installed.tag)})
+    return registry
+
+
 def probe(installed: InstalledBackend, say: Say) -> None:
     """Load ``installed``, open its first device, and use it: memory, copies, a kernel.
 
@@ -32,13 +53,8 @@ def probe(installed: InstalledBackend, say: Say) -> None:
     from headrace.tensor_spec import TensorSpec
     from headrace.testing.opened import OpenedDevice
 
-    @contextmanager
-    def watch(backend: InstalledBackend) -> Iterator[Callable[[Phase], None]]:
-        yield lambda phase: say({"phase": str(phase)})
-
-    registry = BackendRegistry([installed], allow=[installed.tag], block=(), watch=watch)
+    registry = load(installed, say)
     backend = registry.backend(installed.tag)
-    say({"devices": registry.device_count(installed.tag)})
     values = np.array([1, -2, 3.5, 0], np.float32)
     spec = TensorSpec.of(values)
     say({"phase": "open"})
@@ -70,10 +86,12 @@ def main(request: str, progress: str) -> None:
     phase ``exit``. A backend that failed before has been judged, and its process ends at once.
 
     Args:
-        request: a file of JSON: ``backend``, the fields of an ``InstalledBackend``.
+        request: a file of JSON: ``backend``, the fields of an ``InstalledBackend``, and
+            ``loads_only``, whether no more than its loading is asked for.
         progress: the file that is told each phase.
     """
-    fields = json.loads(Path(request).read_text("utf-8"))["backend"]
+    asked = json.loads(Path(request).read_text("utf-8"))
+    fields = asked["backend"]
     fields["requires"] = tuple(fields["requires"])
 
     def say(line: dict[str, object]) -> None:
@@ -85,9 +103,13 @@ def main(request: str, progress: str) -> None:
     # Registered before the plugin can register anything, so it is called after all of that.
     atexit.register(say, {"done": True})
     try:
-        probe(InstalledBackend(**fields), say)
-        say({"phase": "exit"})
-        return
+        if not asked["loads_only"]:
+            probe(InstalledBackend(**fields), say)
+            say({"phase": "exit"})
+            return
+        faulthandler.dump_traceback_later(LONGEST_LOAD_SECONDS, exit=True)
+        load(InstalledBackend(**fields), say)
+        say({"done": True})
     except DeviceUnavailableError as error:
         say({"state": error.reason, "cause": error.cause, "hint": error.hint})
     except BaseException as error:  # noqa: BLE001 - the parent is told what it was

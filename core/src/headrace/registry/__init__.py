@@ -2,13 +2,14 @@
 
 Start with ``registry.py`` (what callers ask), then follow a backend on its way: ``discover.py``
 reads installed ``metadata``, ``screen.py`` decides which may be imported, asking ``lock.py``,
-``quarantine.py`` and, of most versions, ``plain_versions.py``; ``loader.py`` loads each at most
-once and survives whatever it does, ``hooks.py`` runs its code, ``check.py`` checks the answers,
-with ``check_classes``, ``check_collectives`` and ``check_graph_hooks``; ``guards.py`` and
-``guarded.py`` go on checking while jobs are compiled; ``tables.py`` is what remains. ``record.py``
-says how far each got, ``unavailable.py`` says it to users, ``names.py`` says it to authors;
-``interrupt.py`` knows whose Ctrl-C it was. No plugin code runs before its tag is asked for, and
-none runs on the path of a launch.
+``quarantine.py`` and, of most versions, ``plain_versions.py``; ``suspects.py`` has a child process,
+``patient.py``, load what may have ended another one; ``loader.py`` loads each at most once and
+survives whatever it does, ``hooks.py`` runs its code, ``check.py`` checks the answers, with
+``check_classes``, ``check_collectives`` and ``check_graph_hooks``; ``guards.py`` and ``guarded.py``
+go on checking while jobs are compiled; ``tables.py`` is what remains. ``record.py`` says how far
+each got, ``unavailable.py`` says it to users, ``names.py`` says it to authors; ``interrupt.py``
+knows whose Ctrl-C it was. No plugin code runs before its tag is asked for, and none runs on the
+path of a launch.
 
 What loads a plugin needs numpy and is imported when it is first used; what merely finds plugins
 works without, and that is what ``headrace doctor`` stands on.

@@ -138,15 +138,17 @@ class Loader:
     def _load(self, installed: InstalledBackend, record: BackendRecord) -> Loaded:
         """Load it, and keep what came of it: for good, or for as long as another is waiting."""
         tag = record.tag
-        refused = self._loading[tag] = set()
+        waiting = self._loading[tag] = set()
         try:
             with self._watch(installed) as say:
                 loaded = _load(installed, record, say)
+        except Refusal as refusal:  # it is not to be run at all
+            loaded = Loaded(refused(record, refusal))
         finally:
             del self._loading[tag]
-        if loaded.backend is None and refused:
-            self._again[tag] = loaded, refused
-            self._blame(refused)
+        if loaded.backend is None and waiting:
+            self._again[tag] = loaded, waiting
+            self._blame(waiting)
         else:
             self._again.pop(tag, None)
             self._loaded[tag] = loaded

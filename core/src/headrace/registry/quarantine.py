@@ -2,8 +2,9 @@
 
 While plugin code of the load phases runs, a breadcrumb lies in the state folder: a locked file. The
 operating system drops the lock of a process that dies, so a breadcrumb whose lock can be taken
-tells of a plugin that took its process with it. Where files cannot be locked or the folder cannot
-be written there are no breadcrumbs, and only what ``headrace doctor`` found out is remembered.
+tells of a plugin that may have taken its process with it. The next process that wants it finds out:
+it has a child load it first (``suspects.py``). Where files cannot be locked or the folder cannot be
+written there are no breadcrumbs, and only what ``headrace doctor`` found out is remembered.
 """
 
 from __future__ import annotations
@@ -94,12 +95,10 @@ class Quarantine:
             return False
 
     def crashes(self) -> tuple[Crash, ...]:
-        """Every crash that was not cleared, sorted by tag; also those found just now."""
+        """Every crash that was not cleared, sorted by tag."""
         folder = self._folder
         if folder is None:
             return ()
-        if fcntl is not None:
-            self._adopt_breadcrumbs(folder)
         found = []
         for path in _files(folder / "crashed"):
             crash = _read(path)
@@ -119,7 +118,7 @@ class Quarantine:
         return True
 
     def clear(self, tag: str) -> tuple[Crash, ...]:
-        """Forget the crashes of ``tag``; returns them.
+        """Forget the crashes of ``tag``, and whom a crash is suspected of; returns the crashes.
 
         Raises:
             OSError: the folder cannot be written.
@@ -130,18 +129,26 @@ class Quarantine:
         gone = tuple(crash for crash in self.crashes() if crash.tag == tag)
         for crash in gone:
             (folder / "crashed" / f"{_stem(crash)}.json").unlink(missing_ok=True)
+        with _left_behind(folder / "loading", lambda crash: crash.tag == tag) as left:
+            for path in left:
+                path.unlink(missing_ok=True)
         return gone
 
     @contextmanager
     def watch(self, backend: InstalledBackend) -> Iterator[Callable[[Phase], None]]:
         """Leave a breadcrumb while the block runs; the function it gives says what is being done.
 
-        However the block is left, the breadcrumb goes, unless the process goes with it.
+        However the block is left, the breadcrumb goes, unless the process goes with it. One that a
+        process left which is no more has a child load the plugin before the block is entered.
+
+        Raises:
+            Refusal: that ended the child; it is remembered.
         """
         folder = self._folder
         if folder is None or not backend.distribution or fcntl is None:
             yield lambda phase: None
             return
+        self._examine(folder / "loading", backend)
         crumb = _Breadcrumb(folder / "loading", backend)
         try:
             with contextlib.suppress(OSError):
@@ -153,14 +160,43 @@ class Quarantine:
             finally:
                 crumb.remove()  # again: Ctrl-C may have come before
 
-    def _adopt_breadcrumbs(self, folder: Path) -> None:
-        """Turn breadcrumbs of dead processes into crashes."""
-        for path in _files(folder / "loading"):
-            with contextlib.suppress(OSError), path.open("r+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises when its owner lives
-                crash = _read(path)
-                if crash is None or self.add(crash):  # else it stays, for when it can be remembered
-                    path.unlink(missing_ok=True)
+    def _examine(self, folder: Path, backend: InstalledBackend) -> None:
+        """Refuse a plugin that a process left a breadcrumb of, if it ends another one as well."""
+        name = backend.tag, backend.distribution, backend.version
+        with _left_behind(folder, lambda crash: crash[:3] == name) as left:
+            if not left:
+                return
+            from headrace.registry.suspects import load_elsewhere  # seldom needed
+
+            finding = load_elsewhere(backend)
+            if finding is None:
+                return  # nobody saw it end anything
+            when = time.strftime("%Y-%m-%d %H:%M:%S")
+            crash = Crash(*name, finding.phase, finding.cause, when)
+            if not finding.ended_the_process or self.add(crash):  # else they stay, to ask again
+                for path in left:
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
+            if finding.ended_the_process:
+                check_crashes(backend, (crash,))
+
+
+@contextmanager
+def _left_behind(folder: Path, is_meant: Callable[[Crash], bool]) -> Iterator[list[Path]]:
+    """The breadcrumbs of processes that are no more, locked, so that nobody else deals with them.
+
+    One whose owner lives is locked by that.
+    """
+    with contextlib.ExitStack() as locked:
+        left = []
+        for path in _files(folder):  # none where files cannot be locked
+            crash = _read(path)
+            if crash is not None and is_meant(crash):
+                with contextlib.suppress(OSError):
+                    file = locked.enter_context(path.open("r+b"))
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left.append(path)
+        yield left
 
 
 _ROOM = 1024

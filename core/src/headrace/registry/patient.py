@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.registry import BackendRecord, InstalledBackend
-from headrace.registry.record import closer_look
+from headrace.registry.discover import InstalledBackend
+from headrace.registry.record import BackendRecord, closer_look
 
 LONGEST_DETAIL = 4000
 """Bytes of what a plugin printed that are kept: the end, where the trouble is."""
@@ -66,14 +66,35 @@ class Finding:
 class Patient:
     """A running probe. ``wait`` or ``stop`` must be called."""
 
-    def __init__(self, installed: InstalledBackend, record: BackendRecord, folder: Path) -> None:
-        """Start the probe; its files lie in ``folder``, which is empty and its own."""
+    def __init__(
+        self,
+        installed: InstalledBackend,
+        record: BackendRecord,
+        folder: Path,
+        *,
+        loads_only: bool = False,
+    ) -> None:
+        """Start the probe.
+
+        Args:
+            installed: what is probed.
+            record: what is known of it.
+            folder: where the probe's files lie; empty, and its own.
+            loads_only: it loads the backend and does nothing with it.
+
+        Raises:
+            OSError: no process can be had, or no file.
+        """
         self._record = record
         self._progress = folder / "progress"
         self._printed = folder / "stderr"
         request = folder / "request.json"
-        fields = installed._asdict() | {"implementation": None}
-        request.write_text(json.dumps({"backend": fields, "path": sys.path}), "utf-8")
+        asked = {
+            "backend": installed._asdict() | {"implementation": None},
+            "path": sys.path,
+            "loads_only": loads_only,
+        }
+        request.write_text(json.dumps(asked), "utf-8")
         self._started = time.monotonic()
         with self._printed.open("wb") as printed:
             self._child = subprocess.Popen(
