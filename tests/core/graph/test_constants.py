@@ -19,6 +19,8 @@ from headrace.graph.constants import (
     entries_of,
     settled,
 )
+from headrace.ops import OPS
+from headrace.ops.schema import make_call
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -85,6 +87,31 @@ def test_jobs_share_what_they_fold_from_the_same() -> None:
     assert job(1) is first
     assert making.count == 1
     np.testing.assert_array_equal(job(2), np.full(SIZE, 2, np.float32))
+
+
+def test_outputs_of_one_op_are_made_together() -> None:
+    """Once for all of them, in any order; and again only for what nobody holds any more."""
+    made, counts = MadeConstants(same), [0]
+    call = make_call(OPS["top_k"], "top", [TensorSpec((SIZE,), "float32")], {"k": 3}, outputs=2)
+
+    def compute(inputs: list[Array | None], empty: Empty) -> list[Array]:
+        counts[0] += 1
+        return [np.zeros(3, np.float32), np.arange(3)]
+
+    def indices_and_values() -> list[Array]:
+        lazy = LazyConstant.computed(call, [Making().lazy(made)], compute, aligned_empty)
+        assert lazy is not None
+        assert tuple(constant.spec for constant in lazy) == call.outputs
+        return [constant.passing() for constant in reversed(lazy)]
+
+    indices, values = indices_and_values()
+    np.testing.assert_array_equal(indices, [0, 1, 2])
+    np.testing.assert_array_equal(values, [0, 0, 0])
+    assert indices_and_values()[0] is indices
+    assert counts == [1]
+    del indices, values
+    indices_and_values()
+    assert counts == [2]
 
 
 def test_a_large_array_makes_nothing_lazy() -> None:

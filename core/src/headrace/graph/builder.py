@@ -379,11 +379,11 @@ class JobGraphBuilder:
             lazy = LazyConstant.computed(
                 call,
                 entries,
-                lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty)[0],
+                lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
                 self._empty,
             )
             if lazy is not None:
-                return (lazy,)
+                return lazy
         arrays = [e.value() if isinstance(e, LazyConstant) else e for e in entries]
         return tuple(map(_read_only, numpy_ops.evaluate(call, arrays, entry.compute, self._empty)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from weakref import WeakValueDictionary
 
 from headrace.aligned import Empty, address_of, aligned, aligned_empty
@@ -140,16 +141,16 @@ class LazyConstant:
     def computed(
         call: OpCall,
         inputs: Sequence[Entry | None],
-        compute: Callable[[list[Array | None], Empty], Array],
+        compute: Callable[[list[Array | None], Empty], Sequence[Array]],
         empty: Empty,
-    ) -> LazyConstant | None:
-        """The one output of ``call``, of which an input is lazy; None where that cannot be.
+    ) -> tuple[LazyConstant, ...] | None:
+        """The outputs of ``call``, of which an input is lazy; None where that cannot be.
 
         Args:
             call: the complete call.
             inputs: what it is computed of.
-            compute: computes it; gives the same bits each time, and does not fail.
-            empty: gives memory for it.
+            compute: computes them; gives the same bits each time, and does not fail.
+            empty: gives memory for them.
         """
         made: MadeConstants | None = None
         keys: list[Hashable] = []
@@ -165,14 +166,33 @@ class LazyConstant:
                 return None
         if made is None:
             return None
-        spec = call.outputs[0]
-        key = (call.op, call.attrs.form, spec, *keys)
         given = tuple(inputs)
+        outputs = _Outputs(lambda empty: compute([_passing(entry) for entry in given], empty))
+        key = (call.op, call.attrs.form, call.outputs, *keys)
+        return tuple(
+            LazyConstant(spec, (index, *key), partial(outputs.take, index), made, empty)
+            for index, spec in enumerate(call.outputs)
+        )
 
-        def make(empty: Empty) -> Array:
-            return compute([_passing(entry) for entry in given], empty)
 
-        return LazyConstant(spec, key, make, made, empty)
+class _Outputs:
+    """What one op makes: all of it at once, and each output taken when it is asked for.
+
+    Of two threads that ask at the same time, each may make all.
+    """
+
+    def __init__(self, make: Callable[[Empty], Sequence[Array]]) -> None:
+        self._make = make
+        self._left: dict[int, Array] = {}
+
+    def take(self, index: int, empty: Empty) -> Array:
+        """An output, which is not held here from now on."""
+        taken = self._left.pop(index, None)
+        if taken is None:
+            left = dict(enumerate(self._make(empty)))
+            taken = left.pop(index)
+            self._left = left
+        return taken
 
 
 Entry = Array | LazyConstant
