@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
@@ -36,6 +36,11 @@ from headrace.onnx.support import is_supported
 from headrace.tensor_spec import TensorSpec
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+_PACKED = {
+    number
+    for name, number in TensorProto.DataType.items()
+    if name in ("INT2", "UINT2", "INT4", "UINT4", "FLOAT4E2M1")
+}
 _HALF = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 DataSet = tuple[Sequence[Any], Sequence[Any]]
 
@@ -49,6 +54,19 @@ class SuiteCase:
     data_sets: Sequence[DataSet]
     rtol: float
     atol: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs."""
+        return tuple(value.name for value in self.model.graph.input)
+
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether it is fed tensors, and all its inputs."""
+        return any(
+            len(inputs) == len(self.names) and all(isinstance(x, np.ndarray) for x in inputs)
+            for inputs, _ in self.data_sets[:1]
+        )
 
 
 @functools.cache
@@ -81,6 +99,29 @@ def same(actual: Any, expected: Any, case: SuiteCase) -> str:
         except AssertionError as error:
             return f"output {index}: {error}"
     return ""
+
+
+def with_weights(case: SuiteCase, fed: str | None) -> SuiteCase:
+    """The case with weights in the place of all inputs but ``fed``: its first set of data."""
+    (inputs, expected), model = case.data_sets[0], ModelProto()
+    model.CopyFrom(case.model)
+    left = []
+    for value, x in zip(case.model.graph.input, inputs, strict=True):
+        if value.name == fed:
+            left.append(x)
+            continue
+        model.graph.input.remove(value)
+        model.graph.initializer.append(_weight(value.name, value.type.tensor_type.elem_type, x))
+    return replace(case, model=model, data_sets=[(left, expected)])
+
+
+def _weight(name: str, element: int, x: Any) -> TensorProto:
+    if element == TensorProto.STRING:
+        texts = [str(part).encode() for part in x.reshape(-1)]
+        return helper.make_tensor(name, element, x.shape, texts)
+    if element in _PACKED:
+        return helper.make_tensor(name, element, x.shape, x.reshape(-1).astype(np.float32))
+    return helper.make_tensor(name, element, x.shape, x.tobytes(), raw=True)
 
 
 def _as_objects(array: Any) -> Any:

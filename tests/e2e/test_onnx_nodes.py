@@ -12,15 +12,17 @@ import warnings
 
 import numpy as np
 import pytest
-from onnx_cases import SuiteCase, same, suite_cases
+from onnx_cases import SuiteCase, same, suite_cases, with_weights
 
 from headrace.errors import HeadraceError
-from headrace.onnx import load
+from headrace.graph import constants
+from headrace.onnx import load, weights
 
 ort = pytest.importorskip("onnxruntime")
 ort.set_default_logger_severity(4)
 
 CASES = suite_cases()
+OF_TENSORS = [case for case in CASES if case.takes_tensors]
 # Below what there is with any onnx that is allowed.
 LEAST = {"node": 900, "simple": 5, "pytorch-operator": 30, "pytorch-converted": 80}
 
@@ -58,9 +60,8 @@ def fails_on_headrace(case: SuiteCase, device: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_onnxruntime_passes_headrace_passes(case: SuiteCase, device: str) -> None:
-    """The device gives the outputs that the suite expects, wherever onnxruntime does."""
+def check(case: SuiteCase, device: str) -> None:
+    """Fail where only onnxruntime passes the case; skip where neither does."""
     why = fails_on_headrace(case, device)
     if not why:
         return
@@ -70,6 +71,23 @@ def test_what_onnxruntime_passes_headrace_passes(case: SuiteCase, device: str) -
     if peer:
         pytest.skip("onnxruntime fails the case too; headrace was run and fails")
     pytest.fail(f"onnxruntime passes and headrace fails: {why}", pytrace=False)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_onnxruntime_passes_headrace_passes(case: SuiteCase, device: str) -> None:
+    """The device gives the outputs that the suite expects, wherever onnxruntime does."""
+    check(case, device)
+
+
+@pytest.mark.parametrize("case", OF_TENSORS, ids=lambda case: case.name)
+def test_what_is_fed_may_be_a_weight(
+    case: SuiteCase, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All inputs but one, and all; they are read when they are asked for, as large ones are."""
+    for module in (constants, weights):
+        monkeypatch.setattr(module, "SMALL_BYTES", -1)
+    for fed in (*case.names, None):
+        check(with_weights(case, fed), device)
 
 
 def test_the_suite_was_found() -> None:
