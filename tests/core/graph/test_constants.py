@@ -132,6 +132,14 @@ def test_what_nobody_holds_goes() -> None:
     assert watched() is None
 
 
+def test_what_is_settled_once_is_not_held() -> None:
+    """It was made for one job, and goes with that."""
+    made = MadeConstants(same)
+    watched = weakref.ref(Making().lazy(made).settled())
+    gc.collect()
+    assert watched() is None
+
+
 def test_what_is_made_again_is_held_within_bounds() -> None:
     """The second time; what would be too much with the newest goes."""
 

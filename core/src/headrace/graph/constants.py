@@ -76,7 +76,31 @@ class MadeConstants:
 
     def settled(self, key: Hashable, make: Callable[[], Array]) -> Array:
         """As ``value``, row by row and aligned, and the one array of all that are equal."""
-        return self.value(("settled", key), lambda: self._shared(aligned(self.value(key, make))))
+        return self.settled_of(key, lambda: self.value(key, make))
+
+    def settled_of(self, key: Hashable, get: Callable[[], Array]) -> Array:
+        """``settled``, where ``get`` gives the value that is called ``key`` here."""
+        return self.value(("settled", key), lambda: self._shared(aligned(get())))
+
+
+class _Recipe:
+    """What a value is made of. Hashed once: what is made of the value has this in its own."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, *parts: Hashable) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, _Recipe):
+            return NotImplemented
+        return self._hash == other._hash and self._parts == other._parts
 
 
 class LazyConstant:
@@ -135,7 +159,7 @@ class LazyConstant:
 
     def settled(self) -> Array:
         """The value row by row and aligned, the same array for all jobs that hold it."""
-        return self._made.settled(self._key, self.passing)
+        return self._made.settled_of(self._key, self.passing)
 
     @staticmethod
     def computed(
@@ -168,9 +192,9 @@ class LazyConstant:
             return None
         given = tuple(inputs)
         outputs = _Outputs(lambda empty: compute([_passing(entry) for entry in given], empty))
-        key = (call.op, call.attrs.form, call.outputs, *keys)
+        key = _Recipe(call.op, call.attrs.form, call.outputs, *keys)
         return tuple(
-            LazyConstant(spec, (index, *key), partial(outputs.take, index), made, empty)
+            LazyConstant(spec, _Recipe(index, key), partial(outputs.take, index), made, empty)
             for index, spec in enumerate(call.outputs)
         )
 
