@@ -12,6 +12,9 @@ namespace {
 // Bytes that are worth a part of their own.
 constexpr Size kPartBytes = 1 << 16;
 
+// Runs of fewer elements, on average, are not worth being copied as runs.
+constexpr Size kShortRun = 4;
+
 // Sides of the blocks in which a matrix is transposed, so that both sides stay in the first cache.
 constexpr Size kBlock = 64;
 
@@ -31,6 +34,11 @@ HEADRACE_INLINE void CopyRun(char* to, const char* from, Size bytes) {
   for (; i + 16 <= bytes; i += 16) StoreFour(to + i, LoadFour(from + i));
   for (; i + 4 <= bytes; i += 4) std::memcpy(to + i, from + i, 4);
   for (; i < bytes; ++i) to[i] = from[i];
+}
+
+void TakeWords(char* __restrict to, const char* __restrict from,
+               const std::int32_t* __restrict positions, Size count) {
+  for (Size i = 0; i < count; ++i) std::memcpy(to + 4 * i, from + 4 * Size{positions[i]}, 4);
 }
 
 template <Size kItem>
@@ -215,7 +223,6 @@ TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<T
   }
   if (axes.empty()) axes.push_back({1, 1, {0}});
   const TableAxis& inner = axes.back();
-  single_words_ = run == 4;
   for (Size i = 0; i < inner.count; ++i) {
     const Size position = inner.table[static_cast<std::size_t>(i)];
     const Size place = position < 0 ? -1 : position * run;
@@ -229,12 +236,14 @@ TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<T
       runs_.push_back({i * run, place, run});
     }
   }
-  for (const Piece& piece : runs_) {
-    single_words_ = single_words_ && piece.from >= 0 && piece.count == 4;
-  }
+  const bool copies =
+      std::none_of(runs_.begin(), runs_.end(), [](const Piece& piece) { return piece.from < 0; });
+  const Size run_count = static_cast<Size>(runs_.size());
+  if (run == 4 && copies && run_count * kShortRun > inner.count) words_ = inner.table;
   row_bytes_ = inner.count * run;
   Size stride = inner.length * run;
   axes.pop_back();
+  if (axes.empty()) axes.push_back({1, 1, {}});
   outer_ = std::move(axes);
   strides_.resize(outer_.size());
   for (std::size_t i = outer_.size(); i-- > 0;) {
@@ -251,34 +260,49 @@ void TableCopy::Run() const {
 }
 
 void TableCopy::Rows(Size begin, Size end) const {
-  for (Size row = begin; row < end; ++row) {
-    char* to = to_ + row * row_bytes_;
-    Size offset = 0, rest = row;
+  const TableAxis& last = outer_.back();
+  const auto position_of = [](const TableAxis& axis, Size index) {
+    return axis.table.empty() ? index : Size{axis.table[static_cast<std::size_t>(index)]};
+  };
+  const char* before = nullptr;  // what the row before was made of
+  for (Size row = begin; row < end;) {
+    const Size first = row % last.count, stop = std::min(last.count, first + end - row);
+    Size offset = 0, rest = row / last.count;
     bool inside = true;
-    for (std::size_t i = outer_.size(); i-- > 0;) {
-      const TableAxis& axis = outer_[i];
-      const Size index = rest % axis.count;
-      const Size position =
-          axis.table.empty() ? index : axis.table[static_cast<std::size_t>(index)];
+    for (std::size_t i = outer_.size() - 1; i-- > 0;) {
+      const Size position = position_of(outer_[i], rest % outer_[i].count);
       inside = inside && position >= 0;
       offset += position * strides_[i];
-      rest /= axis.count;
+      rest /= outer_[i].count;
     }
-    if (!inside) {
-      Fill(to, row_bytes_);
-      continue;
-    }
-    const char* from = from_ + offset;
-    if (single_words_) {
-      for (const Piece& piece : runs_) std::memcpy(to + piece.to, from + piece.from, 4);
-      continue;
-    }
-    for (const Piece& piece : runs_) {
-      if (piece.from < 0) {
-        Fill(to + piece.to, piece.count);
-      } else {
-        CopyRun(to + piece.to, from + piece.from, piece.count);
+    for (Size index = first; index < stop; ++index, ++row) {
+      char* to = to_ + row * row_bytes_;
+      const Size position = position_of(last, index);
+      if (!inside || position < 0) {
+        Fill(to, row_bytes_);
+        continue;
       }
+      const char* from = from_ + offset + position * strides_.back();
+      if (from == before) {  // as where rows are repeated
+        CopyRun(to, to - row_bytes_, row_bytes_);
+      } else {
+        Row(to, from);
+      }
+      before = from;
+    }
+  }
+}
+
+void TableCopy::Row(char* to, const char* from) const {
+  if (!words_.empty()) {
+    TakeWords(to, from, words_.data(), static_cast<Size>(words_.size()));
+    return;
+  }
+  for (const Piece& piece : runs_) {
+    if (piece.from < 0) {
+      Fill(to + piece.to, piece.count);
+    } else {
+      CopyRun(to + piece.to, from + piece.from, piece.count);
     }
   }
 }

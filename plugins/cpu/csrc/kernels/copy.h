@@ -64,6 +64,7 @@ class TableCopy {
   };
 
   void Rows(Size begin, Size end) const;
+  void Row(char* to, const char* from) const;
   void Fill(char* to, Size bytes) const;
 
   const char* from_;
@@ -72,10 +73,10 @@ class TableCopy {
   std::vector<TableAxis> outer_;
   std::vector<Size> strides_;  // in bytes of x, of the outer axes
   std::vector<Piece> runs_;
+  std::vector<std::int32_t> words_;  // instead of short runs of four-byte elements: positions
   Size row_bytes_ = 0;
   Size item_;
   Size rows_ = 1;
-  bool single_words_ = false;  // runs are single elements of four bytes
 };
 
 }  // namespace headrace::cpu
