@@ -280,6 +280,7 @@ void TableCopy::Rows(Size begin, Size end) const {
       const Size position = position_of(last, index);
       if (!inside || position < 0) {
         Fill(to, row_bytes_);
+        before = nullptr;
         continue;
       }
       const char* from = from_ + offset + position * strides_.back();

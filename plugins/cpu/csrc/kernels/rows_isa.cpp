@@ -40,19 +40,36 @@ HEADRACE_INLINE double SumOf(const float* x, Size length, float filler, F map) {
   return total;
 }
 
-// The largest, or a NaN.
-HEADRACE_INLINE float LargestOf(const float* x, Size length) {
-  V most = Broadcast(-__builtin_inff());
-  EachVector(x, length, -__builtin_inff(),
-             [&](V v, Size, int) { most = Select(IsNan(v) | (most < v), v, most); });
-  return Largest(most);
+// The largest of map(x), or a NaN; what the end is filled up with must map to -inf.
+template <class F>
+HEADRACE_INLINE float LargestOf(const float* x, Size length, float filler, F map) {
+  constexpr int kSides = 4;  // one vector would wait for itself
+  V most[kSides];
+  VI is_number[kSides];
+  for (int side = 0; side < kSides; ++side) {
+    most[side] = Broadcast(-__builtin_inff());
+    is_number[side] = BroadcastInt(-1);
+  }
+  const auto take = [&](int side, V v) {
+    is_number[side] = is_number[side] & (v == v);
+    most[side] = AtLeast(most[side], map(v));  // of a number and NaN, the number
+  };
+  Size i = 0;
+  for (; i + kSides * kWidth <= length; i += kSides * kWidth) {
+    for (int side = 0; side < kSides; ++side) take(side, Load(x + i + side * kWidth));
+  }
+  EachVector(x + i, length - i, filler, [&](V v, Size, int) { take(0, v); });
+  const VI all = is_number[0] & is_number[1] & is_number[2] & is_number[3];
+  if (Bits(all) != 0xffffu) return __builtin_nanf("");
+  return Largest(AtLeast(AtLeast(most[0], most[1]), AtLeast(most[2], most[3])));
 }
 
-float LeastOf(const float* x, Size length) {
-  V least = Broadcast(__builtin_inff());
-  EachVector(x, length, __builtin_inff(),
-             [&](V v, Size, int) { least = Select(IsNan(v) | (v < least), v, least); });
-  return -Largest(-least);
+HEADRACE_INLINE float LargestOf(const float* x, Size length) {
+  return LargestOf(x, length, -__builtin_inff(), [](V v) { return v; });
+}
+
+HEADRACE_INLINE float LeastOf(const float* x, Size length) {
+  return -LargestOf(x, length, __builtin_inff(), [](V v) { return -v; });
 }
 
 void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
@@ -64,9 +81,9 @@ void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
       sum = sum + grown;
       StoreFirst(y + i, logarithm ? v - most : grown, count);
     });
-    const V all = Broadcast(Sum(sum)), log_of_all = Log(all);
+    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all, log_of_all = Log(all);
     EachVector(y, length, 0.0f, [&](V v, Size i, int count) {
-      StoreFirst(y + i, logarithm ? v - log_of_all : v / all, count);
+      StoreFirst(y + i, logarithm ? v - log_of_all : v * share, count);
     });
   }
 }
@@ -83,10 +100,10 @@ void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, 
     sum = sum + grown;
     StoreFirst(y + r * stride, logarithm ? less : grown, count);
   }
-  const V log_of_sum = Log(sum);
+  const V log_of_sum = Log(sum), share = Broadcast(1.0f) / sum;
   for (Size r = 0; r < length; ++r) {
     const V v = LoadFirst(y + r * stride, count);
-    StoreFirst(y + r * stride, logarithm ? v - log_of_sum : v / sum, count);
+    StoreFirst(y + r * stride, logarithm ? v - log_of_sum : v * share, count);
   }
 }
 

@@ -287,11 +287,13 @@ HEADRACE_INLINE float Sum(V a) {
 HEADRACE_INLINE float Largest(V a) {
   float lane[kWidth];
   Store(lane, a);
-  float most = lane[0];
-  for (int i = 1; i < kWidth; ++i) {
-    most = lane[i] > most || lane[i] != lane[i] ? lane[i] : most;
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) {
+      const float other = lane[i + half];
+      lane[i] = (other > lane[i]) | (other != other) ? other : lane[i];
+    }
   }
-  return most;
+  return lane[0];
 }
 
 // exp(x) for x in [-87, 88], relative error about 2^-23; beyond that the numbers of the nearer end.
