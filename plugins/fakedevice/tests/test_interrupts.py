@@ -69,7 +69,7 @@ def test_a_close_can_be_interrupted_at_any_step(width: int) -> None:
         assert threading.enumerate() == threads, interrupt.where
         if not interrupt.came:
             break
-    assert step > 50
+    assert step > 40
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -85,7 +85,7 @@ def test_the_end_of_a_with_block_can_be_interrupted_at_any_step(width: int) -> N
         assert threading.enumerate() == threads, interrupt.where
         if not interrupt.came:
             break
-    assert step > 50
+    assert step > 40
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -103,4 +103,4 @@ def test_an_opening_can_be_interrupted_at_any_step(width: int) -> None:
         assert threading.enumerate() == threads, interrupt.where
         if not interrupt.came:
             break
-    assert step > 50
+    assert step > 40

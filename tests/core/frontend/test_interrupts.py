@@ -214,3 +214,20 @@ def test_making_a_plan_ready_can_be_interrupted_at_any_step(width: int, tmp_path
         if not interrupt.came:
             break
     assert step > 500
+
+
+def test_a_job_that_is_dropped_is_given_back_wherever_ctrl_c_comes(tmp_path: Path) -> None:
+    """Python runs finalizers on the main thread as well, and tells nobody what stopped them."""
+    live, registry = FarAllocator.live, BackendRegistry.from_modules({"far": far()})
+    with flow.Session(registry) as session:
+        made_in(session, "far", 1)
+        session.save_plan("job", tmp_path / "job.plan")
+    for step in count():
+        plan = flow.load_plan(tmp_path / "job.plan", registry=registry)
+        assert plan.run({"x": X}) is not None
+        with interrupted(step, (__name__,)) as interrupt:
+            del plan
+        flow.release_cached_memory(registry)
+        assert FarAllocator.live == live, interrupt.where
+        if not interrupt.came:
+            break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable
 from itertools import count
 
@@ -14,6 +15,7 @@ from toy_backends import FarAllocator, far, near
 from headrace.numpy_ops import NumpyKernel
 from headrace.onnx import Model, load
 from headrace.registry import BackendRegistry
+from headrace.runtime import shelter
 from headrace.testing.interrupts import interrupted
 
 DOUBLED = model([node("Add", "x x", "y")], [info("x", ["n"])])
@@ -48,3 +50,26 @@ def test_a_run_can_be_interrupted_at_any_step(
         if not interrupt.came:
             break
     assert step > 20
+
+
+def test_opening_and_closing_take_a_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many jobs a model has: each thread more is another wait for those that compute."""
+    started: list[str] = []
+
+    def counted(kind: str, start: Callable[..., object]) -> Callable[..., object]:
+        def start_counted(*arguments: object) -> object:
+            started.append(kind)
+            return start(*arguments)
+
+        return start_counted
+
+    monkeypatch.setattr(shelter, "start_new_thread", counted("shelter", start_new_thread))
+    monkeypatch.setattr(threading.Thread, "start", counted("thread", threading.Thread.start))
+    registry = BackendRegistry.from_modules({"far": far()})
+    loaded = load(DOUBLED, "far", registry=registry, jobs=4)
+    for n in range(1, 5):
+        loaded.run({"x": np.ones(n, np.float32)})
+        assert started == ["shelter"] * n
+    started.clear()
+    loaded.close()
+    assert started == ["shelter"]

@@ -92,6 +92,69 @@ owner = Owner()
 owner.model.run({"x": np.ones((2, 3), np.float32)})
 """
 
+STUCK = """
+import atexit
+
+import numpy as np
+import headrace as flow
+import stuck_thread
+from headrace import memory_statistics, release_cached_memory
+from onnx_models import IDENTITY, info, model, node
+
+x = np.ones(3, np.float32)
+registry = stuck_thread.registry()
+file = model([node("Relu", "x", "y")], [info("x", ["n"])])
+loaded = flow.onnx.load(file, "near", registry=registry)
+
+
+class Owner:
+    def __del__(self):
+        try:
+            WHAT
+        except flow.errors.SessionError as error:
+            print(error)
+        print("over")
+
+
+owner = Owner()
+
+
+@atexit.register
+def begin():
+    global session
+    session = flow.Session(registry)
+    session.add_job(stuck_thread.job)
+    stuck_thread.leave_in(STAYS)
+"""
+
+MANY = """
+import atexit
+
+import numpy as np
+import headrace as flow
+from headrace.registry import BackendRegistry
+from headrace.runtime import shelter
+from onnx_models import IDENTITY
+from toy_backends import far
+
+registry = BackendRegistry.from_modules({"far": far(("identity",))})
+models = [flow.onnx.load(IDENTITY, "far", registry=registry) for _ in range(5)]
+for model in models:
+    model.run({"x": np.ones((2, 3), np.float32)})
+
+start, started = shelter.start_new_thread, []
+
+
+def counted(*arguments):
+    started.append(arguments)
+    start(*arguments)
+
+
+shelter.start_new_thread = counted
+atexit.register(lambda: print(len(started), [one.in_use_bytes for one in
+                                             flow.memory_statistics(registry)]))
+"""
+
 RESULTS = "[0.0, 2.0]\n[0.0, 0.0]\n[0.0, 1.0]\n[0.0, 2.0]\n"
 
 
@@ -107,6 +170,36 @@ def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
 def test_a_finalizer_that_closes_a_model_at_the_end_of_python_waits_for_nobody() -> None:
     """No other thread runs any more then."""
     assert output(FINALIZED) == ("closed\n", "", 0)
+
+
+def test_all_that_is_open_at_the_end_of_a_program_is_closed_by_one_thread() -> None:
+    """Each that is started would wait for those that compute in Python, which may be many."""
+    assert output(MANY) == ("1 [0]\n", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "said"),
+    [
+        ("loaded", "loaded.close()", ""),
+        ("loaded", "loaded.run({'x': x})", "cannot run: Python is at its end"),
+        ("session", "session.close()", ""),
+        ("session", "session.close(cancel=True)", ""),
+        ("session", "session.sync()", "this session cannot be used: Python is at its end"),
+        ("session", "session.run('job', [x])", "this session cannot be used: Python is at its end"),
+        ("loaded", "flow.onnx.load(IDENTITY, 'near').run({'x': x})", "Python is at its end"),
+        ("loaded", "release_cached_memory(registry)", ""),
+        ("loaded", "memory_statistics(registry)", "Python is at its end"),
+    ],
+)
+def test_a_finalizer_at_the_end_of_python_waits_for_no_thread_that_is_left(
+    where: str, what: str, said: str
+) -> None:
+    """Such a thread stays where it is, with what it holds; nobody takes that from it."""
+    stays = {"loaded": "loaded.run, {'x': x}", "session": "session.run, 'job', [x]"}[where]
+    program = STUCK.replace("WHAT", what).replace("STAYS", stays)
+    printed, reported, code = output(program)
+    assert (printed.splitlines()[-1], reported, code) == ("over", "", 0)
+    assert said in printed
 
 
 def output(program: str, *arguments: str) -> tuple[str, str, int]:

@@ -22,14 +22,14 @@ from headrace.testing.interrupts import interrupted
 
 def press_ctrl_c(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """Have the main thread interrupted as often, each time it begins to wait."""
-    wait, left = shelter._Piece.wait, [KeyboardInterrupt()] * times
+    wait, left = shelter._wait_for, [KeyboardInterrupt()] * times
 
-    def interrupted_wait(piece: shelter._Piece[object]) -> None:
+    def interrupted_wait(ended: threading.Lock) -> None:
         if left:
             raise left.pop()
-        wait(piece)
+        wait(ended)
 
-    monkeypatch.setattr(shelter._Piece, "wait", interrupted_wait)
+    monkeypatch.setattr(shelter, "_wait_for", interrupted_wait)
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def threads_end() -> Iterator[None]:
 def test_work_is_done_by_another_thread_which_has_ended() -> None:
     """It gives what the work returns, and raises what that raises."""
     threads = threading.enumerate()
+    assert Shelter().run(threading.current_thread) not in threads
     assert Shelter().run(threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
         Shelter().run(lambda: 1 // 0)
@@ -96,7 +97,7 @@ def test_work_is_done_once_wherever_ctrl_c_comes() -> None:
         assert did in (["first", "second"], ["second"]), interrupt.where
         if not interrupt.came:
             break
-    assert step > 20
+    assert step > 10
 
 
 def test_the_first_ctrl_c_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,19 +169,13 @@ def test_what_work_raises_that_nobody_waits_for_is_told(monkeypatch: pytest.Monk
     assert told == [error]
 
 
-@pytest.mark.parametrize("where", ["start_new_thread", "Thread"])
-def test_work_is_done_where_no_thread_can_be_had(
-    where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_is_done_where_no_thread_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at the end of the interpreter, or when there are too many."""
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    if where == "Thread":
-        monkeypatch.setattr(threading.Thread, "start", refuse)
-    else:
-        monkeypatch.setattr(shelter, "start_new_thread", refuse)
+    monkeypatch.setattr(shelter, "start_new_thread", refuse)
     assert Shelter().run(lambda: 3) == 3
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from headrace.frontend.ready_job import close_dropped
 from headrace.registry.registry import BackendRegistry, default_registry
+from headrace.runtime import process
 from headrace.runtime.devices import pool_of
 from headrace.runtime.memories import MemoryStatistics
 from headrace.runtime.shelter import Shelter
@@ -15,10 +18,14 @@ def memory_statistics(registry: BackendRegistry | None = None) -> tuple[MemorySt
     Args:
         registry: whose devices; default: the installed plugins'.
 
+    Raises:
+        SessionError: Python is at its end.
+
     Example:
         >>> [one.memory for one in memory_statistics(BackendRegistry())]
         []
     """
+    process.check_not_ending("what is in use cannot be told")
     return pool_of(registry or default_registry()).memories.statistics()
 
 
@@ -32,10 +39,12 @@ def release_cached_memory(registry: BackendRegistry | None = None) -> int:
         registry: whose devices; default: the installed plugins'.
 
     Returns:
-        How many bytes were given back.
+        How many bytes were given back; none at the end of Python.
 
     Raises:
         Exception: what a plugin raised; all is given back all the same.
     """
+    if sys.is_finalizing():  # see `process.gives_back`
+        return 0
     close_dropped()
     return Shelter().run(pool_of(registry or default_registry()).memories.release)

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from headrace.errors import OutOfMemoryError, ResourceLimitError
 from headrace.frontend.closing import Closing
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
 from headrace.registry.registry import BackendRegistry
+from headrace.runtime import process
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
 from headrace.runtime.replicas import Replicas, give_back_idle
+from headrace.runtime.shelter import Shelter
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # plans are seldom recorded
     from headrace.runtime.recorder import Recorder
 
-# What jobs held that were dropped without being closed. A collector may run at any point of any
-# thread, also where a lock of the runtime is held, so it only puts them here.
-_DROPPED: deque[tuple[Replicas, Executor]] = deque()
+
+class _Held(ref["ReadyJob"]):
+    """What a job holds, which outlives it."""
+
+    __slots__ = ("executor", "replicas")
+    executor: Executor
+    replicas: Replicas
+
+
+_HELD: set[_Held] = set()
+# Of jobs that were dropped without being closed. A collector may run at any point of any thread,
+# also where a lock of the runtime is held, so it only puts them here; and by a function that is not
+# Python, which Ctrl-C has no step to come between of.
+_DROPPED: deque[_Held] = deque()
 
 
 class ReadyJob(Closing):
@@ -67,6 +81,7 @@ class ReadyJob(Closing):
             PlanError: a weight is missing, or a device lacks a kernel.
         """
         close_dropped()
+        self._held: _Held | None = None
         self.plan = plan
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
@@ -79,10 +94,19 @@ class ReadyJob(Closing):
             make(plan, registry, constants)
 
     def _hold(self, executor: Executor) -> None:
+        self._let_go()
         self._executor = executor
         self._replicas = Replicas(executor)
-        self._dropped = weakref.finalize(self, _DROPPED.append, (self._replicas, executor))
-        self._dropped.atexit = False
+        held = _Held(self, _DROPPED.append)
+        held.executor, held.replicas = executor, self._replicas
+        self._held = held
+        _HELD.add(held)
+
+    def _let_go(self) -> None:
+        """Nobody need close what it holds any more."""
+        if self._held is not None:
+            _HELD.discard(self._held)
+            self._held = None
 
     def run(self, feeds: Mapping[str, Array], job: int = 0) -> dict[str, Array]:
         """Run a job once on arrays whose names, shapes and dtypes are those of its inputs.
@@ -97,6 +121,7 @@ class ReadyJob(Closing):
         """
         executor = self._executor
         if executor.is_busy():
+            process.check_not_ending(f"job {self.plan.name!r} cannot run")
             return self._replicas.instead(lambda other: other.run(feeds, job))
         return executor.run(feeds, job)
 
@@ -122,6 +147,7 @@ class ReadyJob(Closing):
             feeds = {name: array.copy() for name, array in feeds.items()}
         elif executor.is_busy():
             try:
+                process.check_not_ending(f"job {self.plan.name!r} cannot run")
                 return self._replicas.instead(lambda other: other.submit(feeds, job))
             finally:
                 if over is not None:  # once, whoever ran it
@@ -181,29 +207,38 @@ class ReadyJob(Closing):
     def close(self) -> None:
         """Stop threads, free memory, release devices; calls under way end with a ``SessionError``.
 
-        Idempotent.
+        Idempotent. In a forked process and at the end of Python it gives nothing back.
         """
-        self._replicas.close()
-        self._executor.close()
-        self._dropped.detach()
+        if not sys.is_finalizing():
+            Shelter().run(partial(_close, self._replicas, self._executor))
+            self._let_go()
+
+
+def _close(replicas: Replicas, executor: Executor) -> None:
+    replicas.close()
+    executor.close()
 
 
 def close_dropped() -> None:
     """Give back what jobs held that were dropped without ``close``."""
+    if _DROPPED and not sys.is_finalizing():
+        Shelter().run(_close_dropped)
+
+
+def _close_dropped() -> None:
     while True:
         try:
             dropped = _DROPPED[0]
         except IndexError:  # also where another thread does the same
             return
-        replicas, executor = dropped
         try:
-            replicas.close()
-            executor.close()
+            _close(dropped.replicas, dropped.executor)
         except Exception as error:  # noqa: BLE001 - whoever should hear of it has gone
             warnings.warn(
                 f"a job that was dropped unclosed failed to close: {error!r}",
                 ResourceWarning,
-                stacklevel=3,
+                stacklevel=1,
             )
+        _HELD.discard(dropped)
         with suppress(ValueError):  # another thread has
-            _DROPPED.remove(dropped)  # not before it is closed: Ctrl-C may come between
+            _DROPPED.remove(dropped)

@@ -302,7 +302,8 @@ class Session:
 
         Calls that have begun come to their ends first, and callbacks get their results; interrupted
         while it waits for them, ``close`` can be called again. Leaving a ``with`` block by an error
-        cancels. In a forked process it does nothing: all is the parent's.
+        cancels. In a forked process, where all is the parent's, and at the end of Python it gives
+        nothing back.
 
         Args:
             cancel: wait for nothing: calls under way end with a ``SessionError``.
@@ -311,7 +312,7 @@ class Session:
             SessionError: a callback asked for it, which would wait for itself.
         """
         self._check_no_callback("close")
-        if process.forks != self._forks:  # calls, threads and who holds locks are the parent's
+        if not process.gives_back(self._forks):  # nobody is left who ends calls or lets locks go
             self.status = SessionStatus.CLOSED
             return
         jobs: tuple[SessionJob, ...] = ()
@@ -418,6 +419,7 @@ class Session:
         self._check_process()
 
     def _check_process(self) -> None:
+        process.check_not_ending("this session cannot be used")
         if process.forks != self._forks and self.status is SessionStatus.RUNNING:
             raise process.forked_error("a job of this session")
 

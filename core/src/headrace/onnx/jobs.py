@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -17,6 +18,7 @@ from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.plan import TaskKind
 from headrace.runtime import process
 from headrace.runtime.bus import new_lock
+from headrace.runtime.shelter import Shelter
 from headrace.tensor_spec import Array, TensorSpec
 
 JobKey = tuple[tuple[tuple[str, TensorSpec], ...], tuple[tuple[str, bytes], ...]]
@@ -75,9 +77,12 @@ class LeasedJob:
         if self.dropped:
             self._cache.close_dropped()
 
-    def close(self) -> None:
-        """Give back what it holds, when what was submitted has come to its end. Idempotent."""
+    def drain(self) -> None:
+        """Wait until what was submitted has come to its end."""
         self.job.drain()
+
+    def close(self) -> None:
+        """Give back what it holds. Idempotent."""
         self.job.close()
         if self.then is not None:
             self.then.close()
@@ -212,17 +217,17 @@ class JobCache:
 
     def close_dropped(self) -> None:
         """Close the jobs that were dropped and that nobody uses any more. Idempotent."""
-        if process.forks == self._forks:  # or they are the parent's
+        if process.gives_back(self._forks):
             with self._lock:
                 self._close_dropped()
 
     def close(self) -> None:
         """Close every job, those that run as soon as they are done. Idempotent.
 
-        In a forked process it gives nothing back: all is the parent's.
+        In a forked process and at the end of Python it gives nothing back.
         """
         self._closed = True
-        if process.forks == self._forks:
+        if process.gives_back(self._forks):
             with self._lock:
                 self._drop_down_to(0)
 
@@ -231,6 +236,7 @@ class JobCache:
             if self._jobs:
                 raise process.forked_error(f"a job of {self._maker.name}")
             self._lock, self._forks = new_lock(), process.forks
+        process.check_not_ending(f"{self._maker.name} cannot run")
 
     def _find(self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]) -> LeasedJob:
         if self._closed:
@@ -273,7 +279,13 @@ class JobCache:
         self._close_dropped()
 
     def _close_dropped(self) -> None:
-        for leased in self._dropped:
-            if not leased.is_used:
-                leased.close()
-                self._dropped = tuple(other for other in self._dropped if other is not leased)
+        over = [leased for leased in self._dropped if not leased.is_used]
+        if over:
+            for leased in over:
+                leased.drain()
+            Shelter().run(partial(self._close_these, over))
+
+    def _close_these(self, over: Sequence[LeasedJob]) -> None:
+        for leased in over:
+            leased.close()
+            self._dropped = tuple(other for other in self._dropped if other is not leased)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from headrace.collector import collector_rests
-from headrace.errors import SettingError
+from headrace.errors import SessionError, SettingError
 from headrace.light_dataclass import dataclass
 from headrace.registry.check import build_backend, check_count
 from headrace.registry.discover import InstalledBackend
@@ -112,9 +113,15 @@ class Loader:
 
         Raises:
             BeingLoadedError: this thread is loading it already, further out.
+            SessionError: Python is at its end, where another thread may hold the lock for ever.
             BaseException: Ctrl-C, or another signal's handler that raised, stopped the import; the
                 next call tries again.
         """
+        known = self._loaded.get(tag)
+        if known is not None:
+            return known
+        if sys.is_finalizing():
+            raise SessionError(f"device {tag!r} cannot be loaded any more: Python is at its end")
         with self._lock:
             if tag in self._loaded:
                 return self._loaded[tag]

@@ -137,6 +137,7 @@ class Executor:
         def stop() -> None:
             self._closed = True
 
+        process.check_not_ending(f"job {plan.name!r} cannot be made ready")
         hold(self)
         try:
             self._shelter.run(open_all, stop)
@@ -276,6 +277,7 @@ class Executor:
         if self._inline is not None:
             return self._run_at_once(feeds, job, over)
         self._check_process()
+        process.check_not_ending(f"job {self._plan.name!r} cannot run")
         call = Call(feeds, self._network.sink_counts[job], self._rooms[job], over)
         try:
             self._rooms[job].enter(call)
@@ -330,7 +332,9 @@ class Executor:
     def _run_inline(self, feeds: Mapping[str, Array], job: int) -> dict[str, Array]:
         """Run a call on this thread; calls wait for each other by the lock."""
         self._check_process()
-        stand_back(self._lock)
+        if self.is_busy():
+            process.check_not_ending(f"job {self._plan.name!r} cannot run")
+            stand_back(self._lock)
         with self._lock:
             if self._inline is None:
                 raise self._closed_error()
@@ -374,19 +378,19 @@ class Executor:
     def drain(self) -> None:
         """Wait until no call is under way; for whoever begins no other meanwhile.
 
-        In a forked process it does nothing: nobody ends the calls of the parent.
+        In a forked process and at the end of Python it does nothing: nobody ends those calls.
         """
-        if process.forks == self._forks:
+        if process.gives_back(self._forks):
             for room in self._rooms.values():
                 room.drain()
 
     def close(self) -> None:
         """Stop the threads and give everything back; calls under way end with an error. Idempotent.
 
-        It comes to its end also if it is interrupted, see ``Shelter``. In a forked process it does
-        nothing: all is the parent's.
+        It comes to its end also if it is interrupted, see ``Shelter``. In a forked process, where
+        all is the parent's, and at the end of Python it does nothing.
         """
-        if process.forks == self._forks:
+        if process.gives_back(self._forks):
             self._shelter.run(self._close)
 
     def _close(self) -> None:

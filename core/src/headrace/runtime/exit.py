@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakSet
 
+from headrace.runtime.shelter import Shelter, finish_what_was_left
+
 
 class Closable(Protocol):
     """What can be closed, also more than once."""
@@ -36,16 +38,22 @@ def close_at_exit(thing: Closable, *, first: bool = False) -> None:
     (_first if first else _open).add(thing)
 
 
-def _still_open() -> list[Closable]:
+def _still_open(things: WeakSet[Closable]) -> list[Closable]:
     while True:
         try:
-            return [*_first, *_open]
+            return list(things)
         except RuntimeError:  # another thread opened one meanwhile
             continue
 
 
 def _close_all() -> None:
-    for thing in _still_open():
+    finish_what_was_left()
+    _close(_still_open(_first))
+    Shelter().run(lambda: _close(_still_open(_open)))
+
+
+def _close(things: list[Closable]) -> None:
+    for thing in things:
         try:
             thing.close()
         except Exception as error:  # noqa: BLE001 - the others are to be closed all the same

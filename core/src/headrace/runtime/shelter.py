@@ -31,12 +31,15 @@ class Shelter:
 
     A thread is started for each piece that the main thread asks for, and ends with it; others do
     theirs themselves, as does the main thread where no thread can be had, or none would run.
+
+    To be given Python takes a thread as long as others that compute let it wait (``sys.
+    getswitchinterval`` for each of them): here one waits for the piece, and one for its end. What
+    opens or closes many things is best one piece.
     """
 
     def __init__(self) -> None:
         self._asked: deque[_Piece[Any]] = deque()
         self._turn = threading.RLock()  # a piece may ask for another one
-        self._starting = threading.Lock()
 
     def run(self, work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
         """What ``work`` returns.
@@ -58,52 +61,73 @@ class Shelter:
             self._asked.append(piece)
             self._work()
             return piece.outcome()
-        thread = threading.Thread(target=self._work, name="headrace shelter")
         try:
-            self._have_done(piece, thread)
+            self._have_done(piece)
         except BaseException as interrupt:
             stop()
             try:
-                self._have_done(piece, thread)  # nobody knows how far that came
+                self._have_done(piece)  # nobody knows how far that came
             except BaseException:
                 piece.is_left = True
+                _LEFT.append(self)
                 raise
             piece.note(interrupt)
             raise
         return piece.outcome()
 
-    def _have_done(self, piece: _Piece[T], thread: Thread) -> None:
-        """Ask for a piece and wait for its end, and for that of its thread. May be repeated."""
-        self._asked.append(piece)
-        started = threading.Lock()
-        started.acquire()
+    def finish(self) -> None:
+        """Wait until all is done that was asked for."""
+        self.run(lambda: None)
 
-        def start() -> None:
+    def _have_done(self, piece: _Piece[T]) -> None:
+        """Ask for a piece and wait for its end. May be repeated."""
+        self._asked.append(piece)
+        ended = threading.Lock()
+        ended.acquire()
+
+        def serve() -> None:
             try:
-                with self._starting:
-                    if thread.ident is None:
-                        thread.start()
-            except RuntimeError:  # there are too many
                 self._work()
             finally:
-                started.release()
+                _forget_this_thread()
+                ended.release()
 
         try:
-            # By a thread that is started in one step: ``Thread.start`` has many, and interrupted it
-            # leaves a thread that never begins.
-            start_new_thread(start, ())
-        except RuntimeError:
+            # Started in one step: ``Thread.start`` has many, and interrupted it leaves a thread
+            # that never begins.
+            start_new_thread(serve, ())
+        except RuntimeError:  # there are too many
             self._work()
             return
-        piece.wait()
-        started.acquire()
-        if thread.ident is not None:
-            thread.join()
+        _wait_for(ended)
 
     def _work(self) -> None:
         with self._turn:
             while self._asked:
                 self._asked.popleft().do()
+
+
+_LEFT: deque[Shelter] = deque()
+"""Those whose work nobody waited for to its end."""
+
+
+def finish_what_was_left() -> None:
+    """Wait for the work that goes on since somebody pressed Ctrl-C twice."""
+    while _LEFT:
+        _LEFT[0].finish()
+        _LEFT.popleft()
+
+
+def _wait_for(ended: threading.Lock) -> None:
+    ended.acquire()
+
+
+def _forget_this_thread() -> None:
+    """What ``threading`` made up for a thread that it did not start it keeps, up to Python 3.12."""
+    known: dict[int, Thread] = getattr(threading, "_active", {})
+    thread = known.get(threading.get_ident())
+    if type(thread).__name__ == "_DummyThread":
+        known.pop(threading.get_ident(), None)
 
 
 def _others_can_run() -> bool:
@@ -154,10 +178,7 @@ class _Piece(Generic[T]):
         self._context = copy_context()
         self._made: list[T] = []
         self._error: BaseException | None = None
-        self._is_over = False
         self.is_left = False
-        self._running = threading.Lock()  # held until it is over
-        self._running.acquire()
 
     def do(self) -> None:
         """Do it, if that was not done. By one thread at a time."""
@@ -171,13 +192,6 @@ class _Piece(Generic[T]):
             if self.is_left and not isinstance(error, Stopped):
                 raised = type(error), error, error.__traceback__, threading.current_thread()
                 threading.excepthook(threading.ExceptHookArgs(raised))
-        self._is_over = True
-        self._running.release()
-
-    def wait(self) -> None:
-        """Wait for its end. By one thread; may be repeated."""
-        if not self._is_over:
-            self._running.acquire()
 
     def note(self, interrupt: BaseException) -> None:
         """Have an interrupt, which is raised in its place, say what this raised."""

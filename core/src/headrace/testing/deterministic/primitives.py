@@ -303,7 +303,9 @@ def primitives(schedule: Schedule) -> dict[int, object]:
     threads |= {"BoundedSemaphore": over(Semaphore), "Thread": over(Thread)}
     queues = {"SimpleQueue": over(SimpleQueue), "Queue": over(SimpleQueue)}
     replaced: dict[int, object] = {
-        id(start_new_thread): lambda function, arguments: function(*arguments)  # starts a Thread
+        id(start_new_thread): lambda function, arguments: function(
+            *arguments
+        )  # who asks waits for it
     }
     for module, members in ((threading, threads), (queue, queues)):
         replaced[id(module)] = _Namespace(module, **members)
