@@ -19,7 +19,6 @@ else:
     from dataclasses import MISSING, FrozenInstanceError, fields
     from dataclasses import dataclass as _declare
     from operator import attrgetter, ge, gt, le, lt
-    from operator import eq as equal
 
     def dataclass(*, slots, frozen=False, eq=True, order=False):
         """Declare a class with ``slots``; what it defines itself stays.
@@ -53,7 +52,7 @@ else:
         yield "__repr__", _repr(cls, [field.name for field in known if field.repr])
         values = _values([field.name for field in known if field.compare])
         if eq:
-            yield "__eq__", _comparison(values, equal)
+            yield "__eq__", _equality(values)
             yield "__hash__", (lambda self: hash(values(self))) if frozen else None
         if order:
             for name, compare in (("__lt__", lt), ("__le__", le), ("__gt__", gt), ("__ge__", ge)):
@@ -131,6 +130,16 @@ else:
             return compare(values(self), values(other))
 
         return compared
+
+    def _equality(values):
+        def equal_to(self, other):
+            if other is self:  # most that is compared is the same
+                return True
+            if other.__class__ is not self.__class__:
+                return NotImplemented
+            return values(self) == values(other)
+
+        return equal_to
 
     def _refuse_to_assign(self, name, value):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")

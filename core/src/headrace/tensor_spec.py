@@ -76,7 +76,7 @@ class TensorSpec:
     @property
     def nbytes(self) -> int:
         """Bytes of the tensor, contiguous and without padding."""
-        return self.elements * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorSpec:
         """The same dtype with another shape."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +63,7 @@ def test_the_result_lies_between_the_largest_live_set_and_the_sum(items: list[In
 @given(intervals)
 def test_the_smallest_of_all_attempts_is_taken(items: list[Interval]) -> None:
     """No algorithm alone does better: forwards, backwards, each order, and the whole search."""
-    backwards = [replace(i, first=-i.last, last=-i.first) for i in items]
+    backwards = [i._replace(first=-i.last, last=-i.first) for i in items]
     attempts = [timeline(items), timeline(backwards)]
     if items:
         attempts += FirstFit(items).attempts()

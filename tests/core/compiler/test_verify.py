@@ -263,7 +263,7 @@ TASK_GRAPH_FAULTS: dict[str, tuple[Callable[[TaskGraph], TaskGraph], str]] = {
         "task 'second' works in several memories: host memory of cpu:0, device memory of far:0",
     ),
     "work in the memory of another device": (
-        lambda g: _with_task(g, 2, stream=replace(g.tasks[2].stream, device_index=1)),
+        lambda g: _with_task(g, 2, stream=g.tasks[2].stream._replace(device_index=1)),
         "task 'first' runs on far:1/s0 and works in device memory of far:0",
     ),
     "another spec than the op's": (

@@ -25,6 +25,7 @@ from headrace.graph.constants import entries_of, spec_of
 from headrace.ids import HOST_TAG
 from headrace.memory_case import MemoryCase
 from headrace.ops import Tensor
+from headrace.placement import Placement
 from headrace.plan import JobKind, TaskKind
 from headrace.registry.registry import BackendRegistry
 from headrace.registry.tables import workspace_bytes
@@ -79,6 +80,7 @@ class _Builder:
         self._scope = job.scope
         self._registry = program.registry
         self._lanes = assign_streams(job.graph, job.concurrency.compute_streams)
+        self._sites: dict[tuple[str, int, int], _Site] = {}
         self._tasks = program.tasks
         self._job = program.add_job(graph.name, job.kind, width=job.concurrency.width)
         self._push_jobs: dict[str, int] = {}  # input -> the job that pushes it
@@ -140,37 +142,43 @@ class _Builder:
         if op.placement.parallel_num > 1:
             self._exchange(op)
             return
-        backend = self._registry.backend(op.placement.tag)
-        memory = self._program.memory_of(op.placement)
+        site = self._site(op.placement)
         inputs = tuple(
-            None if name is None else self._in_memory(name, memory, self._job).name
-            for name in op.inputs
+            [
+                None if name is None else self._in_memory(name, site.memory, self._job).name
+                for name in op.inputs
+            ]
         )
-        made = [self._define(n, s, memory) for n, s in zip(op.outputs, call.outputs, strict=True)]
-        self._homes.update(zip(op.outputs, made, strict=True))
-        entry = backend.kernels.select(call)
-        assert entry is not None, f"{call} was not lowered for {backend.tag}"
-        machine, index = op.placement.devices[0]
-        streams = self._program.streams(backend.tag, index, machine)
-        lane = self._lanes[call.name]
-        number = streams.named(f"compute {lane}") if lane else streams.compute()
-        stream = Stream(backend.tag, index, number, machine)
-        schema, capabilities = self._registry.op(call.op).op, backend.device.capabilities
+        made = []
+        for name, spec in zip(op.outputs, call.outputs, strict=True):
+            self._homes[name] = self._define(name, spec, site.memory)
+            made.append(self._homes[name].name)
+        entry = site.backend.kernels.select(call)
+        assert entry is not None, f"{call} was not lowered for {site.backend.tag}"
+        schema = self._registry.op(call.op).op
         self._tasks.append(
             TaskNode(
                 self._scope + call.name,
                 TaskKind.COMPUTE,
                 self._job,
-                stream,
+                site.stream(self._lanes[call.name]),
                 inputs,
-                tuple(tensor.name for tensor in made),
+                tuple(made),
                 call,
                 node.output_sbp[0],
-                workspace_bytes(entry.create(call), call, backend.tag),
-                in_place=schema.in_place(call) if "in-place" in capabilities else (),
+                workspace_bytes(entry.create(call), call, site.backend.tag),
+                in_place=schema.in_place(call) if site.in_place else (),
                 view=schema.view(call),
             )
         )
+
+    def _site(self, placement: Placement) -> _Site:
+        """The device of ops that are on one."""
+        key = (placement.tag, *placement.devices[0])
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = _Site(self._program, placement)
+        return site
 
     def _exchange(self, op: JobOp) -> None:
         """A collective: one task, on a stream of the first device that stands for one on each."""
@@ -304,3 +312,32 @@ class _Builder:
         if constant is not None:
             constant = self._scope + constant
         return self._program.define(self._scope + name, spec, memory, constant)
+
+
+class _Site:
+    """A device as its tasks need to know it: looked up once for all of them.
+
+    Attributes:
+        backend: its plugin.
+        memory: where its kernels work.
+        in_place: whether they may write over what they read.
+    """
+
+    def __init__(self, program: Program, placement: Placement) -> None:
+        """Look it up; raises ``DeviceError`` if it is not there."""
+        self.backend = program.registry.backend(placement.tag)
+        self.memory = program.memory_of(placement)
+        self.in_place = "in-place" in self.backend.device.capabilities
+        self._machine, self._index = placement.devices[0]
+        self._streams = program.streams(placement.tag, self._index, self._machine)
+        self._of_number: dict[int, Stream] = {}
+
+    def stream(self, lane: int) -> Stream:
+        """The compute stream of its next task, on this lane of the job."""
+        streams = self._streams
+        number = streams.named(f"compute {lane}") if lane else streams.compute()
+        found = self._of_number.get(number)
+        if found is None:
+            found = Stream(self.backend.tag, self._index, number, self._machine)
+            self._of_number[number] = found
+        return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
 
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.task_graph import PhysicalTensor, Stream, TaskGraph
@@ -26,18 +28,19 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
     edges = [*dict.fromkeys((*edges, *memory.control))]
     control = [RegisterId(len(registers) + number) for number in range(len(edges))]
     registers += _control_registers(graph, edges, register)
-    stream_ids = {task.stream: _stream_id(task.stream, types) for task in graph.tasks}
-    task_ids = _task_ids(graph, stream_ids)
+    streams = dict.fromkeys(task.stream for task in graph.tasks)
+    stream_ids = {stream: _stream_id(stream, types) for stream in streams}
+    task_ids = {stream: _task_ids(found) for stream, found in stream_ids.items()}
     waits, signals = _by_task(edges, control)
     tasks = tuple(
         TaskDesc(
-            next(task_ids),
+            next(task_ids[task.stream]),
             task.name,
             TaskKind.VIEW if position in memory.views else task.kind,
             task.job,
             actor[position],
-            tuple(None if name is None else register[name] for name in task.inputs),
-            tuple(register[name] for name in task.outputs),
+            tuple([None if name is None else register[name] for name in task.inputs]),
+            tuple([register[name] for name in task.outputs]),
             register[memory.workspaces[position].name] if position in memory.workspaces else None,
             task.call,
             task.sbp,
@@ -72,12 +75,8 @@ def _stream_id(stream: Stream, types: DeviceTypes) -> StreamId:
     return StreamId(device, stream.stream_index)
 
 
-def _task_ids(graph: TaskGraph, stream_ids: dict[Stream, StreamId]) -> Iterator[TaskId]:
-    counts: dict[Stream, int] = {}
-    for task in graph.tasks:
-        index = counts.get(task.stream, 0)
-        counts[task.stream] = index + 1
-        yield TaskId(stream_ids[task.stream], index)
+def _task_ids(stream_id: StreamId) -> Iterator[TaskId]:
+    return map(partial(TaskId, stream_id), count())
 
 
 def _register(tensor: PhysicalTensor, memory: MemoryPlan) -> RegisterDesc:

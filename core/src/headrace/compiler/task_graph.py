@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.graph import Variable
+from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
 from headrace.plan import CriticalSection, JobDesc, TaskKind
@@ -13,8 +14,7 @@ from headrace.sbp import NdSbp
 from headrace.tensor_spec import TensorSpec
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Stream:
+class Stream(NamedTuple):
     """A stream by the tag and the machine of its device; packed ids come with the plan."""
 
     tag: str

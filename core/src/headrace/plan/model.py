@@ -173,7 +173,7 @@ class TaskDesc(NamedTuple):
     @property
     def waits_for(self) -> tuple[RegisterId, ...]:
         """Registers that must be there before it runs, in order."""
-        return (*(r for r in self.inputs if r is not None), *self.control_inputs)
+        return (*[r for r in self.inputs if r is not None], *self.control_inputs)
 
     @property
     def makes(self) -> tuple[RegisterId, ...]:

@@ -15,6 +15,7 @@ from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
 from headrace.errors import PlanError, PluginError
 from headrace.ids import StreamId
 from headrace.initializer import initial_value
+from headrace.op_call import OpCall
 from headrace.plan import CORE_KINDS, ActorDesc, Plan, TaskDesc, TaskKind
 from headrace.registry.record import RAISED, plugin_error
 from headrace.registry.registry import BackendRegistry
@@ -172,14 +173,16 @@ class _Binding:
                 f"memory here, and the plan has {workspace.nbytes if workspace else 0}; compile "
                 "again"
             )
-        what = f"bind of the kernel for {task.call} on device {self._tag!r}"
         try:
             launch: object = kernel.bind(self._context, inputs, outputs, workspace)
         except RAISED as error:
-            raise plugin_error(what, error) from error
+            raise plugin_error(self._bind_of(task.call), error) from error
         if not callable(launch):
-            raise _no_launch(launch, what)
+            raise _no_launch(launch, self._bind_of(task.call))
         return cast("Launch", launch)
+
+    def _bind_of(self, call: OpCall) -> str:
+        return f"bind of the kernel for {call} on device {self._tag!r}"
 
     @cached_property
     def _kernels(self) -> KernelTable:

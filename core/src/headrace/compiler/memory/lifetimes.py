@@ -12,18 +12,17 @@ still read what the arena made: so such a storage is needed between two pieces a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from headrace.compiler.memory.arena import Arena, Arenas
 from headrace.compiler.memory.place import Interval
 from headrace.compiler.memory.storage import Storage
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import TaskGraph
+from headrace.light_tuple import NamedTuple
 from headrace.plan import OP_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(NamedTuple):
     """A storage in an arena."""
 
     storage: Storage

@@ -22,6 +22,7 @@ from itertools import accumulate
 import numpy as np
 
 from headrace.compiler.memory.free_list import FreeList
+from headrace.light_tuple import NamedTuple
 
 ALIGNMENT_BYTES = 512
 """Offsets are multiples of this: as the documented system aligns, and enough for any device."""
@@ -33,8 +34,7 @@ STEP_MEETINGS = 8
 """Others that an interval may meet for one step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """``nbytes`` needed from time ``first`` to time ``last``, both included.
 
     Time starts again and again, once for each run. What is needed ``between`` two runs as well,

@@ -11,7 +11,8 @@ of one stream of a job whose calls overlap: its acts are done in turn, whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 
 from headrace.compiler.memory.arena import Arenas
 from headrace.compiler.memory.lifetimes import Lifetime, lifetimes
@@ -22,13 +23,13 @@ from headrace.compiler.memory.storage import Sharing, Storage, share
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.dtypes import uint8
+from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.plan import ChunkDesc
 from headrace.tensor_spec import TensorSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a tensor or workspace lies.
 
     Attributes:
@@ -172,26 +173,36 @@ class _Planner:
         return chunks
 
 
+@dataclass(slots=True)
+class _Chunk:
+    """A chunk that grows, and what lies in it.
+
+    Attributes:
+        nbytes: its size so far.
+        places: offset, stride and slots by name: each layer moves all of them, and objects would
+            cost more than all the rest of it.
+    """
+
+    nbytes: int = 0
+    places: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
 class _Chunks:
     """One growing chunk for each memory case."""
 
     def __init__(self) -> None:
-        self._sizes: dict[MemoryCase, int] = {}
-        # Memory, offset, stride, slots: each layer moves all of them, and objects would cost more
-        # than all the rest of it.
-        self._places: dict[str, tuple[MemoryCase, int, int, int]] = {}
+        self._chunks: dict[MemoryCase, _Chunk] = {}
 
     def add(
         self, storages: Sequence[Storage], offsets: Sequence[int], nbytes: int, slots: int = 1
     ) -> None:
         """Put an arena, whose storages lie at ``offsets`` in it, behind what is there."""
-        memory = storages[0].memory
-        base = self._sizes.setdefault(memory, 0)
+        chunk = self._of(storages[0].memory)
         for storage, offset in zip(storages, offsets, strict=True):
-            stride = aligned(storage.root.spec.nbytes)
+            base, stride = chunk.nbytes + offset, aligned(storage.root.spec.nbytes)
             for name, inside in storage.offsets.items():
-                self._places[name] = (memory, base + offset + inside, stride, slots)
-        self._sizes[memory] = base + aligned(nbytes)
+                chunk.places[name] = (base + inside, stride, slots)
+        chunk.nbytes += aligned(nbytes)
 
     def add_slots(self, storage: Storage, slots: int) -> None:
         """Put a storage of several slots behind what is there."""
@@ -199,22 +210,29 @@ class _Chunks:
 
     def overlay(self, layers: Sequence[_Chunks]) -> None:
         """Put chunks behind what is there, all of them in the same place."""
-        begin = dict(self._sizes)
+        begin = {memory: chunk.nbytes for memory, chunk in self._chunks.items()}
         for layer in layers:
-            for name, (memory, offset, stride, slots) in layer._places.items():
-                self._places[name] = (memory, begin.get(memory, 0) + offset, stride, slots)
-            for memory, nbytes in layer._sizes.items():
-                end = begin.get(memory, 0) + nbytes
-                self._sizes[memory] = max(end, self._sizes.get(memory, 0))
+            for memory, above in layer._chunks.items():
+                chunk, base = self._of(memory), begin.get(memory, 0)
+                for name, (offset, stride, slots) in above.places.items():
+                    chunk.places[name] = (base + offset, stride, slots)
+                chunk.nbytes = max(chunk.nbytes, base + above.nbytes)
+
+    def _of(self, memory: MemoryCase) -> _Chunk:
+        found = self._chunks.get(memory)
+        if found is None:
+            found = self._chunks[memory] = _Chunk()
+        return found
 
     def finish(self) -> tuple[tuple[ChunkDesc, ...], Mapping[str, Place]]:
         """The chunks, sorted by memory case, and where every tensor lies."""
-        number = {memory: position for position, memory in enumerate(sorted(self._sizes))}
+        chunks = sorted(self._chunks.items(), key=itemgetter(0))
         return (
-            tuple(ChunkDesc(memory, self._sizes[memory]) for memory in number),
+            tuple(ChunkDesc(memory, chunk.nbytes) for memory, chunk in chunks),
             {
-                name: Place(number[memory], *where)
-                for name, (memory, *where) in self._places.items()
+                name: Place(number, *where)
+                for number, (_, chunk) in enumerate(chunks)
+                for name, where in chunk.places.items()
             },
         )
 
