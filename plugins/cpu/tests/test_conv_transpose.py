@@ -56,19 +56,22 @@ FORMS = [
         ((9,), (16,), (8,), (4, 4), (0,)),
         ((2, 3, 4), (2, 3, 2), (2, 1, 2), (0, 1, 0, 0, 1, 1), (1, 0, 0)),
     )
-    for groups in (1, 2)
+    for groups in (1, 2, 6)
 ]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("outputs", [1, 4])
 @pytest.mark.parametrize("channels_last", [True, False])
-def test_a_transposed_convolution_is_the_sum_of_what_each_position_gives(form, channels_last):
+def test_a_transposed_convolution_is_the_sum_of_what_each_position_gives(
+    form, outputs, channels_last
+):
     """With kernels that are multiples of the stride and others, cropped, lengthened, grouped."""
     spatial, kernel, strides, pads, more, groups = form
     rng = np.random.default_rng(1)
     x = rng.standard_normal((2, *spatial, 6), np.float32)
-    weight = rng.standard_normal((6, *kernel, 4), np.float32)
-    bias = rng.standard_normal(4 * groups, np.float32)
+    weight = rng.standard_normal((6, *kernel, outputs), np.float32)
+    bias = rng.standard_normal(outputs * groups, np.float32)
     wanted = summed(x, weight, bias, strides, pads, more, groups)
     attrs = {"strides": strides, "pads": pads, "output_padding": more, "groups": groups}
     if not channels_last:

@@ -67,43 +67,84 @@ def _convolved(call: OpCall, read: list[Tensor | None], new: GraphRewriter) -> t
     x, weight, *bias = read
     assert x is not None
     assert weight is not None
-    n, outputs = x.spec.shape[0], weight.spec.shape[-1]
-    channels, *kernel = weight.spec.shape[:-1]
-    rank, groups = len(kernel), call.int_attr("groups")
-    axes = range(rank)
-    phases = [Phases.of(call, axis) for axis in axes]
-    count = math.prod(phase.stride for phase in phases)
+    return (_PhaseConv(call, weight, new).made(x, bias[0] if bias else None),)
 
-    def op(name: str, *inputs: Tensor, **attrs: object) -> Tensor:
-        return new.op(name, inputs, location=call.location, attrs=attrs)[0]
 
-    # [c, *kernel, m / groups] -> [groups, phases and m / groups, *taps backwards, c / groups]
-    more = [p.taps * p.stride - size for p, size in zip(phases, kernel, strict=True)]
-    taps = op("pad", weight, pads=(0,) * (rank + 2) + (0, *more, 0))
-    apart = [length for phase in phases for length in (phase.taps, phase.stride)]
-    taps = op("reshape", taps, shape=(groups, channels // groups, *apart, outputs))
-    lines = tuple(2 + 2 * axis for axis in axes)
-    ends = tuple(-1 - phase.taps for phase in phases)
-    taps = op("slice", taps, starts=(-1,) * rank, ends=ends, axes=lines, steps=(-1,) * rank)
-    perm = (0, *(line + 1 for line in lines), 2 * rank + 2, *lines, 1)
-    taps = op("transpose", taps, perm=perm)
-    made = groups * count * outputs
-    taps = op("reshape", taps, shape=(made, *(p.taps for p in phases), channels // groups))
-    inputs = [x, taps]
-    if bias and bias[0] is not None:
-        each = op("reshape", bias[0], shape=(groups, outputs))
-        each = op("tile", each, repeats=(1, count))
-        inputs.append(op("reshape", each, shape=(made,)))
-    pads = (*(p.pad_begin for p in phases), *(p.pad_end for p in phases))
-    y = op("conv", *inputs, pads=pads, groups=groups, data_format=CHANNELS_LAST)
+class _PhaseConv:
+    """A transposed convolution said as a plain one that makes each phase as channels.
 
-    counts, strides = [p.results for p in phases], [p.stride for p in phases]
-    y = op("reshape", y, shape=(n, *counts, groups, *strides, outputs))
-    pairs = [axis for i in axes for axis in (1 + i, 2 + rank + i)]
-    y = op("transpose", y, perm=(0, *pairs, 1 + rank, 2 + 2 * rank))
-    y = op("reshape", y, shape=(n, *(p.results * p.stride for p in phases), groups * outputs))
-    starts = tuple(phase.skip for phase in phases)
-    ends = tuple(phase.skip + phase.size for phase in phases)
-    if y.spec.shape == call.outputs[0].shape:
-        return (y,)
-    return (op("slice", y, starts=starts, ends=ends, axes=tuple(1 + axis for axis in axes)),)
+    The phases of a group are its own channels. Where each channel is a group, with one result, a
+    copy of x is read for each phase, so that kernels are still for one channel: then phases come
+    before channels.
+    """
+
+    def __init__(self, call: OpCall, weight: Tensor, new: GraphRewriter) -> None:
+        self._call, self._weight, self._new = call, weight, new
+        self._channels, *self._kernel, self._outputs = weight.spec.shape
+        self._rank, self._groups = len(self._kernel), call.int_attr("groups")
+        self._phases = [Phases.of(call, axis) for axis in range(self._rank)]
+        self._count = math.prod(phase.stride for phase in self._phases)
+        self._by_channel = self._channels == self._groups and self._outputs == 1
+
+    def _op(self, name: str, *inputs: Tensor, **attrs: object) -> Tensor:
+        return self._new.op(name, inputs, location=self._call.location, attrs=attrs)[0]
+
+    def made(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """The result."""
+        inputs = [x, self._taps()]
+        if self._by_channel:
+            inputs[0] = self._op("concat", *[x] * self._count, axis=1 + self._rank)
+        if bias is not None:
+            inputs.append(self._biases(bias))
+        groups = self._groups * (self._count if self._by_channel else 1)
+        begins, ends = zip(*((p.pad_begin, p.pad_end) for p in self._phases), strict=True)
+        pads = (*begins, *ends)
+        y = self._op("conv", *inputs, pads=pads, groups=groups, data_format=CHANNELS_LAST)
+        return self._cut(self._side_by_side(y))
+
+    def _taps(self) -> Tensor:
+        # [c, *kernel, m / groups] -> [groups, phases and m / groups, *taps backwards, c / groups]
+        phases, rank, each = self._phases, self._rank, self._channels // self._groups
+        more = [p.taps * p.stride - size for p, size in zip(phases, self._kernel, strict=True)]
+        taps = self._op("pad", self._weight, pads=(0,) * (rank + 2) + (0, *more, 0))
+        apart = [length for phase in phases for length in (phase.taps, phase.stride)]
+        taps = self._op("reshape", taps, shape=(self._groups, each, *apart, self._outputs))
+        lines = tuple(2 + 2 * axis for axis in range(rank))
+        ends = tuple(-1 - phase.taps for phase in phases)
+        back = (-1,) * rank
+        taps = self._op("slice", taps, starts=back, ends=ends, axes=lines, steps=back)
+        first = self._ordered((0,), tuple(line + 1 for line in lines))
+        taps = self._op("transpose", taps, perm=(*first, 2 * rank + 2, *lines, 1))
+        made = self._groups * self._count * self._outputs
+        return self._op("reshape", taps, shape=(made, *(p.taps for p in phases), each))
+
+    def _ordered(self, groups: tuple[int, ...], phases: tuple[int, ...]) -> tuple[int, ...]:
+        """What is of groups and what is of phases, as channels have them."""
+        return (*phases, *groups) if self._by_channel else (*groups, *phases)
+
+    def _biases(self, bias: Tensor) -> Tensor:
+        rows = 1 if self._by_channel else self._groups
+        each = self._op("reshape", bias, shape=(rows, bias.spec.elements // rows))
+        each = self._op("tile", each, repeats=(1, self._count))
+        return self._op("reshape", each, shape=(bias.spec.elements * self._count,))
+
+    def _side_by_side(self, y: Tensor) -> Tensor:
+        phases, rank, n = self._phases, self._rank, y.spec.shape[0]
+        parted = self._ordered((self._groups,), tuple(phase.stride for phase in phases))
+        counts = [phase.results for phase in phases]
+        y = self._op("reshape", y, shape=(n, *counts, *parted, self._outputs))
+        axes = range(1 + rank, 2 + 2 * rank)
+        group, first = (axes[-1], axes[0]) if self._by_channel else (axes[0], axes[1])
+        pairs = [axis for i in range(rank) for axis in (1 + i, first + i)]
+        y = self._op("transpose", y, perm=(0, *pairs, group, 2 + 2 * rank))
+        sizes = [phase.results * phase.stride for phase in phases]
+        return self._op("reshape", y, shape=(n, *sizes, self._groups * self._outputs))
+
+    def _cut(self, y: Tensor) -> Tensor:
+        """The results that are wanted, of whole phases."""
+        if y.spec.shape == self._call.outputs[0].shape:
+            return y
+        starts = tuple(phase.skip for phase in self._phases)
+        ends = tuple(phase.skip + phase.size for phase in self._phases)
+        axes = tuple(range(1, 1 + self._rank))
+        return self._op("slice", y, starts=starts, ends=ends, axes=axes)
