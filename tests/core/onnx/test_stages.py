@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import INT64, info, model, node
+from onnx_models import FLOAT, INT64, info, model, node
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx import limits
@@ -230,6 +230,55 @@ def test_a_value_computed_of_much_becomes_a_part_of_the_next_job(load_near: Any)
         many[0, 0] = count
         assert loaded.run({"x": many})["y"].tolist() == [count] * count
     assert len(loaded._jobs) == 3  # one that sums, and one for each sum
+
+
+def test_a_value_that_a_net_computes_becomes_a_part_of_the_next_job_alone(load_near: Any) -> None:
+    """How long the answer is, a net says of a few numbers: all of them run the job of the net."""
+    loaded = load_near(
+        model(
+            [
+                node("MatMul", "x w", "hidden"),
+                node("ReduceMax", "hidden", "most", keepdims=0),
+                node("Cast", "most", "count", to=INT64),
+                node("Range", "zero count one", "numbers"),
+                node("Cast", "numbers", "y", to=FLOAT),
+            ],
+            [info("x", [1, 4])],
+            weights={
+                "w": np.full((4, 5000), 0.25, np.float32),
+                "zero": np.array(0),
+                "one": np.array(1),
+            },
+        )
+    )
+    assert limits.SPECIALISED_BYTES < 4 * 5000 * 4
+    for count in (3, 2, 3):
+        made = loaded.run({"x": np.full((1, 4), count, np.float32)})["y"]
+        assert made.tolist() == list(range(count))
+    assert len(loaded._jobs) == 3  # the net, and one for each length
+
+
+def test_what_is_not_folded_of_a_known_input_is_computed_by_a_stage(
+    load_near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shape that is fed became a part of the job, and much is computed of it, then a length."""
+    monkeypatch.setattr("headrace.graph.builder.FOLD_LIMIT_BYTES", 64)
+    loaded = load_near(
+        model(
+            [
+                node("Expand", "half shape", "halves"),
+                node("ReduceSum", "halves", "sum", keepdims=0),
+                node("Cast", "sum", "count", to=INT64),
+                node("Range", "zero count one", "numbers"),
+                node("Cast", "numbers", "y", to=FLOAT),
+            ],
+            [info("shape", [1], INT64)],
+            weights={"half": np.float32(0.5), "zero": np.array(0), "one": np.array(1)},
+        )
+    )
+    for size in (100, 60):
+        made = loaded.run({"shape": np.array([size])})["y"]
+        assert made.tolist() == list(range(size // 2))
 
 
 def test_more_stages_than_there_may_be_are_refused(

@@ -101,12 +101,16 @@ def specialise(
         except MeasureNeeded as need:
             return _first_stage(importer, need, known, specs)
         except ValueNeeded as need:
-            sources = sources_of(importer.builder.finish(), need.tensor)
+            graph = importer.builder.finish()
+            sources = sources_of(graph, need.tensor)
             # What is drawn is never a part of a job: the next call draws other numbers. Neither is
             # what an earlier stage computed: of what it is computed, it is as large as that.
             other = any(is_draw(name) or is_kept(name) for name in sources)
             new = [name for name in sources if name not in known]
-            _check_sources(new, need)
+            # What a net computes, a stage of its own computes: as a part of the job, each value of
+            # its inputs would have one, and much of it is not folded.
+            other = other or bool(known and not new) or _reads_much(graph, need.tensor)
+            _check_sources(sources, known, need)
             nbytes = 0 if other else sum(specs[name].nbytes for name in new)
             if need.instead is not None and (other or nbytes > limits.UNROLLED_BYTES):
                 instead = need.instead
@@ -186,6 +190,23 @@ def _check_names(specs: Mapping[str, TensorSpec], measure: Measure) -> None:
 
 def sources_of(graph: JobGraph, tensor: Tensor) -> tuple[str, ...]:
     """The job inputs that ``tensor`` is computed from, in the order of the inputs."""
+    before = _before(graph, tensor)
+    return tuple(entry.name for entry in graph.inputs if entry.name in before)
+
+
+def _reads_much(graph: JobGraph, tensor: Tensor) -> bool:
+    """True when ``tensor`` is computed of more than numbers that shapes are computed of."""
+    before = _before(graph, tensor)
+    return any(
+        spec is not None and spec.nbytes > limits.SPECIALISED_BYTES
+        for op in graph.ops
+        if not before.isdisjoint(op.outputs)
+        for spec in op.call.inputs
+    )
+
+
+def _before(graph: JobGraph, tensor: Tensor) -> set[str]:
+    """The names of ``tensor`` and of all that it is computed of."""
     maker = {name: op for op in graph.ops for name in op.outputs}
     seen: set[str] = set()
     pending = [tensor.name]
@@ -195,11 +216,11 @@ def sources_of(graph: JobGraph, tensor: Tensor) -> tuple[str, ...]:
             seen.add(name)
             if name in maker:
                 pending += [source for source in maker[name].inputs if source is not None]
-    return tuple(entry.name for entry in graph.inputs if entry.name in seen)
+    return seen
 
 
-def _check_sources(new: list[str], need: ValueNeeded) -> None:
-    if not new:
+def _check_sources(sources: tuple[str, ...], known: Mapping[str, Array], need: ValueNeeded) -> None:
+    if not sources and not known:
         raise UnsupportedModelError(
             f"{need}: tensor {quote(need.tensor.name)} decides a shape and cannot be computed "
             "while compiling: it, or what it is computed from, is larger than is folded"
