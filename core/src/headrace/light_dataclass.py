@@ -4,14 +4,23 @@ There each class has its methods written as text, which is compiled when the cla
 the time in which a process with a kept plan was ready, that took a sixth. Here the methods are
 functions that know the fields. To type checkers both are the same, and so they are to ``replace``,
 ``fields`` and ``pickle``; an instance is made about as fast, and refuses a wrong argument in other
-words. What every start imports is declared by this one, and what is not by the library's.
+words. What every start imports is declared by this one, and what is not by the library's. Of a few
+classes thousands of instances are made while a model is compiled: these write their ``__init__``
+themselves, with ``setters``, in half of the time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "setters"]
+
+
+def setters(cls: type) -> tuple[Callable[[object, Any], None], ...]:
+    """What puts a value into each field of a class with slots, frozen or not, in order."""
+    return tuple([getattr(cls, name).__set__ for name in cls.__slots__])  # type: ignore[attr-defined]
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

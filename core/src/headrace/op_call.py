@@ -7,10 +7,9 @@ kernels are created for it), so that neither needs to know the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 
 from headrace.dtypes import DType
-from headrace.light_dataclass import dataclass
+from headrace.light_dataclass import dataclass, setters
 from headrace.tensor_spec import TensorSpec
 
 AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
@@ -58,6 +57,9 @@ class Attrs(Mapping[str, AttrValue]):
         return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
 
 
+_NO_ATTRS = Attrs()
+
+
 @dataclass(frozen=True, slots=True)
 class OpCall:
     """An op, what it is applied to, and where.
@@ -77,9 +79,27 @@ class OpCall:
     name: str
     inputs: tuple[TensorSpec | None, ...]
     outputs: tuple[TensorSpec, ...] = ()
-    attrs: Attrs = field(default_factory=Attrs)
+    attrs: Attrs = _NO_ATTRS
     output_count: int = 1
     location: str = ""
+
+    def __init__(
+        self,
+        op: str,
+        name: str,
+        inputs: tuple[TensorSpec | None, ...],
+        outputs: tuple[TensorSpec, ...] = (),
+        attrs: Attrs = _NO_ATTRS,
+        output_count: int = 1,
+        location: str = "",
+    ) -> None:
+        _put_op(self, op)
+        _put_name(self, name)
+        _put_inputs(self, inputs)
+        _put_outputs(self, outputs)
+        _put_attrs(self, attrs)
+        _put_output_count(self, output_count)
+        _put_location(self, location)
 
     def named(self, name: str, location: str) -> OpCall:
         """The same call of another node."""
@@ -148,3 +168,14 @@ class OpCall:
     def __str__(self) -> str:
         where = f" ({self.location})" if self.location else ""
         return f"{self.op} {self.name!r}{where}"
+
+
+(
+    _put_op,
+    _put_name,
+    _put_inputs,
+    _put_outputs,
+    _put_attrs,
+    _put_output_count,
+    _put_location,
+) = setters(OpCall)

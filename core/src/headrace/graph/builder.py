@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -85,6 +84,7 @@ class JobGraphBuilder:
         self._op_names: set[str] = set()
         self._read: set[str | None] = set()  # what ops read; None for absent inputs
         self._counts: dict[str, int] = {}
+        self._suffixes: dict[str, tuple[str, ...]] = {}  # of the tensors that an op makes
 
     @property
     def placement(self) -> Placement:
@@ -219,7 +219,10 @@ class JobGraphBuilder:
             GraphError: ``name`` is taken, or an input is not a tensor of this graph.
         """
         schema = self._ops_known.op(op).op
-        node = name or self._fresh(op, tuple(f"/{output.name}" for output in schema.outputs))
+        suffixes = self._suffixes.get(op)
+        if suffixes is None:
+            suffixes = self._suffixes[op] = tuple(f"/{output.name}" for output in schema.outputs)
+        node = name or self._fresh(op, suffixes)
         if node in self._op_names:
             raise GraphError(f"job {self.name!r} has two ops called {node!r}")
         self._op_names.add(node)
@@ -241,7 +244,7 @@ class JobGraphBuilder:
         call = make_call(schema, node, specs, all_attrs, outputs=outputs, location=location)
         names = (*read, *(None,) * (len(call.inputs) - len(read)))
         folded = self._fold(call, names) if self.folds(call, names) else None
-        made_names = tuple([f"{node}/{out.name}" for out in schema.outputs[: len(call.outputs)]])
+        made_names = tuple([node + suffix for suffix in suffixes[: len(call.outputs)]])
         made = tuple(map(self._define, made_names, call.outputs))
         if folded is not None:
             self._constants.update(zip(made_names, folded, strict=True))
@@ -263,7 +266,9 @@ class JobGraphBuilder:
         wired = tuple(inputs)
         self._read.update(wired)
         # One that a pass leaves alone is the same object in both graphs: who compares sees it.
-        self._ops.append(op if wired == op.inputs else replace(op, inputs=wired))
+        if wired != op.inputs:
+            op = JobOp(op.call, wired, op.outputs, op.placement)
+        self._ops.append(op)
         return tuple(map(self._define, op.outputs, op.call.outputs))
 
     def exchange(
@@ -395,13 +400,17 @@ class JobGraphBuilder:
 
     def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
         """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
-        while True:
-            number = self._counts.get(stem, 0)
-            self._counts[stem] = number + 1
-            name = f"{stem}_{number}"
-            taken = name in self._op_names or name in self._tensors
-            if not taken and self._tensors.keys().isdisjoint([name + s for s in suffixes]):
-                return name
+        number = self._counts.get(stem, 0)
+        while self._is_taken(f"{stem}_{number}", suffixes):
+            number += 1
+        self._counts[stem] = number + 1
+        return f"{stem}_{number}"
+
+    def _is_taken(self, name: str, suffixes: tuple[str, ...]) -> bool:
+        tensors = self._tensors
+        if name in self._op_names or name in tensors:
+            return True
+        return not tensors.keys().isdisjoint([name + suffix for suffix in suffixes])
 
 
 def _read_only(array: Array) -> Array:

@@ -228,16 +228,24 @@ def _passing(entry: Entry | None) -> Array | None:
 
 
 class Constants(Mapping[str, Array]):
-    """Values by name; a lazy one is made when it is asked for, and held from then on.
+    """Values by name; a lazy one is made when it is asked for, and held from then on. Immutable.
 
     Attributes:
         entries: the same, lazy ones as they are.
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ("_specs", "entries")
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self.entries = entries
+        self._specs: Mapping[str, TensorSpec] | None = None
+
+    @property
+    def specs(self) -> Mapping[str, TensorSpec]:
+        """The spec of each; put together once, for all passes that look at a graph."""
+        if self._specs is None:
+            self._specs = {name: spec_of(entry) for name, entry in self.entries.items()}
+        return self._specs
 
     def __getitem__(self, name: str) -> Array:
         entry = self.entries[name]
@@ -256,6 +264,13 @@ class Constants(Mapping[str, Array]):
 def entries_of(constants: Mapping[str, Array]) -> Mapping[str, Entry]:
     """The constants of a graph as they are, for who only looks at what they are like."""
     return constants.entries if isinstance(constants, Constants) else constants
+
+
+def specs_of(constants: Mapping[str, Array]) -> Mapping[str, TensorSpec]:
+    """The specs of the constants of a graph."""
+    if isinstance(constants, Constants):
+        return constants.specs
+    return {name: TensorSpec.of(value) for name, value in constants.items()}
 
 
 def spec_of(entry: Entry) -> TensorSpec:

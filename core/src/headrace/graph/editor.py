@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from headrace.errors import GraphError
-from headrace.graph.constants import entries_of, spec_of
+from headrace.graph.constants import specs_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.ops import Op, Tensor, make_call
 from headrace.tensor_spec import TensorSpec
@@ -46,6 +46,10 @@ class GraphEditor:
     def _inputs(self) -> dict[str, TensorSpec]:
         inputs = {tensor.name: tensor.spec for tensor in self._graph.inputs}
         return inputs | {part.tensor.name: part.tensor.spec for part in self._graph.variables}
+
+    @cached_property
+    def _constants(self) -> Mapping[str, TensorSpec]:
+        return specs_of(self._graph.constants)
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -164,8 +168,8 @@ class GraphEditor:
         return Tensor(name, self._spec(name))
 
     def _spec(self, name: str) -> TensorSpec:
-        if name in self._graph.constants:
-            return spec_of(entries_of(self._graph.constants)[name])
+        if name in self._constants:
+            return self._constants[name]
         if name in self._inputs:
             return self._inputs[name]
         if name in self._makers:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from headrace.graph.hint import SbpHint
 from headrace.graph.variable import VariablePart
+from headrace.light_dataclass import setters
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
@@ -27,6 +28,21 @@ class JobOp:
     inputs: tuple[str | None, ...]
     outputs: tuple[str, ...]
     placement: Placement
+
+    def __init__(
+        self,
+        call: OpCall,
+        inputs: tuple[str | None, ...],
+        outputs: tuple[str, ...],
+        placement: Placement,
+    ) -> None:
+        _put_call(self, call)
+        _put_inputs(self, inputs)
+        _put_outputs(self, outputs)
+        _put_placement(self, placement)
+
+
+_put_call, _put_inputs, _put_outputs, _put_placement = setters(JobOp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

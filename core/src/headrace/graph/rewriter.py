@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError
 from headrace.graph.builder import JobGraphBuilder
-from headrace.graph.constants import entries_of, spec_of
+from headrace.graph.constants import entries_of, specs_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.ops import Tensor
@@ -51,9 +51,8 @@ class GraphRewriter(JobGraphBuilder):
         self._tensors.update((tensor.name, tensor.spec) for tensor in graph.inputs)
         self._variables.update((part.tensor.name, part) for part in graph.variables)
         self._tensors.update((part.tensor.name, part.tensor.spec) for part in graph.variables)
-        entries = entries_of(graph.constants)
-        self._constants.update(entries)
-        self._tensors.update((name, spec_of(entry)) for name, entry in entries.items())
+        self._constants.update(entries_of(graph.constants))
+        self._tensors.update(specs_of(graph.constants))
         for op in graph.ops:
             if op.call.name not in without:
                 self._op_names.add(op.call.name)

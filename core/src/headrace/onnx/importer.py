@@ -224,7 +224,10 @@ class Importer:
                 f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
                 "functions written out"
             )
-        count = max(i for i, name in enumerate(node.output, 1) if name in readers)
+        outputs = node.output
+        count = len(outputs)
+        while outputs[count - 1] not in readers:  # one of them is read, or it would not be here
+            count -= 1
         self._node(node, count, scope)
 
     def _forget(self, reads: AbstractSet[str], scope: Scope, readers: dict[str, int]) -> None:
@@ -239,7 +242,7 @@ class Importer:
     def _node(self, node: NodeProto, count: int, scope: Scope) -> None:
         site = Site(
             node,
-            tuple(scope.get(name) for name in node.input),
+            tuple(map(scope.get, node.input)),
             attributes.resolve(node.attribute, scope.attributes),
             count,
             scope,

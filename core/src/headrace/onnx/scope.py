@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from onnx import AttributeProto
 
@@ -11,6 +12,8 @@ from headrace.onnx.attributes import Attributes
 from headrace.onnx.text import quote
 from headrace.onnx.values import Value, tensors_of
 from headrace.ops import Tensor
+
+_ABSENT: Any = object()
 
 
 class Scope:
@@ -79,8 +82,8 @@ class Scope:
             return None
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._values:
-                found = scope._values[name]
+            found: Value | Callable[[], Tensor] | None = scope._values.get(name, _ABSENT)
+            if found is not _ABSENT:
                 if callable(found):
                     found = found()
                     scope.bind(name, found)

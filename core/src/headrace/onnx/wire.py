@@ -62,7 +62,10 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
             key, at = _varint(window, begin, stop)
         kind = key & 7
         if kind == _BYTES:
-            length, at = _varint(window, at, stop)
+            if at < stop and window[at] < 0x80:  # most are short
+                length, at = window[at], at + 1
+            else:
+                length, at = _varint(window, at, stop)
             if length > stop - at:
                 raise WireError
             value = position + at - begin

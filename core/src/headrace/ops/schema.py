@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
 from headrace.errors import DTypeError, OpError, ShapeError
-from headrace.light_dataclass import dataclass
+from headrace.light_dataclass import dataclass, setters
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.sbp import Sbp
@@ -97,6 +97,13 @@ class Tensor:
 
     name: str
     spec: TensorSpec
+
+    def __init__(self, name: str, spec: TensorSpec) -> None:
+        _put_name(self, name)
+        _put_spec(self, spec)
+
+
+_put_name, _put_spec = setters(Tensor)
 
 
 class GraphBuilder(Protocol):

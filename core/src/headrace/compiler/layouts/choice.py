@@ -48,10 +48,11 @@ def choose_format(call: OpCall, backend: Backend, ways: Ways) -> Choice | None:
     there = other_format(here)
     if here == CHANNELS_FIRST and not backend.kernels.takes(call.op, there):
         return None
-    way = ways.in_order(call, order_between(here, there, call.input(0).rank))
+    kind = ways.of(call)
+    way = kind.in_order(order_between(here, there, kind.rank))
     assert way is not None, f"{call} has no other format"
     own = backend.kernels.select(call)
-    other = backend.kernels.select(ways.call_of(call, way))
+    other = backend.kernels.select(kind.call_of(call, way))
     choice = _preferred({here: own, there: other})
     if choice is not None and choice.data_format == there and not can_move(call, way, backend):
         return Choice(here, f"the device has no kernel to make it {there}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.compiler.layouts.orders import before, plain
-from headrace.compiler.layouts.ways import Way, Ways, as_it_is, rank_of
+from headrace.compiler.layouts.ways import Kind, Way, Ways
 from headrace.data_format import Order
 from headrace.graph import JobGraph, JobOp
 from headrace.ops.shape import permutation
@@ -36,29 +36,29 @@ def orders_wanted(
     for _, tensor in graph.results:
         wanted[tensor.name] = {plain(tensor.spec.rank): True}
     for op in reversed(near):
-        name = op.call.name
-        sure = name in turned or name not in free or ways.minds(op.call)
+        name, kind = op.call.name, ways.of(op.call)
+        sure = name in turned or name not in free or kind.minds
         if sure:
-            wishes = _wishes(op, turned.get(name) or as_it_is(op.call))
+            wishes = _wishes(op, turned.get(name) or kind.own)
         else:
-            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), ways)
+            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), kind)
         for name, order in wishes:
             orders = wanted.setdefault(name, {})
             orders[order] = orders.get(order, False) or sure
     return wanted
 
 
-def _handed_on(op: JobOp, orders: tuple[Order, ...], ways: Ways) -> Iterator[tuple[str, Order]]:
+def _handed_on(op: JobOp, orders: tuple[Order, ...], kind: Kind) -> Iterator[tuple[str, Order]]:
     """How an op that does not mind wants what it reads, if its result is wanted in ``orders``."""
     call = op.call
     if call.op == "transpose":
         assert op.inputs[0] is not None
         for order in orders:
             yield op.inputs[0], before(permutation(call), order)
-    elif len(orders) == 1 and len(orders[0]) == rank_of(call):
-        way = ways.in_order(call, orders[0])
+    elif len(orders) == 1 and len(orders[0]) == kind.rank:
+        way = kind.in_order(orders[0])
         if way is None or way.outputs[0] != orders[0]:
-            way = as_it_is(call)
+            way = kind.own
         yield from _wishes(op, way, call.outputs[0].nbytes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
@@ -14,7 +15,7 @@ from headrace.ops import make_call
 from headrace.tensor_spec import TensorSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Way:
     """How an op runs.
 
@@ -86,8 +87,51 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
     return there
 
 
+class Kind:
+    """Calls that differ in their names and places alone, and the ways in which they run.
+
+    Each way is looked for once. Used by one thread.
+
+    Attributes:
+        rank: the highest of their inputs.
+        own: the way of one that is left alone.
+    """
+
+    def __init__(self, call: OpCall, ops: OpSource) -> None:
+        """The kind of ``call``; ``ops`` is where ops are known."""
+        self.rank = max([len(spec.shape) for spec in call.inputs if spec is not None], default=0)
+        self.own = as_it_is(call)
+        self._call = call
+        self._ops = ops
+        self._found: dict[Order, Way | None] = {}
+        self._calls: dict[Way, OpCall] = {}
+
+    def in_order(self, order: Order) -> Way | None:
+        """As the function of this name; the same object each time."""
+        if order not in self._found:
+            self._found[order] = in_order(self._call, order, self._ops)
+        return self._found[order]
+
+    @cached_property
+    def minds(self) -> bool:
+        """True when the order of the axes is what an op is about: it cannot take them in reverse.
+
+        A transpose does not mind: in another order it is another transpose.
+        """
+        return self._call.op != "transpose" and self.in_order(plain(self.rank)[::-1]) is None
+
+    def call_of(self, call: OpCall, way: Way) -> OpCall:
+        """As the function of this name, for a call of this kind and one of its ways."""
+        if way.attrs is None:
+            return call
+        made = self._calls.get(way)
+        if made is None:
+            made = self._calls[way] = call_of(call, way, self._ops)
+        return made if made.name == call.name else made.named(call.name, call.location)
+
+
 class Ways:
-    """The ways of the ops of one job, each looked for once: nets repeat themselves.
+    """The ways of the ops of one job by their kinds: nets repeat themselves.
 
     Used by one thread.
     """
@@ -95,47 +139,19 @@ class Ways:
     def __init__(self, ops: OpSource) -> None:
         """Know nothing yet; ``ops`` is where ops are known."""
         self._ops = ops
-        self._kinds: dict[object, int] = {}
-        self._kind_of: dict[str, int] = {}  # by the name of the op
-        self._found: dict[tuple[int, Order], Way | None] = {}
-        self._calls: dict[tuple[int, tuple[Order, ...], tuple[Order, ...]], OpCall] = {}
+        self._kinds: dict[object, Kind] = {}
+        self._kind_of: dict[str, Kind] = {}  # by the name of the op
 
-    def kind(self, call: OpCall) -> int:
-        """A number that calls share which differ in their names and places alone."""
+    def of(self, call: OpCall) -> Kind:
+        """The kind of a call."""
         kind = self._kind_of.get(call.name)
         if kind is None:
             key = (call.op, call.inputs, call.attrs.form, call.output_count)
-            kind = self._kind_of[call.name] = self._kinds.setdefault(key, len(self._kinds))
+            kind = self._kinds.get(key)
+            if kind is None:
+                kind = self._kinds[key] = Kind(call, self._ops)
+            self._kind_of[call.name] = kind
         return kind
-
-    def in_order(self, call: OpCall, order: Order) -> Way | None:
-        """As the function of this name."""
-        key = (self.kind(call), order)
-        if key not in self._found:
-            self._found[key] = in_order(call, order, self._ops)
-        return self._found[key]
-
-    def minds(self, call: OpCall) -> bool:
-        """True when the order of the axes is what an op is about: it cannot take them in reverse.
-
-        A transpose does not mind: in another order it is another transpose.
-        """
-        return call.op != "transpose" and self.in_order(call, plain(rank_of(call))[::-1]) is None
-
-    def call_of(self, call: OpCall, way: Way) -> OpCall:
-        """As the function of this name."""
-        if way.attrs is None:
-            return call
-        key = (self.kind(call), way.inputs, way.outputs)
-        if key not in self._calls:
-            self._calls[key] = call_of(call, way, self._ops)
-        made = self._calls[key]
-        return made if made.name == call.name else made.named(call.name, call.location)
-
-
-def rank_of(call: OpCall) -> int:
-    """The highest rank of its inputs."""
-    return max([len(spec.shape) for spec in call.inputs if spec is not None], default=0)
 
 
 def _plain_inputs(call: OpCall) -> tuple[Order, ...]:

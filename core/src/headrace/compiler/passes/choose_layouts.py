@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 from headrace.compiler.layouts.choice import can_move, choose_format
 from headrace.compiler.layouts.forms import Forms
 from headrace.compiler.layouts.near import ops_near
 from headrace.compiler.layouts.orders import between, laid, plain
 from headrace.compiler.layouts.wanted import orders_wanted
-from headrace.compiler.layouts.ways import Way, Ways, as_it_is, rank_of
+from headrace.compiler.layouts.ways import Kind, Way, Ways
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
@@ -52,21 +49,21 @@ def choose_layouts(graph: JobGraph, registry: BackendRegistry) -> JobGraph:
 def _turned(graph: JobGraph, registry: BackendRegistry, ways: Ways) -> dict[str, Way]:
     """By name, the ops that change their format, and how they run then."""
     turned = {}
-    found: dict[tuple[str, int], Way | None] = {}
+    found: dict[tuple[str, Kind], Way | None] = {}
     for op in graph.ops:
         here = format_of(op.call)
         if here is None:
             continue
-        call = op.call
-        key = (op.placement.tag, ways.kind(call))
+        kind = ways.of(op.call)
+        key = (op.placement.tag, kind)
         if key not in found:
-            choice = choose_format(call, registry.backend(op.placement.tag), ways)
+            choice = choose_format(op.call, registry.backend(op.placement.tag), ways)
             there = here if choice is None else choice.data_format
-            order = order_between(here, there, call.input(0).rank)
-            found[key] = None if there == here else ways.in_order(call, order)
+            order = order_between(here, there, op.call.input(0).rank)
+            found[key] = None if there == here else kind.in_order(order)
         way = found[key]
         if way is not None:
-            turned[call.name] = way
+            turned[op.call.name] = way
     return turned
 
 
@@ -93,7 +90,8 @@ class _Rewriting:
         self._rewriter = GraphRewriter(graph, without=self._near, ops=registry)
         self._rewriter.reserve(self._near)  # these names stay as well
         self._forms = Forms(self._rewriter, registry)
-        self._answers: dict[object, bool] = {}  # nets repeat themselves, and asking is slow
+        # Nets repeat themselves, and asking is slow.
+        self._answers: dict[tuple[str, Way], bool] = {}
 
     def run(self) -> JobGraph:
         graph, forms = self._graph, self._forms
@@ -103,7 +101,7 @@ class _Rewriting:
             elif op.call.name in self._turned:
                 self._add(op, self._turned[op.call.name])
             elif op.call.name not in self._free:
-                self._add(op, as_it_is(op.call))
+                self._add(op, self._ways.of(op.call).own)
             elif op.call.op == "transpose":
                 forms.add_transpose(op)
             else:
@@ -119,16 +117,18 @@ class _Rewriting:
             name if name is None else self._forms.get(name, order, op).name
             for name, order in zip(op.inputs, way.inputs, strict=True)
         ]
-        call = self._ways.call_of(op.call, way)
-        made = self._rewriter.adopt(JobOp(call, op.inputs, op.outputs, op.placement), given)
+        call = self._ways.of(op.call).call_of(op.call, way)
+        new = op if call is op.call else JobOp(call, tuple(given), op.outputs, op.placement)
+        made = self._rewriter.adopt(new, given)
         maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
             self._forms.add(name, order, form, maker)
 
     def _cheapest(self, op: JobOp) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
-        own = as_it_is(op.call)
-        found = (self._ways.in_order(op.call, order) for order in self._orders(op))
+        kind = self._ways.of(op.call)
+        own = kind.own
+        found = [kind.in_order(order) for order in self._orders(op, kind)]
         others = [way for way in found if way is not None]
         if not others:
             return own
@@ -138,15 +138,14 @@ class _Rewriting:
         ways = sorted((own, *others), key=lambda way: self._badness(op, way))
         return next(way for way in ways if way is own or self._may_run(op, way))
 
-    def _orders(self, op: JobOp) -> Iterator[Order]:
+    def _orders(self, op: JobOp, kind: Kind) -> list[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
-        met = dict.fromkeys(self._wanted.get(op.outputs[0], ()))
+        met = [*self._wanted.get(op.outputs[0], ())]
         for name in op.inputs:
             if name is not None:
-                met.update(dict.fromkeys(self._forms.orders(name)))
-        rank = rank_of(op.call)
-        others = (order for order in met if len(order) == rank and order != plain(rank))
-        return itertools.islice(others, MOST_ORDERS)
+                met += [order for order in self._forms.orders(name) if order not in met]
+        own = plain(kind.rank)
+        return [order for order in met if len(order) == kind.rank and order != own][:MOST_ORDERS]
 
     def _badness(self, op: JobOp, way: Way) -> tuple[int, bool, bool, int]:
         """Bytes to be moved around the op, knowing no more than who is next, and what breaks a tie.
@@ -176,16 +175,16 @@ class _Rewriting:
 
     def _may_run(self, op: JobOp, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
-        call, tag = op.call, op.placement.tag
-        key = (tag, self._ways.kind(call), way.inputs)
+        key = (op.placement.tag, way)
         if key not in self._answers:
-            self._answers[key] = self._asked(call, way, self._registry.backend(tag))
+            backend = self._registry.backend(op.placement.tag)
+            self._answers[key] = self._asked(op.call, way, backend)
         return self._answers[key]
 
     def _asked(self, call: OpCall, way: Way, backend: Backend) -> bool:
         if not can_move(call, way, backend):
             return False
-        there = self._ways.call_of(call, way)
+        there = self._ways.of(call).call_of(call, way)
         own, other = backend.kernels.select(call), backend.kernels.select(there)
         if own is not None:
             return other is not None and other.priority >= own.priority

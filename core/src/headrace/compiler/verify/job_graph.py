@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import GraphError
-from headrace.graph.constants import entries_of, spec_of
+from headrace.graph.constants import specs_of
 from headrace.graph.job_graph import JobGraph
 
 
@@ -18,7 +18,7 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
         GraphError: names the pass, the op and the tensor.
     """
     specs = {tensor.name: tensor.spec for tensor in graph.inputs}
-    specs.update((name, spec_of(e)) for name, e in entries_of(graph.constants).items())
+    specs.update(specs_of(graph.constants))
     variables = {part.tensor.name: part.tensor.spec for part in graph.variables}
     specs.update(variables)
     names: set[str] = set()
