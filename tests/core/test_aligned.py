@@ -7,7 +7,7 @@ import mmap
 
 import numpy as np
 
-from headrace.aligned import Region, aligned_empty, is_aligned
+from headrace.aligned import Region, address_of, aligned_empty, is_aligned
 
 SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
 FLOATS = np.dtype(np.float32)
@@ -56,6 +56,47 @@ def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
     gc.collect()
     assert pages[: 1 << 20] == bytes(1 << 20)
     assert (second == 2).all()
+
+
+def test_the_next_array_is_made_in_the_place_of_the_last_one() -> None:
+    """When that is gone; what was made behind it before stays as it is."""
+    region = Region(Region.LEAST_BYTES)
+    first = region.empty((1 << 16,), FLOATS)
+    place = address_of(first)
+    del first
+    second = region.empty((1 << 17,), FLOATS)
+    assert address_of(second) == place
+    third = region.empty((1 << 16,), FLOATS)
+    third[...] = 3
+    del second
+    fourth = region.empty((1 << 16,), FLOATS)
+    fourth[...] = 4
+    assert (third == 3).all()
+
+
+def test_arrays_do_not_meet_whichever_go_before() -> None:
+    """Each that is left holds what was written into it."""
+    random = np.random.default_rng(0)
+    region = Region(8 * Region.LEAST_BYTES)
+    left: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
+    for number in range(300):
+        left[number] = region.empty((int(random.integers(1, 60_000)),), FLOATS)
+        left[number][...] = number
+        for _ in range(int(random.integers(0, 3))):
+            left.pop(int(random.choice([*left])) if left else number, None)
+    assert left
+    assert all((array == number).all() for number, array in left.items())
+
+
+def test_a_large_place_is_not_kept() -> None:
+    """Its pages are given back at once."""
+    region = Region(Region.KEPT_BYTES + mmap.PAGESIZE)
+    array = region.empty((Region.KEPT_BYTES // 4 + 1,), FLOATS)
+    array[...] = 1
+    pages = array.base
+    assert isinstance(pages, mmap.mmap)
+    del array
+    assert pages[: mmap.PAGESIZE] == bytes(mmap.PAGESIZE)
 
 
 def test_a_copy_of_many_rows_is_aligned() -> None:

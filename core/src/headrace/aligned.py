@@ -6,6 +6,7 @@ import contextlib
 import math
 import mmap
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -43,47 +44,74 @@ class Region:
     """Memory for arrays that are made one after another, in large pages where there are some.
 
     To be given a page costs more than to fill it, and a large one costs as much as ten of the small
-    ones: arrays of less than a large page are best beside each other. What an array had is given
-    back when the array is gone, and what no array was made in is not there. Used by one thread.
+    ones: arrays of less than a large page are best beside each other, and what is read only to be
+    packed, one after another in the same place. So what an array had is given back when the array
+    is gone, but for the last one, in whose place the next one is made. What no array was made in is
+    not there. Used by one thread; arrays may go in any.
     """
 
     LEAST_BYTES = 1 << 21
     """Smaller regions have no large page; their arrays are made as ``aligned_empty`` does."""
 
+    KEPT_BYTES = 1 << 23
+    """The place of a larger array is given back also when it is the last one."""
+
     def __init__(self, nbytes: int) -> None:
         """Room for so many bytes, as near as that can be told; arrays of more are made outside."""
-        self._left = nbytes if nbytes >= self.LEAST_BYTES else 0
+        self._size = nbytes if nbytes >= self.LEAST_BYTES else 0
         self._pages: mmap.mmap | None = None
-        self._begin = 0
+        self._end = 0  # of the last array
+        # Places that were the last one's. Arrays may go between any two steps of ``empty``, which
+        # therefore alone moves the end.
+        self._kept: deque[tuple[int, int]] = deque()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """As ``aligned_empty``; raises as that."""
         nbytes = math.prod(shape) * dtype.itemsize
         room = -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        if not 0 < room <= self._left:
+        self._take_kept()
+        if not 0 < room <= self._size - self._end:
             return aligned_empty(shape, dtype)
         if self._pages is None:
-            self._pages = _pages(self._left)
-        begin = self._begin
-        self._begin += room
-        self._left -= room
+            self._pages = _pages(self._size)
+        begin = self._end
+        self._end += room
         array = np.ndarray(shape, dtype, self._pages, begin)
         # Views have the array as their base, not the pages: when it is gone, they are.
-        first, last = -(-begin // mmap.PAGESIZE), (begin + nbytes) // mmap.PAGESIZE
-        if last - first >= _LEAST_GIVEN_BACK:
-            freed = weakref.finalize(array, _give_back, self._pages, first, last)
+        if _whole_pages(begin, self._end) >= _LEAST_GIVEN_BACK:
+            freed = weakref.finalize(array, self._is_gone, begin, self._end)
             freed.atexit = False
         return array
+
+    def _is_gone(self, begin: int, end: int) -> None:
+        if end == self._end and end - begin <= self.KEPT_BYTES:
+            self._kept.append((begin, end))
+        else:
+            self._give_back(begin, end)
+
+    def _take_kept(self) -> None:
+        while self._kept:
+            begin, end = self._kept.popleft()
+            if end == self._end:
+                self._end = begin
+            else:  # another one was made behind it meanwhile
+                self._give_back(begin, end)
+
+    def _give_back(self, begin: int, end: int) -> None:
+        if hasattr(mmap, "MADV_DONTNEED"):
+            assert self._pages is not None
+            first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+            nbytes = _whole_pages(begin, end) * mmap.PAGESIZE
+            self._pages.madvise(mmap.MADV_DONTNEED, first, nbytes)
 
 
 _LEAST_GIVEN_BACK = 4
 """Pages; of smaller arrays they are given back with the whole region."""
 
 
-def _give_back(pages: mmap.mmap, first: int, last: int) -> None:
-    if hasattr(mmap, "MADV_DONTNEED"):
-        begin, nbytes = first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE
-        pages.madvise(mmap.MADV_DONTNEED, begin, nbytes)
+def _whole_pages(begin: int, end: int) -> int:
+    """How many lie between two places."""
+    return end // mmap.PAGESIZE - -(-begin // mmap.PAGESIZE)
 
 
 def _pages(nbytes: int) -> mmap.mmap:
