@@ -11,7 +11,7 @@ from onnx_models import BOOL, IDENTITY, info, model, node
 
 from headrace.errors import InvalidModelError, ModelError, ResourceLimitError, UnsupportedModelError
 from headrace.frontend import plan_file
-from headrace.onnx import limits
+from headrace.onnx import limits, utf8
 from headrace.onnx.graphs import order, wired
 from headrace.onnx.read import read_model
 
@@ -190,3 +190,28 @@ def test_functions_may_nest_only_so_deep() -> None:
     deep = model([node("F0", "x", "y", domain="f")], functions=chain, f=1)
     with pytest.raises(UnsupportedModelError, match=f"the limit is {limits.DEPTH}"):
         read_model(deep)
+
+
+def with_bytes(change: Callable[[ModelProto], object], old: bytes, new: bytes) -> bytes:
+    """A model of which other bytes are written, as many: protobuf writes text alone."""
+    data = changed(change).SerializeToString()
+    assert data.count(old) == 1
+    return data.replace(old, new)
+
+
+@pytest.mark.parametrize("most_bytes", [0, 1 << 20], ids=["large", "small"])
+def test_text_that_is_none_is_refused(most_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the message and the field, whatever was asked first."""
+    monkeypatch.setattr(utf8, "_MOST_BYTES", most_bytes)
+    data = with_bytes(lambda m: setattr(m.graph.node[0], "name", "abc"), b"abc", b"a\xffc")
+    with pytest.raises(InvalidModelError, match=r"NodeProto\.name is b'a\\xffc', which is not UTF"):
+        read_model(data)
+
+
+def test_text_that_nobody_reads_may_be_anything() -> None:
+    """Types of what lies between are let go of before."""
+
+    def say(broken: ModelProto) -> None:
+        broken.graph.value_info.add().name = "abc"
+
+    assert read_model(with_bytes(say, b"abc", b"a\xffc")).weights == {}

@@ -43,6 +43,10 @@ class Content(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
+    def check(self) -> None:
+        """Raise InvalidModelError if others may be there by now."""
+
+    @abstractmethod
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
         """Some bytes, and where among them that at ``position`` is; raises as ``fill``.
 
@@ -104,6 +108,9 @@ class HeldContent(Content):
     def __len__(self) -> int:
         return len(self._data)
 
+    def check(self) -> None:
+        """Nobody writes to it."""
+
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
         return self._data, position
 
@@ -132,21 +139,26 @@ class FileContent(Content):
     def __len__(self) -> int:
         return self._nbytes
 
+    def check(self) -> None:
+        self._require(_stamp(self._descriptor) == self._stamp)
+
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
-        begin, window = self._window
-        last = min(position + LOOK_BYTES, self._nbytes)
-        if begin <= position and last <= begin + len(window):
-            return window, position - begin
-        window = self.part(position, min(position + _WINDOW_BYTES, self._nbytes))
-        self._window = (position, window)
-        return window, 0
+        return self._seen(position, min(LOOK_BYTES, self._nbytes - position))
 
     def part(self, start: int, end: int) -> bytes:
+        if end - start > _WINDOW_BYTES:
+            return super().part(start, end)
+        window, begin = self._seen(start, end - start)
+        return window[begin : begin + end - start]
+
+    def _seen(self, position: int, nbytes: int) -> tuple[bytes, int]:
+        """A window that has these bytes, and where in it; as it was when the file was opened."""
         begin, window = self._window
-        is_there = begin <= start and end <= begin + len(window)
-        if is_there and _stamp(self._descriptor) == self._stamp:
-            return window[start - begin : end - begin]
-        return super().part(start, end)
+        if not (begin <= position and position + nbytes <= begin + len(window)):
+            begin = position
+            window = super().part(begin, min(begin + _WINDOW_BYTES, self._nbytes))
+            self._window = begin, window
+        return window, position - begin
 
     def fill(self, memory: memoryview, start: int) -> None:
         done = 0
@@ -161,6 +173,9 @@ class FileContent(Content):
             raise InvalidModelError(
                 f"{self._path}: cannot be read: {error.strerror or error}"
             ) from error
+        self._require(is_same)
+
+    def _require(self, is_same: bool) -> None:
         if not is_same:
             raise InvalidModelError(
                 f"{self._path}: was written to after it was opened, and more of it is needed, as "

@@ -110,7 +110,7 @@ def parse_model(
     model = _parse(split.message, name)
     if model.HasField("graph"):  # of what lies between: often most messages, and for nobody
         model.graph.ClearField("value_info")
-    check_text(model, name)
+    check_text(model, split.message, name)
     _check_versions(model, name)
     opsets = opsets_of(model.opset_import, name)
     if not model.HasField("graph"):

@@ -9,18 +9,53 @@ from __future__ import annotations
 import functools
 
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
-from onnx import TensorProto
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+from onnx import ModelProto, TensorProto
 
 from headrace.errors import InvalidModelError
 
+_MOST_BYTES = 4 << 20
+"""What is larger has weights in it, and is not in memory a second time."""
 
-def check_text(model: Message, where: str) -> None:
-    """Check every string of a message and of the messages in it.
+
+def check_text(model: ModelProto, message: bytes, where: str) -> None:
+    """Check every string of a model and of the messages in it.
+
+    Args:
+        model: what is looked through when there is something to find, which takes long.
+        message: what it was parsed from.
+        where: the file, for messages.
 
     Raises:
         InvalidModelError: one is not UTF-8; names the kind of message and the field.
     """
+    if len(message) <= _MOST_BYTES:
+        try:
+            _STRICT.FromString(message)
+        except DecodeError:
+            pass
+        else:
+            return
+    _look_through(model, where)
+
+
+def _strict() -> type[Message]:
+    """A model as it would be in the other syntax of protobuf, which refuses text that is none."""
+    file = FileDescriptorProto()
+    ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    file.syntax = "proto3"
+    pool = DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return GetMessageClass(pool.FindMessageTypeByName(ModelProto.DESCRIPTOR.full_name))
+
+
+_STRICT = _strict()
+
+
+def _look_through(model: ModelProto, where: str) -> None:
     pending: list[Message] = [model]
     while pending:
         message = pending.pop()

@@ -7,10 +7,9 @@ large parts of a model for itself finds them here; protobuf would copy them twic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from headrace.onnx.content import Content
+from headrace.onnx.content import LOOK_BYTES, Content
 
 # Fields of ModelProto; of GraphProto; of NodeProto; of AttributeProto; of TensorProto.
 GRAPH = 7
@@ -54,9 +53,15 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
         InvalidModelError: it cannot be read.
     """
     position = start
+    window: bytes | memoryview = b""
+    origin = known = start  # where the window begins and ends
     while position < end:
-        window, begin = data.look(position)
-        stop = begin + end - position
+        if known < end and known < position + LOOK_BYTES:
+            window, at = data.look(position)
+            origin = position - at
+            known = origin + len(window)
+        stop = end - origin
+        begin = position - origin
         key, at = window[begin], begin + 1
         if key >= 0x80:
             key, at = _varint(window, begin, stop)
@@ -68,7 +73,7 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
                 length, at = _varint(window, at, stop)
             if length > stop - at:
                 raise WireError
-            value = position + at - begin
+            value = origin + at
             yield Part(key >> 3, position, value, value + length)
             position = value + length
             continue
@@ -80,14 +85,14 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
             at += 4
         else:
             raise WireError
-        position += at - begin
+        position = origin + at
     if position != end:
         raise WireError
 
 
-def field(number: int, value: bytes) -> bytes:
-    """A field as it is written; its number is below 16."""
-    return bytes([number << 3 | _BYTES]) + _length(len(value)) + value
+def header(number: int, nbytes: int) -> bytes:
+    """What is written before the value of a field; its number is below 16."""
+    return bytes([number << 3 | _BYTES]) + _length(nbytes)
 
 
 def _length(value: int) -> bytes:
