@@ -26,6 +26,27 @@ def run_python(code, **env):
     return done.stdout.strip()
 
 
+STACK = 1 << 28
+"""Bytes that a thread of a limited process takes: far more than all else that it asks for."""
+
+
+def run_limited(code):
+    """A fresh interpreter whose threads have stacks of ``STACK`` bytes."""
+    import resource  # of Unix
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.RLIM_INFINITY))
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=limit,
+        check=True,
+    )
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(("count", "grain"), [(0, 1), (1, 1), (7, 2), (100, 1), (64, 64), (5, 9)])
 def test_every_part_is_done_once(threads, count, grain):
@@ -210,3 +231,30 @@ def test_a_forked_child_makes_threads_of_its_own():
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), count())
     """
     assert run_python(code) == "100 100"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits stacks of threads")
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_kernels_run_on_the_threads_that_the_system_starts(most):
+    """Those that there is room for; said once, and tried again when the number is set."""
+    code = f"""
+        import resource
+        from headrace_cpu import _native
+        def limit(nbytes):
+            resource.setrlimit(resource.RLIMIT_AS, (nbytes, resource.RLIM_INFINITY))
+        def count():
+            parts = []
+            _native.parallel_for(100, 1, lambda begin, end: parts.append(end - begin))
+            return sum(parts)
+        _native.set_threads(5)
+        pages = int(open("/proc/self/statm").read().split()[0])
+        limit(pages * resource.getpagesize() + ({most} - 1) * {STACK} + {STACK} // 2)
+        found = [count(), count(), _native.threads()]
+        limit(resource.RLIM_INFINITY)
+        _native.set_threads(3)
+        print(*found, count(), _native.threads())
+    """
+    done = run_limited(code)
+    assert done.stdout.split() == ["100", "100", str(most), "100", "3"]
+    assert done.stderr.count("headrace_cpu: kernels run on") == 1
+    assert f"{most} threads, not 5" in done.stderr

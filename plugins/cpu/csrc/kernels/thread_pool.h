@@ -23,7 +23,8 @@ namespace headrace::cpu {
 
 constexpr int kMostThreads = 1024;
 
-// How many threads work on a loop, the caller included. From HEADRACE_CPU_THREADS, else the cores
+// How many threads work on a loop, the caller included, if the system starts them; once a loop has
+// run, those that it has started. From HEADRACE_CPU_THREADS, else the cores
 // that this process may use. Throws std::invalid_argument if the variable is no such number.
 int Threads();
 

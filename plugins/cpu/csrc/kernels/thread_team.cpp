@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "processor.h"
@@ -48,12 +49,12 @@ void ThreadTeam::Resize(int threads) {
 bool ThreadTeam::Run(Size count, Size grain, LoopBody body, void* context) {
   const std::unique_lock lock(caller_, std::try_to_lock);
   if (!lock) return false;
+  if (workers_.empty() && Count() > 1) Start();
   if (Count() == 1) {
     const InsideOfLoop inside;
     body(context, 0, count);
     return true;
   }
-  if (workers_.empty()) Start();
   Open(count, grain, body, context);
   Work(0);
   state_.fetch_and(~kOpen);
@@ -64,11 +65,24 @@ bool ThreadTeam::Run(Size count, Size grain, LoopBody body, void* context) {
 
 void ThreadTeam::Start() {
   stop_.store(false);
-  const auto threads = static_cast<std::size_t>(Count());
-  shares_ = std::vector<Share>(threads);
-  workers_ = std::vector<Worker>(threads - 1);
-  for (std::size_t i = 1; i < threads; ++i) {
-    workers_[i - 1].thread = std::thread([this, i] { Serve(i); });
+  const int wanted = Count();
+  shares_ = std::vector<Share>(static_cast<std::size_t>(wanted));
+  for (int i = 1; i < wanted; ++i) {
+    Worker& worker = workers_.emplace_back();
+    try {
+      worker.thread =
+          std::thread([this, i, &worker] { Serve(static_cast<std::size_t>(i), worker); });
+    } catch (const std::exception& refusal) {
+      workers_.pop_back();
+      threads_ = i;
+      // To the stream itself: Python's warnings run code of users, who may call kernels.
+      std::fprintf(
+          stderr,
+          "headrace_cpu: kernels run on %d threads, not %d: the system starts no more (%s). "
+          "Raise its limit (ulimit -u, pids.max) or set HEADRACE_CPU_THREADS.\n",
+          i, wanted, refusal.what());
+      return;
+    }
   }
 }
 
@@ -133,8 +147,7 @@ void ThreadTeam::WaitForInside() {
   for (Worker& worker : workers_) KeepOff(worker.thread.native_handle(), here);
 }
 
-void ThreadTeam::Serve(std::size_t self) {
-  Worker& me = workers_[self - 1];
+void ThreadTeam::Serve(std::size_t self, Worker& me) {
   std::uint64_t seen = 0;
   auto since = std::chrono::steady_clock::now();
   while (!stop_.load()) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -29,7 +30,8 @@ using LoopBody = void (*)(void* context, Size begin, Size end);
 // reads itself, out of its own cache; who is done takes parts of what others have left.
 class ThreadTeam {
  public:
-  // No thread is made before the first loop.
+  // No thread is made before the first loop. If the system starts fewer, the team has those, which
+  // is said on the error stream; `Resize` tries again.
   explicit ThreadTeam(int threads) : threads_(threads) {}
 
   int Count() const { return threads_.load(std::memory_order_relaxed); }
@@ -66,7 +68,7 @@ class ThreadTeam {
   void WaitForInside();
 
   // A worker's side.
-  void Serve(std::size_t self);
+  void Serve(std::size_t self, Worker& me);
   bool Enter(std::uint64_t& seen);
   bool HasNews(std::uint64_t seen) const;
 
@@ -75,7 +77,7 @@ class ThreadTeam {
 
   std::mutex caller_;  // held by who runs a loop, or changes the threads
   std::atomic<int> threads_;
-  std::vector<Worker> workers_;
+  std::deque<Worker> workers_;  // which stay where they are while others are added
 
   Size count_ = 0;
   Size grain_ = 1;

@@ -17,6 +17,7 @@ def threads() -> int:
     """How many threads work on a kernel, the caller's included.
 
     The variable ``HEADRACE_CPU_THREADS`` says it, or else the cores that this process may use.
+    Where the system starts fewer, the first kernel says so on stderr, and it is those from then on.
 
     Raises:
         SettingError: the variable is no number from 1 to 1024.
