@@ -19,6 +19,7 @@ from headrace.registry.registry import BackendRegistry
 from headrace.runtime import process
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
+from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.replicas import Replicas, give_back_idle
 from headrace.runtime.shelter import Shelter
 from headrace.tensor_spec import Array
@@ -189,6 +190,15 @@ class ReadyJob(Closing):
         """True while a call runs on its caller's thread."""
         return self._executor.is_under_way or self._replicas.is_under_way
 
+    @property
+    def is_here(self) -> bool:
+        """True further in on a thread that works for one of its calls, in a kernel or a handler."""
+        return is_within((self,), _CALLS, sys._getframe(1)) or self._executor.is_here
+
+    def _check_elsewhere(self) -> None:
+        if self.is_here:
+            raise reentry_error(f"job {self.plan.name!r} was to be closed")
+
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
 
@@ -201,17 +211,35 @@ class ReadyJob(Closing):
         self._executor.record(recorder)
 
     def drain(self) -> None:
-        """Wait until no call is under way; for whoever begins no other meanwhile."""
+        """Wait until no call is under way; for whoever begins no other meanwhile.
+
+        Raises:
+            SessionError: this thread is in the middle of one.
+        """
+        self._check_elsewhere()
         self._executor.drain()
 
     def close(self) -> None:
         """Stop threads, free memory, release devices; calls under way end with a ``SessionError``.
 
         Idempotent. In a forked process and at the end of Python it gives nothing back.
+
+        Raises:
+            SessionError: this thread is in the middle of a call.
         """
+        self._check_elsewhere()
         if not sys.is_finalizing():
             Shelter().run(partial(_close, self._replicas, self._executor))
             self._let_go()
+
+
+_CALLS = codes_of(
+    ReadyJob.run,
+    ReadyJob.submit,
+    ReadyJob.initialize_variable,
+    ReadyJob.load_variable,
+    ReadyJob.save_variable,
+)
 
 
 def _close(replicas: Replicas, executor: Executor) -> None:

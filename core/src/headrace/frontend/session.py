@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
 from functools import partial
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from headrace.compiler.concurrency import Concurrency
@@ -34,6 +35,7 @@ from headrace.registry.registry import BackendRegistry, default_registry
 from headrace.runtime import process
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.recorder import Recorder
+from headrace.runtime.reentry import Codes, codes_of, is_within, reentry_error
 from headrace.tensor_spec import Array
 
 
@@ -142,11 +144,12 @@ class Session:
         Calls by other threads wait meanwhile. What a call raised is not raised here.
 
         Raises:
-            SessionError: a callback asked for it, which would wait for itself, or this process was
-                forked since.
+            SessionError: a callback asked for it, or a handler of a signal in the middle of a call,
+                which would wait for themselves; or this process was forked since.
         """
         self._check_no_callback("sync")
         self._check_process()
+        self._check_elsewhere("sync was called")
         is_over = False
         while not is_over:
             for job in tuple(self._set.jobs.values()):
@@ -309,9 +312,11 @@ class Session:
             cancel: wait for nothing: calls under way end with a ``SessionError``.
 
         Raises:
-            SessionError: a callback asked for it, which would wait for itself.
+            SessionError: a callback asked for it, or a handler of a signal in the middle of a call,
+                which would wait for themselves.
         """
         self._check_no_callback("close")
+        self._check_elsewhere("close was called")
         if not process.gives_back(self._forks):  # nobody is left who ends calls or lets locks go
             self.status = SessionStatus.CLOSED
             return
@@ -400,6 +405,8 @@ class Session:
 
     def _enter(self, job: SessionJob, visit: Visit) -> tuple[ReadyJob, int]:
         """Go through the gate, with the job ready; whoever calls this leaves again."""
+        if self._gate.alone.locked():
+            self._check_elsewhere(f"job {job.signature.name!r} was called", _CHANGES)
         look = partial(self._set.find, job)
         while (found := self._gate.enter(visit, look)) is None:
             with self._changing():
@@ -424,9 +431,32 @@ class Session:
             raise process.forked_error("a job of this session")
 
     def _changing(self) -> Lock:
-        """Held by who changes what the session has."""
+        """Held by who changes what the session has; calls may be waited for meanwhile."""
         self._check_process()
+        self._check_elsewhere("a change was asked for")
         return self._gate.changing
+
+    def _check_elsewhere(self, asked: str, codes: Codes | None = None) -> None:
+        """Refuse to wait for what this thread does further out: for a call, or a change."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals is globals():  # of what was asked for
+            frame = frame.f_back
+        ready = self._set.ready
+        if is_within((self,), codes or _CALLS | _CHANGES, frame) or (ready and ready.is_here):
+            raise reentry_error(asked)
+
+
+_CALLS = codes_of(Session.run, Session._submit)
+_CHANGES = codes_of(
+    Session.add_job,
+    Session.sync,
+    Session.plan,
+    Session.get_all_variables,
+    Session.load_variables,
+    Session.trace,
+    Session.close,
+    Session._compiled,
+)
 
 
 class _Callback:

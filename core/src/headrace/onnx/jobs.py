@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.plan import TaskKind
 from headrace.runtime import process
 from headrace.runtime.bus import new_lock
+from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.shelter import Shelter
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -126,15 +128,19 @@ class JobCache:
             visit: held by the caller, who runs the job within.
 
         Raises:
-            SessionError: the cache was closed.
+            SessionError: the cache was closed, or this thread is making or closing a job of it.
             ModelError, DeviceError, UnsupportedError: the job cannot be made.
         """
         self._check_process()
+        if self._is_here():
+            raise reentry_error(f"{self._maker.name}: a run with new inputs was asked for")
         with self._lock:
             self._close_dropped()  # also those whose last user was interrupted
             leased = self._find(specs, arrays)
             leased.visits.add(visit)
             self._last = None if leased.then or leased.draws else leased
+            if self._closed:  # by a handler of a signal meanwhile, which could not wait
+                self._drop_down_to(0)
         return leased
 
     def last_stage(
@@ -217,19 +223,28 @@ class JobCache:
 
     def close_dropped(self) -> None:
         """Close the jobs that were dropped and that nobody uses any more. Idempotent."""
-        if process.gives_back(self._forks):
+        if process.gives_back(self._forks) and not self._is_here():
             with self._lock:
                 self._close_dropped()
 
     def close(self) -> None:
-        """Close every job, those that run as soon as they are done. Idempotent.
+        """Close every job, those that run or are being made as soon as they are done. Idempotent.
 
         In a forked process and at the end of Python it gives nothing back.
+
+        Raises:
+            SessionError: a kernel of one of them asked for it.
         """
         self._closed = True
-        if process.gives_back(self._forks):
+        if process.gives_back(self._forks) and not self._is_here():
             with self._lock:
                 self._drop_down_to(0)
+
+    def _is_here(self) -> bool:
+        """Whether this thread is making or closing a job further out, and holds the lock."""
+        if not self._lock.locked():
+            return False
+        return is_within((self,), _HOLDING, sys._getframe(2))
 
     def _check_process(self) -> None:
         if process.forks != self._forks:
@@ -289,3 +304,6 @@ class JobCache:
         for leased in over:
             leased.close()
             self._dropped = tuple(other for other in self._dropped if other is not leased)
+
+
+_HOLDING = codes_of(JobCache.lease, JobCache.close_dropped, JobCache.close)

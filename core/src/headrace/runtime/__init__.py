@@ -13,8 +13,8 @@ Start with ``actor.py``, the pure state machine, with ``events.py`` and ``comman
 - Owning: ``resources.py`` is what one plan holds, ``devices.py`` and ``memories.py`` what the
   process does, ``allocations.py`` is given back as a whole, ``weights.py`` fills what stays.
 - Trouble: ``failure.py`` and ``story.py`` say what happened, ``patience.py`` waits where Ctrl-C is
-  heard, ``shelter.py`` opens and closes where it is not, ``exit.py`` closes when the interpreter
-  ends.
+  heard, ``shelter.py`` opens and closes where it is not, ``reentry.py`` knows who would wait for
+  itself, ``exit.py`` closes when the interpreter ends.
 - Looking on: ``recorder.py`` notes times, ``event_log.py`` steps the actors again through what they
   were told, ``simulator.py`` runs them in virtual time.
 

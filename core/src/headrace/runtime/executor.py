@@ -13,9 +13,11 @@ came. No call that failed itself is tried twice.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from headrace.errors import RunError, SessionError
@@ -25,20 +27,14 @@ from headrace.plan.names import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime import process
 from headrace.runtime.bind import LaunchAct, bind_actor
-from headrace.runtime.bus import (
-    Call,
-    CallTable,
-    Exchange,
-    Room,
-    new_lock,
-    stand_back,
-)
+from headrace.runtime.bus import Call, CallTable, Exchange, Room, new_lock, stand_back
 from headrace.runtime.exit import close_at_exit
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.launcher import Launcher
 from headrace.runtime.limits import host_memory_limit, stated_memory_limit
 from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
+from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.resources import Resources
 from headrace.runtime.shelter import Shelter, Stopped, Thread, new_thread, start
 from headrace.signals import raised_by_handler
@@ -193,8 +189,15 @@ class Executor:
             and (recorder is None or not late)
         )
 
-    def stand_back(self) -> None:
-        """Let others run for some 0.06 ms if a call is under way on its caller's thread."""
+    def stand_back(self, frame: FrameType | None = None) -> None:
+        """Let others run for some 0.06 ms if a call is under way on its caller's thread.
+
+        Raises:
+            SessionError: that is further out than ``frame``, the caller's, or Python is at its end.
+        """
+        process.check_not_ending(f"job {self._plan.name!r} cannot run")
+        if is_within((self,), codes_of(Executor._run_inline), frame or sys._getframe(1)):
+            raise reentry_error(f"job {self._plan.name!r} was called")
         stand_back(self._lock)
 
     def record(self, recorder: Recorder | None) -> None:
@@ -257,6 +260,11 @@ class Executor:
     def is_under_way(self) -> bool:
         """True while a call runs on its caller's thread."""
         return self._inline is not None and self.is_busy()
+
+    @property
+    def is_here(self) -> bool:
+        """True further in on a thread of its streams, as in a kernel."""
+        return self._engine is not None and self._engine.is_here
 
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None
@@ -333,8 +341,7 @@ class Executor:
         """Run a call on this thread; calls wait for each other by the lock."""
         self._check_process()
         if self.is_busy():
-            process.check_not_ending(f"job {self._plan.name!r} cannot run")
-            stand_back(self._lock)
+            self.stand_back(sys._getframe(1))
         with self._lock:
             if self._inline is None:
                 raise self._closed_error()
@@ -376,9 +383,8 @@ class Executor:
         return results if len(names) == 1 else {name: results[name] for name in names}
 
     def drain(self) -> None:
-        """Wait until no call is under way; for whoever begins no other meanwhile.
-
-        In a forked process and at the end of Python it does nothing: nobody ends those calls.
+        """Wait until no call is under way; for whoever begins no other. As ``close``, it does
+        nothing in a forked process and at the end of Python: nobody ends those calls.
         """
         if process.gives_back(self._forks):
             for room in self._rooms.values():
@@ -387,8 +393,8 @@ class Executor:
     def close(self) -> None:
         """Stop the threads and give everything back; calls under way end with an error. Idempotent.
 
-        It comes to its end also if it is interrupted, see ``Shelter``. In a forked process, where
-        all is the parent's, and at the end of Python it does nothing.
+        It comes to its end also if it is interrupted, see ``Shelter``. See ``process.gives_back``
+        for where it does nothing.
         """
         if process.gives_back(self._forks):
             self._shelter.run(self._close)

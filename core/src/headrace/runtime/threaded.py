@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from headrace.ids import ActorId, StreamId
@@ -12,8 +13,9 @@ from headrace.runtime.events import CallArrived, Event
 from headrace.runtime.failure import Failure
 from headrace.runtime.launcher import Act, Launcher
 from headrace.runtime.network import Network
+from headrace.runtime.reentry import is_within
 from headrace.runtime.sections import Sections
-from headrace.runtime.worker import Worker
+from headrace.runtime.worker import LOOP, Worker
 
 
 class ThreadedEngine:
@@ -55,6 +57,11 @@ class ThreadedEngine:
         self._worker_of = [workers[stream_id] for stream_id in network.streams]
         self._workers = tuple(workers.values())
         self.is_started = False
+
+    @property
+    def is_here(self) -> bool:
+        """True further in on one of the threads, as in a kernel."""
+        return is_within(self._workers, LOOP, sys._getframe(1))
 
     def start(self) -> None:
         """Start all threads, or none: what stops it ends those that were started."""

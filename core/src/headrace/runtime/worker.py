@@ -15,6 +15,7 @@ from headrace.runtime.event_log import EventLog
 from headrace.runtime.events import ActLaunched, Event
 from headrace.runtime.launcher import Act, Launcher
 from headrace.runtime.network import Network
+from headrace.runtime.reentry import codes_of
 from headrace.runtime.runner import Post, Runner
 
 Ended = Callable[[BaseException, str, Sequence[Act]], None]
@@ -107,3 +108,6 @@ class Worker:
             else:
                 self._sink_done(*act)
         self.post(actor_id, ActLaunched(number))
+
+
+LOOP = codes_of(Worker._loop)
