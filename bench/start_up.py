@@ -8,10 +8,10 @@ onnxruntime (all its optimisations on) is the second start and those after it. E
 median of fresh processes, the two runtimes in turn, with the 10th and 90th percentile of the ratio:
 
     session   from the model's path to a job that is ready to run: ``load`` and ``plan_for``,
-              against ``InferenceSession(path)``.
-    creation  the same, and before it the device is found, its plugin loaded and it opened once,
-              which loads native code. (onnxruntime has its devices in itself: importing it loads
-              them.)
+              against ``InferenceSession(path)``, in a process that has loaded the whole plugin of
+              the device before, and opened it once, which loads native code.
+    creation  the same in a process that has not: the device is found, and of its plugin loaded
+              what the plan needs. (onnxruntime has its devices in itself: importing it loads them.)
     start     from the beginning of the script to a job that is ready to run, all imports in it.
     result    the same, to the first outputs.
     process   the whole process, as its parent sees it.
@@ -46,20 +46,40 @@ PHASES = ("session", "creation", "start", "result", "process")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
-    """One start of headrace: seconds of each phase, on ``clock``."""
-    begin = clock()
-    import numpy as np
+def headrace_session(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
+    """Seconds of a session of headrace where the plugin is loaded, on ``clock``."""
+    import numpy as np  # noqa: F401 - what both need is there
 
     import headrace.onnx
     from headrace.placement import Placement
     from headrace.registry import default_registry
 
-    imported = clock()
     place = Placement.of_devices(device)
     default_registry().backend(place.tag).device.open(place.devices[0][1]).close()
-    there = clock()
+    begin = clock()
+    make_ready(headrace.onnx.load(path, device), shapes)
+    return {"session": clock() - begin}
+
+
+def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
+    """One start of headrace: seconds of each phase but the session, on ``clock``."""
+    begin = clock()
+    import numpy as np  # noqa: F401 - what both need
+
+    import headrace.onnx
+
+    imported = clock()
     model = headrace.onnx.load(path, device)
+    feeds = make_ready(model, shapes)
+    ready = clock()
+    model.run(feeds)
+    return {"creation": ready - imported, "start": ready - begin, "result": clock() - begin}
+
+
+def make_ready(model: Any, shapes: Shapes) -> dict[str, Any]:
+    """Plan for inputs of these shapes, and return them."""
+    import numpy as np
+
     feeds = {}
     for info in model.inputs:
         if not info.optional:
@@ -68,14 +88,7 @@ def headrace_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[s
                 shape_of(shapes, info.name, info.shape or ()), info.dtype.numpy
             )
     model.plan_for(feeds)
-    ready = clock()
-    model.run(feeds)
-    return {
-        "session": ready - there,
-        "creation": ready - imported,
-        "start": ready - begin,
-        "result": clock() - begin,
-    }
+    return feeds
 
 
 def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dict[str, float]:
@@ -96,7 +109,11 @@ def onnxruntime_start(path: str, device: str, shapes: Shapes, clock: Any) -> dic
     }
 
 
-STARTS = {"headrace": headrace_start, "onnxruntime": onnxruntime_start}
+STARTS = {
+    "headrace": headrace_start,
+    "headrace-session": headrace_session,
+    "onnxruntime": onnxruntime_start,
+}
 
 
 class CannotStartError(Exception):
@@ -104,7 +121,7 @@ class CannotStartError(Exception):
 
 
 def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float]:
-    """Milliseconds of each phase of one fresh process."""
+    """Milliseconds of each phase of one fresh process that it has."""
     command = [sys.executable, __file__, str(path), "--worker", what, "--device", options.device]
     command += [f"--shape={name}={','.join(map(str, dims))}" for name, dims in options.shape]
     command += ["--cpu"] if options.cpu else []
@@ -115,7 +132,7 @@ def start(what: str, path: Path, options: argparse.Namespace) -> dict[str, float
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise CannotStartError(f"{path.name}: {what} cannot start it: {last}")
     seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return {phase: 1e3 * (seconds | {"process": after - before})[phase] for phase in PHASES}
+    return {phase: 1e3 * each for phase, each in ({"process": after - before} | seconds).items()}
 
 
 def children() -> float:
@@ -132,7 +149,8 @@ def measure(path: Path, options: argparse.Namespace) -> list[tuple[str, ...]]:
     start("onnxruntime", path, options)
     pairs = []
     for _ in track(range(options.rounds), path.name, transient=True):
-        pairs.append([start(what, path, options) for what in STARTS])
+        whole, session, peer = (start(what, path, options) for what in STARTS)
+        pairs.append([session | whole, peer])
     return [row(path.name, phase, first, pairs) for phase in PHASES]
 
 
@@ -145,8 +163,9 @@ def row(
     ours, theirs = ([pair[side][phase] for pair in pairs] for side in (0, 1))
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     low, high = np.percentile(ratios, [10, 90])
-    figures = [f"{value:.1f}" for value in (first[phase], median(ours), median(theirs))]
-    return (name, phase, *figures, f"{median(ratios):.2f} [{low:.2f}..{high:.2f}]")
+    figures = [f"{value:.1f}" for value in (median(ours), median(theirs))]
+    begun = f"{first[phase]:.1f}" if phase in first else ""
+    return (name, phase, begun, *figures, f"{median(ratios):.2f} [{low:.2f}..{high:.2f}]")
 
 
 def main() -> None:

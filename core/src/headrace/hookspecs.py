@@ -2,8 +2,14 @@
 
 A backend is a module named by an entry point of group ``headrace.backends``; the entry's name is
 the device tag. It implements the hooks below with ``@hookimpl``. Each hook returns an iterable of
-frozen records (a generator will do). Core calls it once, when the backend's tag is first asked
-for, lists the answer, checks it, and builds tables: no hook runs while a job runs.
+frozen records (a generator will do). Core calls it once, lists the answer, checks it, and builds
+tables: no hook runs while a job runs.
+
+Hooks about devices are called when the backend's tag is first asked for. Those that list what
+compilers choose from, kernels, ops, passes, collectives, are called when somebody first asks what
+the backend offers, above all to compile a job: a process that takes its plans out of the cache
+calls none of them, and imports the kernels that a plan names. So import what such a hook lists in
+its body, not above; the process then starts sooner.
 
 Hook implementations take no defaults and no keyword-only parameters; the loader refuses them.
 """
@@ -81,8 +87,9 @@ def headrace_allocators() -> Iterable[AllocatorEntry]:
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer the kernels that this plugin can create. Required.
 
-    Called once, when the backend is first asked for. ``create`` of an entry is called while a job
-    is compiled and when a session opens its plan, from any thread.
+    Called once, when what the backend offers is first asked for. ``create`` of an entry is called
+    while a job is compiled and when a session opens its plan, from any thread; in a process that
+    opens a plan which was kept, with no list made before.
 
     Returns:
         One entry for each kernel. Several for one op are told apart by ``match``; of those that
@@ -141,7 +148,7 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
 def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
     """Say what the conformance suite may skip, and what is expected to fail. Since 1.1.
 
-    Called once, when the backend is first asked for. Default: nothing may be skipped.
+    Called once, when what the backend offers is first asked for. Default: nothing may be skipped.
 
     Returns:
         At most one entry.
@@ -159,7 +166,7 @@ def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
 def headrace_ops() -> Iterable[OpEntry]:
     """Bring ops of the plugin's own. Since 1.1.
 
-    Called once, when the backend is first asked for. Default: none.
+    Called once, when what the backend offers is first asked for. Default: none.
 
     Returns:
         One entry for each op, whose name begins with the tag: ``hello.swish``.
@@ -185,8 +192,8 @@ def headrace_ops() -> Iterable[OpEntry]:
 def headrace_passes() -> Iterable[PassEntry]:
     """Rewrite the part of a job that is placed on the device, before it is lowered. Since 1.1.
 
-    Called once, when the backend is first asked for. ``rewrite`` of an entry is called while a
-    job that uses the device is compiled, from any thread. Default: none.
+    Called once, when what the backend offers is first asked for. ``rewrite`` of an entry is called
+    while a job that uses the device is compiled, from any thread. Default: none.
 
     Returns:
         The passes, in the order in which they run.
@@ -204,9 +211,9 @@ def headrace_passes() -> Iterable[PassEntry]:
 def headrace_collectives() -> Iterable[CollectiveEntry]:
     """Offer exchanges that several devices of the tag do among themselves. Since 1.1.
 
-    Called once, when the backend is first asked for. ``create`` of an entry is called while a job
-    on several devices is compiled and when a session opens its plan, from any thread. Default:
-    none, and core says all of them in slices, copies and sums.
+    Called once, when what the backend offers is first asked for. ``create`` of an entry is called
+    while a job on several devices is compiled and when a session opens its plan, from any thread.
+    Default: none, and core says all of them in slices, copies and sums.
 
     Returns:
         One entry for each of ``headrace.device.COLLECTIVES`` that the device does better. Several

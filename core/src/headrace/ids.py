@@ -18,7 +18,7 @@ from headrace.light_dataclass import dataclass
 
 __all__ = [
     "HOST_TAG", "HOST_TYPE", "RESERVED_TYPES", "ActorId", "DeviceId", "DeviceTypes",
-    "GlobalMemCaseId", "MemCaseId", "MemZoneId", "RegisterId", "StreamId", "TaskId",
+    "GlobalMemCaseId", "KernelName", "MemCaseId", "MemZoneId", "RegisterId", "StreamId", "TaskId",
 ]  # fmt: skip
 
 RESERVED_TYPES: Mapping[str, int] = MappingProxyType(
@@ -46,6 +46,10 @@ RegisterId = NewType("RegisterId", int)
 
 ActorId = NewType("ActorId", int)
 """Number of an actor (a chain of tasks) in its plan."""
+
+KernelName = tuple[str, str, tuple[tuple[str, "KernelName"], ...]]
+"""What makes a kernel: module, qualified name, and the named arguments that are given in advance,
+each by what makes it."""
 
 
 def _check(name: str, value: int, bits: int) -> None:

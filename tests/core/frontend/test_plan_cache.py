@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import MappingProxyType, ModuleType, SimpleNamespace
@@ -15,19 +14,14 @@ import pytest
 from toy_backends import FarAllocator, FarContext, FarKernel
 
 from headrace.device import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
     AllocatorEntry,
-    CollectiveEntry,
     DeviceContextEntry,
     DeviceEntry,
     HostAllocator,
     KernelEntry,
     MemoryKind,
-    dtypes,
 )
 from headrace.frontend.plan_cache import identity, identity_of, installed_code
-from headrace.graph import PassEntry
 from headrace.hookspecs import hookimpl
 from headrace.registry.discover import InstalledBackend, version_of
 from headrace.registry.registry import BackendRegistry
@@ -40,10 +34,8 @@ def plugin(
     capabilities: frozenset[str] = frozenset(),
     versions: Mapping[str, str] = MappingProxyType({"driver": "1.0"}),
     alignment_bytes: int = 64,
-    ops: tuple[str, ...] = ("add", "relu"),
-    passes: tuple[str, ...] = (),
     pinned: bool = False,
-    **kernel: Any,
+    lists: bool = True,
 ) -> object:
     """The hooks of backend ``near``, as they would answer here."""
 
@@ -64,11 +56,8 @@ def plugin(
 
     @hookimpl
     def headrace_kernels() -> object:
-        return [KernelEntry("near", op, FarKernel, **kernel) for op in ops]
-
-    @hookimpl
-    def headrace_passes() -> object:
-        return [PassEntry("near", name, lambda graph: graph) for name in passes]
+        assert lists, "nobody needs them"
+        return [KernelEntry("near", "add", FarKernel)]
 
     return SimpleNamespace(**{k: v for k, v in locals().items() if k.startswith("headrace_")})
 
@@ -260,30 +249,24 @@ def test_variables_that_may_change_a_plan_change_it(
         {"capabilities": frozenset({"in-place"})},
         {"versions": {"driver": "1.1"}},
         {"alignment_bytes": 128},
-        {"ops": ("add",)},
-        {"passes": ("fuse",)},
         {"pinned": True},
-        {"priority": 1},
-        {"match": dtypes("float32")},
-        {"data_formats": (CHANNELS_FIRST, CHANNELS_LAST)},
         {"version": "1.1"},
         {"others": (InstalledBackend("far", MODULE, "headrace-far", "1.0"),)},
     ],
     ids=lambda here: next(iter(here)),
 )
-def test_what_a_plugin_registers_here_changes_it(asked: Identity, here: dict[str, Any]) -> None:
+def test_what_a_plugin_says_of_its_devices_changes_it(
+    asked: Identity, here: dict[str, Any]
+) -> None:
     """The same package may offer other kernels on another card, or with another driver."""
     before = asked()
     assert asked(**here) not in (before, None)
     assert asked() == before
 
 
-def test_every_field_of_a_kernel_was_thought_of() -> None:
-    """A new one that the compiler looks at belongs into the identity; then it belongs here."""
-    looked_at = {"tag", "op", "match", "priority", "data_formats"}
-    assert {field.name for field in fields(KernelEntry)} == looked_at | {"create"}
-    looked_at = {"tag", "name", "match", "priority"}
-    assert {field.name for field in fields(CollectiveEntry)} == looked_at | {"create"}
+def test_no_list_is_made_to_tell(asked: Identity) -> None:
+    """What a plugin lists is in its code; a process that finds its plans asks for none of it."""
+    assert asked(lists=False) == asked() is not None
 
 
 def test_devices_that_no_job_uses_do_not_change_it(asked: Identity) -> None:

@@ -92,6 +92,15 @@ def test_all_that_a_kept_plan_is_survives_encoding(plan: Plan) -> None:
     assert encode_kept(decode_kept(data)) == data == encode_kept(saved(by_message(plan)))
 
 
+def test_names_of_kernels_are_kept_and_not_sent(plan: Plan) -> None:
+    """Who reads a message may have other kernels, and selects among these."""
+    name = ("pack.kernels", "Add", (("function", ("pack.ops", "add", ())),))
+    kinds = {TaskKind.COMPUTE: name}
+    named = plan._replace(tasks=tuple(t._replace(kernel=kinds.get(t.kind)) for t in plan.tasks))
+    assert by_fields(named) == named != plan
+    assert by_message(named) == plan
+
+
 @both
 @pytest.mark.parametrize("kind", sorted(AMONG_DEVICES, key=str))
 def test_what_devices_do_together_survives_encoding(

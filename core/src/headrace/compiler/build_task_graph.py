@@ -27,8 +27,8 @@ from headrace.memory_case import MemoryCase
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.plan import JobKind, TaskKind
+from headrace.registry.guarded import workspace_bytes
 from headrace.registry.registry import BackendRegistry
-from headrace.registry.tables import workspace_bytes
 from headrace.tensor_spec import TensorSpec
 
 # Core's own streams on the host, at the end of the range so that no device's generator meets them.

@@ -61,7 +61,8 @@ class DeviceEntry:
         capabilities: what it can do beyond the core contract: names in ``CAPABILITIES``.
         api_version: the contract that the plugin was written for, (major, minor).
         versions: driver and library versions to show, by name. Plans that were kept on disk are
-            found as long as these stay the same; so name here what kernels are chosen by.
+            found as long as these and the plugin's code stay the same, and then no list of kernels
+            is made anew; so name here what else kernels are chosen or listed by.
     """
 
     tag: str

@@ -27,8 +27,8 @@ def versions_for(plan: Plan, registry: BackendRegistry) -> Versions:
     """
     plugins = []
     for tag in sorted({tag for tag, _ in devices_of(plan)}):
-        backend = registry.backend(tag)
-        plugins.append(PluginVersion(tag, backend.distribution, backend.version))
+        driver = registry.driver(tag)
+        plugins.append(PluginVersion(tag, driver.distribution, driver.version))
     return Versions(installed_version() or "", API_VERSION, tuple(plugins))
 
 

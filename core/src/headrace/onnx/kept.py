@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from headrace.onnx.specialise import SpecialisedJob
     from headrace.onnx.stored import StoredBytes
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 class KeptPlan(NamedTuple):
@@ -192,6 +192,7 @@ class KeptPlans:
             compiled: what it became.
             registry: what it was compiled with.
         """
+        from headrace.frontend.plan_cache.kernel_names import with_kernel_names
         from headrace.frontend.save_plan import pack
 
         if self.inputs is None or self._warned(compiled) or self._count >= limits.KEPT_PLANS:
@@ -208,7 +209,8 @@ class KeptPlans:
             saved = pack(packer, made.graph, compiled, registry, fixed)
         except InvalidModelError:
             return  # of the model itself, this is how it is told
-        saved = saved._replace(sources=tuple(sources))
+        named = with_kernel_names(saved.plan, registry)
+        saved = saved._replace(sources=tuple(sources), plan=named)
         keys = self._keys(specs, fixed, made.fixed)
         self._store.keep_plan(keys[-1], saved, packer.blobs)
         self._count += 1

@@ -2,8 +2,9 @@
 
 Such a process needs no message that other versions can read; and to import protobuf took it longer
 than all else that it does with a small plan. So these bytes are tuples, as ``marshal`` writes them:
-the fields of the records of a plan, in their order. What many tasks have in common, specs and
-attributes, is there once and shared when it is read. Equal plans give equal bytes.
+the fields of the records of a plan, in their order. What many tasks have in common, specs,
+attributes and names of kernels, is there once and shared when it is read. Equal plans give equal
+bytes.
 
 ``marshal`` trusts what it reads. Whoever reads such bytes has compared a digest of them, and knows
 that they are of the same code.
@@ -18,7 +19,7 @@ from typing import Any
 from headrace.dtypes import DType, from_number
 from headrace.errors import HeadraceError, PlanError
 from headrace.graph.variable import Variable
-from headrace.ids import TASK_INDEX_BITS, DeviceTypes, StreamId, TaskId
+from headrace.ids import TASK_INDEX_BITS, DeviceTypes, KernelName, StreamId, TaskId
 from headrace.initializer import Initializer
 from headrace.memory_case import MemoryCase
 from headrace.op_call import Attrs, AttrValue, OpCall
@@ -62,7 +63,8 @@ def encode_kept(saved: SavedPlan) -> bytes:
     writer = _Writer()
     fields = writer.saved(saved)
     try:
-        return marshal.dumps((list(writer.specs), writer.attrs, fields), EQUAL_FOR_EQUAL)
+        common = list(writer.specs), writer.attrs, list(writer.kernels)
+        return marshal.dumps((*common, fields), EQUAL_FOR_EQUAL)
     except ValueError as error:
         raise PlanError(f"plan {saved.plan.name!r} cannot be kept: {error}") from error
 
@@ -74,8 +76,8 @@ def decode_kept(data: bytes) -> SavedPlan:
         PlanError: these are no such bytes.
     """
     try:
-        specs, attrs, fields = marshal.loads(data)
-        return _Reader(specs, attrs).saved(*fields)
+        specs, attrs, kernels, fields = marshal.loads(data)
+        return _Reader(specs, attrs, kernels).saved(*fields)
     except (HeadraceError, EOFError, LookupError, TypeError, ValueError) as error:
         raise PlanError(f"the header is corrupt, or of other code: {error}") from error
 
@@ -84,12 +86,13 @@ class _Writer:
     """Takes records apart.
 
     Attributes:
-        specs, attrs: what was met of each, in order; records have their positions.
+        specs, attrs, kernels: what was met of each, in order; records have their positions.
     """
 
     def __init__(self) -> None:
         self.specs: dict[tuple[tuple[int, ...], int], int] = {}
         self.attrs: list[_Fields] = []
+        self.kernels: dict[KernelName | None, int] = {}
         self._places: dict[str, int] = {}
 
     def saved(self, saved: SavedPlan) -> _Fields:
@@ -123,7 +126,8 @@ class _Writer:
         call = None if task.call is None else self._call(task.call)
         sbp = "" if task.sbp is None else str(task.sbp)
         kind = task.kind.value
-        return (task.task_id.packed(), task.name, kind, *task[3:8], call, sbp, *task[10:])
+        kernel = self.kernels.setdefault(task.kernel, len(self.kernels))
+        return (task.task_id.packed(), task.name, kind, *task[3:8], call, sbp, *task[10:14], kernel)
 
     def _call(self, call: OpCall) -> _Fields:
         return (
@@ -168,9 +172,11 @@ class _Reader:
         self,
         specs: Iterable[tuple[tuple[int, ...], int]],
         attrs: Iterable[Iterable[tuple[str, Any]]],
+        kernels: list[KernelName | None],
     ) -> None:
         self._specs = [TensorSpec(shape, from_number(number)) for shape, number in specs]
         self._attrs = [Attrs({name: _value(value) for name, value in each}) for each in attrs]
+        self._kernels = kernels
         self._streams: dict[int, StreamId] = {}
         self._sbps: dict[str, NdSbp | None] = {"": None}
 
@@ -236,7 +242,11 @@ class _Reader:
         workspace: Any,
         call: _Fields | None,
         sbp: str,
-        *rest: Any,
+        foreign_name: str,
+        in_place: Any,
+        control_inputs: Any,
+        control_outputs: Any,
+        kernel: int,
     ) -> TaskDesc:
         stream = self._stream(packed >> TASK_INDEX_BITS)
         if sbp not in self._sbps:
@@ -252,7 +262,11 @@ class _Reader:
             workspace,
             None if call is None else self._call(*call),
             self._sbps[sbp],
-            *rest,
+            foreign_name,
+            in_place,
+            control_inputs,
+            control_outputs,
+            self._kernels[kernel],
         )
 
     def _call(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import Enum
 
 from headrace.graph.variable import Variable
-from headrace.ids import ActorId, DeviceTypes, RegisterId, StreamId, TaskId
+from headrace.ids import ActorId, DeviceTypes, KernelName, RegisterId, StreamId, TaskId
 from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall
@@ -153,6 +153,8 @@ class TaskDesc(NamedTuple):
         in_place: (input, output) positions that are the same bytes: the one is written over.
         control_inputs: registers without bytes that are waited for and not read.
         control_outputs: registers without bytes that are published and not written.
+        kernel: what makes its kernel, in a plan that is kept for the code that compiled it; None
+            where it is selected among all kernels of the device when the plan is bound.
     """
 
     task_id: TaskId
@@ -169,6 +171,7 @@ class TaskDesc(NamedTuple):
     in_place: tuple[tuple[int, int], ...] = ()
     control_inputs: tuple[RegisterId, ...] = ()
     control_outputs: tuple[RegisterId, ...] = ()
+    kernel: KernelName | None = None
 
     @property
     def waits_for(self) -> tuple[RegisterId, ...]:

@@ -1,4 +1,4 @@
-"""Objects of a plugin behind a look at what they answer: allocators, stream numbers, matches.
+"""A look at what objects of a plugin answer: allocators, stream numbers, matches, kernels.
 
 All of them are asked while a job is compiled or a session opens; no launch passes through here.
 """
@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from headrace.device import Allocator, Buffer, Device, MemoryKind, OpCall, StreamIndexGenerator
+from headrace.device import (
+    Allocator,
+    Buffer,
+    Device,
+    Kernel,
+    MemoryKind,
+    OpCall,
+    StreamIndexGenerator,
+)
 from headrace.device.match import Match
 from headrace.errors import PluginError
 from headrace.registry import check_classes as rules
@@ -123,3 +131,18 @@ class NamedMatch:
 
     def __str__(self) -> str:
         return name_of_match(self._match)
+
+
+def workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:
+    """Scratch bytes that a kernel says it needs.
+
+    Raises:
+        PluginError: that is no number of bytes.
+    """
+    nbytes: object = kernel.workspace_bytes()
+    if isinstance(nbytes, int) and nbytes >= 0:
+        return nbytes
+    raise PluginError(
+        f"{call}: workspace_bytes of its kernel on device {tag!r} returned {nbytes!r}; it must be "
+        "a number of bytes"
+    )

@@ -153,6 +153,7 @@ class Guards:
                 self._check(what, made, rules.fault_of_kernel(type(made)))
             return made
 
+        create.__wrapped__ = make  # type: ignore[attr-defined] # as `functools.wraps` has it
         # As `replace`, which takes three times as long: a plugin has hundreds of them.
         return KernelEntry(entry.tag, entry.op, create, match, entry.priority, entry.data_formats)
 

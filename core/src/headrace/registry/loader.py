@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
 from headrace.errors import SessionError, SettingError
 from headrace.light_dataclass import dataclass
-from headrace.registry.check import build_backend, check_count
+from headrace.registry.check import build_driver, check_count
 from headrace.registry.discover import InstalledBackend
+from headrace.registry.driver import Driver
 from headrace.registry.hooks import PluginHooks, import_plugin
 from headrace.registry.interrupt import watched_interrupts
 from headrace.registry.record import (
@@ -24,8 +26,10 @@ from headrace.registry.record import (
     describe,
 )
 from headrace.registry.screen import refused
-from headrace.registry.tables import Backend
 from headrace.signals import let_handlers_through
+
+if TYPE_CHECKING:
+    from headrace.registry.tables import Backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,24 @@ class Loaded:
     """What loading gave.
 
     Attributes:
-        record: final.
-        backend: the tables; None unless the record's state is ``READY``.
+        record: final, unless only the driver is there.
+        driver: what runs plans; None when the plugin was refused.
+        backend: the driver with the tables; None unless the record's state is ``READY``.
         count: number of devices.
         error: what the plugin raised, for the chain of the exception that a caller gets.
+        hooks: those that were not called yet, when only the driver is there.
     """
 
     record: BackendRecord
+    driver: Driver | None = None
     backend: Backend | None = None
     count: int = 0
     error: BaseException | None = None
+    hooks: PluginHooks | None = None
+
+    def is_enough(self, whole: bool) -> bool:
+        """True when nothing is left to load of what is asked for: all of it, or the driver."""
+        return self.hooks is None or not whole
 
 
 class BeingLoadedError(Exception):
@@ -108,8 +120,13 @@ class Loader:
         with self._lock:
             return tuple(sorted({need for entry, _ in self._screened() for need in entry.requires}))
 
-    def load(self, tag: str) -> Loaded | None:
+    def load(self, tag: str, whole: bool = True) -> Loaded | None:
         """Load the backend of ``tag``, or say again what came of it; None when there is none.
+
+        Args:
+            tag: of the device.
+            whole: with the lists that compilers choose from; else the driver will do. What is
+                there of it is not asked for again.
 
         Raises:
             BeingLoadedError: this thread is loading it already, further out.
@@ -117,14 +134,15 @@ class Loader:
             BaseException: Ctrl-C, or another signal's handler that raised, stopped the import; the
                 next call tries again.
         """
-        known = self._loaded.get(tag)
-        if known is not None:
-            return known
+        there = self._loaded.get(tag)
+        if there is not None and there.is_enough(whole):
+            return there
         if sys.is_finalizing():
             raise SessionError(f"device {tag!r} cannot be loaded any more: Python is at its end")
         with self._lock:
-            if tag in self._loaded:
-                return self._loaded[tag]
+            there = self._loaded.get(tag)
+            if there is not None and there.is_enough(whole):
+                return there
             if tag in self._loading:
                 outer = list(self._loading)
                 self._blame({tag})
@@ -137,23 +155,25 @@ class Loader:
             usable = [pair for pair in found if pair[1].state is State.FOUND]
             if not usable:
                 return Loaded(_most_telling(record for _, record in found)) if found else None
-            loaded = self._load(*usable[0])
+            loaded = self._load(*usable[0], there, whole)
             if self._again and not self._loading:
                 self.load(min(self._again))  # which does the same for the next
             return loaded
 
-    def _load(self, installed: InstalledBackend, record: BackendRecord) -> Loaded:
+    def _load(
+        self, installed: InstalledBackend, record: BackendRecord, there: Loaded | None, whole: bool
+    ) -> Loaded:
         """Load it, and keep what came of it: for good, or for as long as another is waiting."""
         tag = record.tag
         waiting = self._loading[tag] = set()
         try:
             with self._watch(installed) as say:
-                loaded = _load(installed, record, say)
+                loaded = _load(installed, record, say, there, whole)
         except Refusal as refusal:  # it is not to be run at all
             loaded = Loaded(refused(record, refusal))
         finally:
             del self._loading[tag]
-        if loaded.backend is None and waiting:
+        if loaded.driver is None and waiting:
             self._again[tag] = loaded, waiting
             self._blame(waiting)
         else:
@@ -174,22 +194,33 @@ class Loader:
 
 
 def _load(
-    installed: InstalledBackend, record: BackendRecord, say: Callable[[Phase], None]
+    installed: InstalledBackend,
+    record: BackendRecord,
+    say: Callable[[Phase], None],
+    there: Loaded | None,
+    whole: bool,
 ) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
     phase = Phase.IMPORT
     with watched_interrupts() as interrupts, collector_rests(lasting=True):
         try:
-            say(phase)
-            plugin = import_plugin(installed)
-            if _is_being_imported(plugin):
-                raise BeingLoadedError(())  # it asks for itself, by way of another registry
-            phase = Phase.HOOKS
-            say(phase)
-            backend = build_backend(record, PluginHooks(plugin, record.tag))
+            if there is None or there.driver is None or there.hooks is None:
+                say(phase)
+                plugin = import_plugin(installed)
+                if _is_being_imported(plugin):
+                    raise BeingLoadedError(())  # it asks for itself, by way of another registry
+                phase = Phase.HOOKS
+                say(phase)
+                hooks = PluginHooks(plugin, record.tag)
+                driver = build_driver(record, hooks)
+            else:
+                phase = Phase.HOOKS
+                say(phase)
+                hooks, driver = there.hooks, there.driver
+            backend = _build_backend(driver, hooks) if whole else None
             phase = Phase.COUNT
             say(phase)
-            count = check_count(backend.device.count())
+            count = check_count(driver.device.count())
         except BeingLoadedError:
             raise
         except Refusal as refusal:
@@ -203,9 +234,19 @@ def _load(
                 raise
             let_handlers_through(error)
             # A plugin that calls sys.exit, or raises KeyboardInterrupt itself, ends nothing.
-            failure = Refusal(_STATES[phase], phase, describe(error))
+            # What a hook lists is imported where it is listed.
+            state = State.IMPORT_FAILED if isinstance(error, ImportError) else _STATES[phase]
+            failure = Refusal(state, phase, describe(error))
             return Loaded(refused(record, _with_hint(failure, record)), error=error)
-    return Loaded(replace(record, state=State.READY, phase=phase), backend, count)
+    if backend is None:
+        return Loaded(record, driver, count=count, hooks=hooks)
+    return Loaded(replace(record, state=State.READY, phase=phase), backend, backend, count)
+
+
+def _build_backend(driver: Driver, hooks: PluginHooks) -> Backend:
+    from headrace.registry.check_lists import build_backend  # not needed to run a kept plan
+
+    return build_backend(driver, hooks)
 
 
 def _is_being_imported(plugin: object) -> bool:
@@ -226,9 +267,9 @@ _STATES = {
 
 def _with_hint(refusal: Refusal, record: BackendRecord) -> Refusal:
     if not refusal.hint:
-        if refusal.state is State.IMPORT_FAILED:
+        if refusal.phase is Phase.IMPORT:
             refusal.hint = f'python -c "import {record.module}"'
-        elif refusal.state is State.NO_HARDWARE:
+        elif refusal.state in (State.IMPORT_FAILED, State.NO_HARDWARE):
             refusal.hint = closer_look(record.tag)
         elif record.distribution:
             refusal.hint = f"pip install --upgrade headrace {record.distribution}"

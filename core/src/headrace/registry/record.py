@@ -13,7 +13,7 @@ class State(StrEnum):
     """How far a backend got. A closed set; ``FOUND`` and ``READY`` are the good ones."""
 
     FOUND = "found"
-    """Installed; nothing speaks against it; its code has not run yet."""
+    """Installed; nothing speaks against it; nobody asked yet what it offers."""
     BLOCKED = "blocked"
     """Left out by the allow-list or the block-list."""
     INCOMPATIBLE = "incompatible"
@@ -21,7 +21,8 @@ class State(StrEnum):
     DUPLICATE = "duplicate"
     """Another distribution offers the same tag."""
     IMPORT_FAILED = "import-failed"
-    """Its module raised while it was imported, or a variable that it reads has no value of its."""
+    """Its module raised while it was imported, a module that it needs is missing, or a variable
+    that it reads has no value of its."""
     INVALID = "invalid"
     """It breaks the contract of ``headrace.hookspecs``."""
     NO_HARDWARE = "no-hardware"

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.errors import UnknownOpError
 from headrace.graph import CORE_OPS, OpEntry
 from headrace.graph.op_source import tag_of
 from headrace.op_call import OpCall
 from headrace.registry.discover import InstalledBackend, discover, version_of
+from headrace.registry.driver import Driver
 from headrace.registry.loader import BeingLoadedError, Loaded, Loader, Screened, Watch
 from headrace.registry.lock import is_strict, lock_file
 from headrace.registry.quarantine import Quarantine, state_folder
 from headrace.registry.record import BackendRecord, State
 from headrace.registry.screen import CORE, Choice, screen
-from headrace.registry.tables import Backend
 from headrace.registry.unavailable import (
     being_loaded,
     no_such_index,
     not_installed,
     refused_backend,
 )
+
+if TYPE_CHECKING:
+    from headrace.registry.tables import Backend
 
 
 class BackendRegistry:
@@ -82,6 +86,7 @@ class BackendRegistry:
         self._loader = Loader(find, watch or quarantine.watch)
         # What was found stays; compilers ask for the same things several times for each op.
         self._backends: dict[str, Backend] = {}
+        self._drivers: dict[str, Driver] = {}
         self._ops: dict[str, OpEntry] = {}
 
     @classmethod
@@ -107,6 +112,23 @@ class BackendRegistry:
         """What the installed backends require, as their packages say it; loads nothing."""
         return self._loader.requirements()
 
+    def driver(self, tag: str) -> Driver:
+        """Return what runs plans on devices of a tag; load that much if it was not done before.
+
+        Hooks whose answers only compilers look at are not called.
+
+        Raises:
+            DeviceUnavailableError: none is installed, or it cannot be used; says why, and what
+                to do.
+        """
+        driver = self._drivers.get(tag)
+        if driver is None:
+            loaded = self._load(tag, whole=False)
+            if loaded.driver is None:
+                raise refused_backend(loaded.record) from loaded.error
+            driver = self._drivers[tag] = loaded.driver
+        return driver
+
     def backend(self, tag: str) -> Backend:
         """Return the backend of a device tag; load it if that was not done before.
 
@@ -116,10 +138,10 @@ class BackendRegistry:
         """
         backend = self._backends.get(tag)
         if backend is None:
-            loaded = self._load(tag)
+            loaded = self._load(tag, whole=True)
             if loaded.backend is None:
                 raise refused_backend(loaded.record) from loaded.error
-            backend = self._backends[tag] = loaded.backend
+            self._drivers[tag] = backend = self._backends[tag] = loaded.backend
         return backend
 
     def op(self, name: str) -> OpEntry:
@@ -159,24 +181,24 @@ class BackendRegistry:
         """How many devices of ``tag`` there are; at least 1.
 
         Raises:
-            DeviceUnavailableError: as ``backend``.
+            DeviceUnavailableError: as ``driver``.
         """
-        self.backend(tag)
-        return self._load(tag).count
+        self.driver(tag)
+        return self._load(tag, whole=False).count
 
     def check_index(self, tag: str, index: int) -> None:
         """Refuse a device that does not exist.
 
         Raises:
-            DeviceUnavailableError: as ``backend``, or there are fewer devices than that.
+            DeviceUnavailableError: as ``driver``, or there are fewer devices than that.
         """
         count = self.device_count(tag)
         if not 0 <= index < count:
-            raise no_such_index(self._load(tag).record, index, count)
+            raise no_such_index(self._load(tag, whole=False).record, index, count)
 
-    def _load(self, tag: str) -> Loaded:
+    def _load(self, tag: str, whole: bool) -> Loaded:
         try:
-            loaded = self._loader.load(tag)
+            loaded = self._loader.load(tag, whole)
         except BeingLoadedError as error:
             (record,) = (r for r in self.records() if r.tag == tag and r.state is State.FOUND)
             raise being_loaded(record, error.by_way_of) from None

@@ -1,28 +1,27 @@
-"""``Backend``: what one loaded plugin gave, as tables that compilation and execution look up."""
+"""``Backend``: what one loaded plugin gave, as tables that are looked up; a part is its ``Driver``.
+
+A job that is compiled asks for what a plugin lists: kernels, ops, passes, collectives. One whose
+plan was kept asks for no list, and the hooks that would make them are not called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from headrace.data_format import format_of
 from headrace.device import (
-    AllocatorEntry,
     CollectiveEntry,
     ConformanceProfile,
-    DeviceContextEntry,
-    DeviceEntry,
-    Kernel,
     KernelEntry,
-    MemoryKind,
     OpCall,
-    StreamIndexEntry,
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
-from headrace.light_dataclass import dataclass
+from headrace.registry.driver import Driver
 from headrace.registry.names import name_of_function
 from headrace.registry.record import RAISED, deed
 from headrace.signals import let_handlers_through
@@ -117,21 +116,6 @@ class KernelTable(_Table[KernelEntry]):
         return [entry for entry in entries if data_format in entry.data_formats]
 
 
-def workspace_bytes(kernel: Kernel, call: OpCall, tag: str) -> int:
-    """Scratch bytes that a kernel says it needs.
-
-    Raises:
-        PluginError: that is no number of bytes.
-    """
-    nbytes: object = kernel.workspace_bytes()
-    if isinstance(nbytes, int) and nbytes >= 0:
-        return nbytes
-    raise PluginError(
-        f"{call}: workspace_bytes of its kernel on device {tag!r} returned {nbytes!r}; it must be "
-        "a number of bytes"
-    )
-
-
 class CollectiveTable(_Table[CollectiveEntry]):
     """The collectives of one tag by name; immutable."""
 
@@ -140,43 +124,19 @@ class CollectiveTable(_Table[CollectiveEntry]):
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
-    """One loaded plugin, checked and complete; hooks that it left out are filled with defaults.
+class Backend(Driver):
+    """One plugin loaded whole: a driver, and all that compilers choose from.
 
     Attributes:
-        distribution, version: of the installed package.
-        origin: both, or the module where there is no package, for messages.
-        device, allocator, context, streams, profile: its records.
+        profile: what the conformance suite is told.
         kernels: its kernel table.
         ops: its own ops, by their whole names.
         passes: its passes, in order.
         collectives: what its devices exchange among themselves.
     """
 
-    distribution: str
-    version: str
-    origin: str
-    device: DeviceEntry
-    allocator: AllocatorEntry
-    context: DeviceContextEntry
-    streams: StreamIndexEntry
     profile: ConformanceProfile
     kernels: KernelTable
     ops: Mapping[str, OpEntry]
     passes: tuple[PassEntry, ...]
     collectives: CollectiveTable
-
-    @property
-    def tag(self) -> str:
-        """The device tag."""
-        return self.device.tag
-
-    @property
-    def works_in_host_memory(self) -> bool:
-        """True when nothing has to be copied between the host and this device."""
-        return self.allocator.memory_kind is MemoryKind.HOST
-
-    @property
-    def has_pinned_memory(self) -> bool:
-        """True when what is copied between the host and this device is to lie in memory of its."""
-        return self.allocator.create_pinned is not None

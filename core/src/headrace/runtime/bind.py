@@ -11,20 +11,21 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
-from headrace.device import Buffer, DeviceContext, HostBuffer, Launch
+from headrace.device import Buffer, DeviceContext, HostBuffer, KernelEntry, Launch, OpCall
 from headrace.errors import PlanError, PluginError
-from headrace.ids import StreamId
+from headrace.ids import KernelName, StreamId
 from headrace.initializer import initial_value
-from headrace.op_call import OpCall
 from headrace.plan import CORE_KINDS, ActorDesc, Plan, TaskDesc, TaskKind
+from headrace.registry.guarded import workspace_bytes
+from headrace.registry.named_kernels import NamedKernels
 from headrace.registry.record import RAISED, plugin_error
 from headrace.registry.registry import BackendRegistry
-from headrace.registry.tables import KernelTable, workspace_bytes
 from headrace.runtime.bus import Exchange
 from headrace.runtime.group import GroupContext
 from headrace.runtime.resources import Resources
 
-if TYPE_CHECKING:  # plans are seldom recorded
+if TYPE_CHECKING:  # plans are seldom recorded, and lists of kernels not made for those kept
+    from headrace.registry.tables import KernelTable
     from headrace.runtime.recorder import Recorder
 
 LaunchAct = Callable[[int], None]
@@ -155,12 +156,7 @@ class _Binding:
 
     def _compute(self, task: TaskDesc) -> Launch:
         assert task.call is not None
-        entry = self._kernels.select(task.call)
-        if entry is None:
-            raise PlanError(
-                f"{task.call}: device {self._tag!r} has no kernel for it; compile again"
-            )
-        kernel = entry.create(task.call)
+        kernel = self._entry(task.call, task.kernel).create(task.call)
         inputs = [None if r is None else self._buffer(r) for r in task.inputs]
         outputs = [self._buffer(r) for r in task.outputs]
         workspace = None if task.workspace is None else self._buffer(task.workspace)
@@ -183,6 +179,18 @@ class _Binding:
 
     def _bind_of(self, call: OpCall) -> str:
         return f"bind of the kernel for {call} on device {self._tag!r}"
+
+    def _entry(self, call: OpCall, name: KernelName | None) -> KernelEntry:
+        if name is not None:
+            return self._named.entry(call.op, name)
+        entry = self._kernels.select(call)
+        if entry is None:
+            raise PlanError(f"{call}: device {self._tag!r} has no kernel for it; compile again")
+        return entry
+
+    @cached_property
+    def _named(self) -> NamedKernels:
+        return self._registry.driver(self._tag).named
 
     @cached_property
     def _kernels(self) -> KernelTable:

@@ -45,7 +45,7 @@ class DevicePool:
         with self._lock:
             device, users = self._open.get((tag, index), (None, 0))
             if device is None:
-                device = registry.backend(tag).device.open(index)
+                device = registry.driver(tag).device.open(index)
             self._open[tag, index] = (device, users + 1)
         return device
 

@@ -197,7 +197,7 @@ class Resources:
         if first.kind in CORE_KINDS:
             return DeviceContext(Device(0), index)
         tag = self._plan.device_types.tag(stream_id.device_id.device_type)
-        create = self._registry.backend(tag).context.create
+        create = self._registry.driver(tag).context.create
         if first.kind is not TaskKind.COLLECTIVE:
             self._streams.append(create(self._device(tag, stream_id.device_id.device_index), index))
             return self._streams[-1]
@@ -223,13 +223,13 @@ class Resources:
         if memory.is_host and not memory.pinned_for:
             return HostAllocator(Device(0)), HostAllocator.ALIGNMENT_BYTES
         tag = memory.pinned_for or memory.tag
-        entry = self._registry.backend(tag).allocator
+        entry = self._registry.driver(tag).allocator
         if memory.pinned_for:
             return self._pinned_allocator(memory), entry.alignment_bytes
         return entry.create(self._device(tag, memory.device_index)), entry.alignment_bytes
 
     def _pinned_allocator(self, memory: MemoryCase) -> Allocator:
-        create = self._registry.backend(memory.pinned_for).allocator.create_pinned
+        create = self._registry.driver(memory.pinned_for).allocator.create_pinned
         if create is None:
             raise PlanError(
                 f"plan {self._plan.name!r} has {memory}, and device {memory.pinned_for!r} gives "
@@ -288,14 +288,14 @@ class Resources:
     def _loader(self, chunk: int) -> WeightLoader:
         """What loads the weights of a chunk, which is the memory of one device."""
         memory = self._plan.chunks[chunk].memory
-        backend = self._registry.backend(memory.tag)
-        stream = backend.streams.create(memory.device_index).h2d()
+        driver = self._registry.driver(memory.tag)
+        stream = driver.streams.create(memory.device_index).h2d()
         device = self._device(memory.tag, memory.device_index)
-        context = backend.context.create(device, stream)
+        context = driver.context.create(device, stream)
         self._streams.append(context)
         mine = (r for r in self._plan.registers if r.chunk == chunk and r.constant is not None)
         most_bytes = sum(r.stride for r in mine)
-        if not backend.has_pinned_memory:
+        if not driver.has_pinned_memory:
             return WeightLoader(context, most_bytes)
         pinned = MemoryCase.pinned(memory.tag, memory.device_index)
 

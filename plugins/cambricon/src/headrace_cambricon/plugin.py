@@ -15,30 +15,9 @@ from headrace.device import (
 )
 from headrace.graph import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
-from headrace_cambricon.conformance import profile
 from headrace_cambricon.context import CambriconContext
 from headrace_cambricon.device import CambriconDevice, Versions, device_count
-from headrace_cambricon.kernels.bits import bits_entries
-from headrace_cambricon.kernels.cast import cast_entries
-from headrace_cambricon.kernels.conv import conv_entries
-from headrace_cambricon.kernels.division import division_entries
-from headrace_cambricon.kernels.elementwise import elementwise_entries
-from headrace_cambricon.kernels.fill import fill_entries
-from headrace_cambricon.kernels.gather import gather_entries
-from headrace_cambricon.kernels.matmul import matmul_entries
-from headrace_cambricon.kernels.movement import movement_entries
-from headrace_cambricon.kernels.norm import norm_entries
-from headrace_cambricon.kernels.pool import pool_entries
-from headrace_cambricon.kernels.quantized import quantized_entries
-from headrace_cambricon.kernels.ranking import ranking_entries
-from headrace_cambricon.kernels.reduction import reduction_entries
-from headrace_cambricon.kernels.resize import resize_entries
-from headrace_cambricon.kernels.scatter import scatter_entries
-from headrace_cambricon.kernels.shift import shift_entries
 from headrace_cambricon.memory import ALIGNMENT_BYTES, CambriconAllocator, PinnedAllocator
-from headrace_cambricon.ops import QuantizedConv, QuantizedMatmul
-from headrace_cambricon.passes.quantize_weights import QuantizeWeights
-from headrace_cambricon.quantization import chosen
 
 TAG = "cambricon"
 
@@ -72,28 +51,16 @@ def headrace_device_contexts() -> Iterable[DeviceContextEntry]:
 @hookimpl
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer what the library computes."""
-    yield from elementwise_entries(TAG)
-    yield from division_entries(TAG)
-    yield from bits_entries(TAG)
-    yield from shift_entries(TAG)
-    yield from cast_entries(TAG)
-    yield from movement_entries(TAG)
-    yield from fill_entries(TAG)
-    yield from gather_entries(TAG)
-    yield from scatter_entries(TAG)
-    yield from ranking_entries(TAG)
-    yield from reduction_entries(TAG)
-    yield from matmul_entries(TAG)
-    yield from conv_entries(TAG)
-    yield from quantized_entries(TAG)
-    yield from pool_entries(TAG)
-    yield from norm_entries(TAG)
-    yield from resize_entries(TAG)
+    from headrace_cambricon.kernels.table import kernels_of
+
+    return kernels_of(TAG)
 
 
 @hookimpl
 def headrace_ops() -> Iterable[OpEntry]:
     """Bring products whose weights are integers."""
+    from headrace_cambricon.ops import QuantizedConv, QuantizedMatmul
+
     yield OpEntry(TAG, QuantizedConv)
     yield OpEntry(TAG, QuantizedMatmul)
 
@@ -101,6 +68,9 @@ def headrace_ops() -> Iterable[OpEntry]:
 @hookimpl
 def headrace_passes() -> Iterable[PassEntry]:
     """Quantize weights while a job is built, if the user chose to multiply integers."""
+    from headrace_cambricon.passes.quantize_weights import QuantizeWeights
+    from headrace_cambricon.quantization import chosen
+
     if dtype := chosen():
         yield PassEntry(TAG, "quantize_weights", QuantizeWeights(TAG, dtype))
 
@@ -108,4 +78,6 @@ def headrace_passes() -> Iterable[PassEntry]:
 @hookimpl
 def headrace_conformance_profiles() -> Iterable[ConformanceProfile]:
     """Say what the library is not known to do."""
+    from headrace_cambricon.conformance import profile
+
     yield profile(TAG)

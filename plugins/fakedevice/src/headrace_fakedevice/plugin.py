@@ -16,12 +16,9 @@ from headrace.device import (
     StreamIndexGenerator,
 )
 from headrace.hookspecs import hookimpl
-from headrace.numpy_ops import NUMPY_COLLECTIVES
 from headrace_fakedevice.allocator import FakeAllocator
-from headrace_fakedevice.collectives import FakeCollective
 from headrace_fakedevice.context import FakeContext
 from headrace_fakedevice.device import FakeDevice, device_count
-from headrace_fakedevice.kernels import fake_kernels
 from headrace_fakedevice.memory import ALIGNMENT_BYTES
 from headrace_fakedevice.pinned import PinnedAllocator
 
@@ -55,11 +52,16 @@ def headrace_stream_index_generators() -> Iterable[StreamIndexEntry]:
 @hookimpl
 def headrace_kernels() -> Iterable[KernelEntry]:
     """Offer every op that numpy computes, in both formats of images."""
+    from headrace_fakedevice.kernels import fake_kernels
+
     yield from fake_kernels(TAG)
 
 
 @hookimpl
 def headrace_collectives() -> Iterable[CollectiveEntry]:
     """Let the devices reduce and share out among themselves what they hold."""
+    from headrace.numpy_ops import NUMPY_COLLECTIVES
+    from headrace_fakedevice.collectives import FakeCollective
+
     for name in NUMPY_COLLECTIVES:
         yield CollectiveEntry(TAG, name, FakeCollective)

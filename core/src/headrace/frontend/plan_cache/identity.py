@@ -1,7 +1,9 @@
 """What a plan depends on besides the model: code, versions, devices, environment.
 
-Of a device counts all that its plugin registered here, which the compiler looks at, and nothing
-that it does not ask: how much memory there is decides whether a plan runs, not what is in it.
+Of a device counts what its plugin says of it here, versions first of all, and nothing that the
+compiler does not ask: how much memory there is decides whether a plan runs, not what is in it. What
+the plugin lists, kernels and passes, is in its code; of what else lists may depend on, its versions
+tell (``DeviceEntry.versions``), and so no list has to be made to find a plan.
 
 What tells code apart is in ``installed_code.py``.
 """
@@ -18,15 +20,13 @@ from dataclasses import fields
 
 import numpy as np
 
-from headrace.device import API_VERSION, KernelEntry
+from headrace.device import API_VERSION
 from headrace.errors import DeviceUnavailableError
 from headrace.frontend.plan_cache.installed_code import code_of
 from headrace.registry.discover import version_of
-from headrace.registry.names import name_of_match
 from headrace.registry.record import State
 from headrace.registry.registry import BackendRegistry, installed_version
 from headrace.registry.screen import CORE
-from headrace.registry.tables import Backend
 
 _FEATURES = ("flags", "Features", "isa")  # as /proc/cpuinfo calls them on x86, Arm, RISC-V
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -94,33 +94,15 @@ def _needs(requirements: Iterable[str]) -> Iterator[str]:
 
 
 def _device(registry: BackendRegistry, tag: str) -> Iterator[str]:
-    """What there is of a tag, and all that its plugin registered, as far as it can be told."""
+    """What there is of a tag, and what its plugin says of its devices, as far as it can be told."""
     try:
-        backend, count = registry.backend(tag), registry.device_count(tag)
+        driver, count = registry.driver(tag), registry.device_count(tag)
     except DeviceUnavailableError as error:
         yield f"device {tag} {error.reason}"
         return
     yield f"{count} devices"
-    for record in (backend.device, backend.allocator, backend.context, backend.streams):
+    for record in (driver.device, driver.allocator, driver.context, driver.streams):
         yield from (f"{f.name}={_shown(getattr(record, f.name))}" for f in fields(record))
-    yield _entries(backend)
-    yield f"ops {tag} {sorted(backend.ops)} passes {[entry.name for entry in backend.passes]}"
-
-
-def _entries(backend: Backend) -> str:
-    """Each kernel and collective, and which calls it matches: the most there is to tell."""
-    shown: dict[int, str] = {}  # what many of them have in common
-    lines: list[str] = []
-    for table in (backend.kernels, backend.collectives):
-        for name in table.names():
-            for entry in table.entries(name):
-                match = entry.match
-                if id(match) not in shown:
-                    shown[id(match)] = name_of_match(match)
-                lines.append(f"{name} {entry.priority} {shown[id(match)]}")
-                if isinstance(entry, KernelEntry):
-                    lines.append(" ".join(entry.data_formats))
-    return "\n".join(lines)
 
 
 def _shown(value: object) -> str:

@@ -22,7 +22,7 @@ from headrace.device import (
     Launch,
     OpCall,
 )
-from headrace.registry import Backend, BackendRecord, BackendRegistry, KernelTable
+from headrace.registry import Backend, BackendRecord, BackendRegistry, Driver, KernelTable
 
 
 @dataclass(slots=True)
@@ -55,6 +55,10 @@ class WitnessedRegistry(BackendRegistry):
     def records(self) -> tuple[BackendRecord, ...]:
         """As the registry behind it."""
         return self._registry.records()
+
+    def driver(self, tag: str) -> Driver:
+        """A part of the backend."""
+        return self.backend(tag)
 
     def backend(self, tag: str) -> Backend:
         """As the registry behind it, with evidence."""
@@ -99,6 +103,7 @@ def _watched(backend: Backend, evidence: Evidence) -> Backend:
         backend,
         allocator=allocator(backend.allocator),
         context=context(backend.context),
+        named=backend.named.seen_by(kernel),
         kernels=KernelTable(kernel(e) for op in kernels.ops() for e in kernels.entries(op)),
     )
 
