@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from functools import lru_cache
 
 from headrace.errors import PlanError
 from headrace.ids import HOST_TAG, DeviceTypes, MemCaseId, MemZoneId
@@ -42,6 +43,7 @@ class MemoryCase:
             raise PlanError(f"device memory of {self.tag!r} cannot be pinned or used by a network")
 
     @staticmethod
+    @lru_cache(maxsize=64)
     def host(machine: int = 0) -> MemoryCase:
         """Pageable host memory of a machine."""
         return MemoryCase(HOST_TAG, 0, MemoryKind.HOST.value, machine=machine)

@@ -148,6 +148,6 @@ def test_the_verifier_sees_a_copy_that_is_not_pinned() -> None:
     (tasks,) = graphs
     verify_staging(tasks, registry())
     tensors = dict(tasks.tensors)
-    tensors["x"] = replace(tensors["x"], memory=MemoryCase.host())
+    tensors["x"] = tensors["x"]._replace(memory=MemoryCase.host())
     with pytest.raises(GraphError, match=r"copies 'x', not pinned"):
         verify_staging(replace(tasks, tensors=tensors), registry())

@@ -179,7 +179,7 @@ def test_a_pass_that_does_not_do_what_it_says(fault: str) -> None:
 
 def _with_node(graph: OpGraph, number: int, **changes: Any) -> OpGraph:
     nodes = list(graph.nodes)
-    nodes[number] = replace(nodes[number], **changes)
+    nodes[number] = nodes[number]._replace(**changes)
     return replace(graph, nodes=tuple(nodes))
 
 
@@ -223,12 +223,12 @@ def test_an_op_graph_that_does_not_hold(fault: str) -> None:
 
 def _with_task(graph: TaskGraph, number: int, **changes: Any) -> TaskGraph:
     tasks = list(graph.tasks)
-    tasks[number] = replace(tasks[number], **changes)
+    tasks[number] = tasks[number]._replace(**changes)
     return replace(graph, tasks=tuple(tasks))
 
 
 def _with_tensor(graph: TaskGraph, name: str, **changes: Any) -> TaskGraph:
-    return replace(graph, tensors={**graph.tensors, name: replace(graph.tensors[name], **changes)})
+    return replace(graph, tensors={**graph.tensors, name: graph.tensors[name]._replace(**changes)})
 
 
 OTHER = TensorSpec((3, 2), "float32")
@@ -279,7 +279,7 @@ TASK_GRAPH_FAULTS: dict[str, tuple[Callable[[TaskGraph], TaskGraph], str]] = {
         r"copies 'x', float32\[2, 3\], to 'x@far:0', float32\[3, 2\]",
     ),
     "a tensor that nothing makes": (
-        lambda g: replace(g, tensors={**g.tensors, "left": replace(g.tensors["x"], name="left")}),
+        lambda g: replace(g, tensors={**g.tensors, "left": g.tensors["x"]._replace(name="left")}),
         "no task makes tensor 'left'",
     ),
 }

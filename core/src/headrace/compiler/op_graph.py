@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.light_tuple import NamedTuple
 from headrace.sbp import NdSbp
 
 
-@dataclass(frozen=True, slots=True)
-class OpNode:
+class OpNode(NamedTuple):
     """An op and the SBP of its inputs and outputs, one ``NdSbp`` each."""
 
     op: JobOp
@@ -31,7 +32,8 @@ def infer_sbp(job: JobGraph) -> OpGraph:
     Ops are on one device each by now, where every signature means the same.
     """
     nodes = []
+    broadcast = cache(NdSbp.broadcast)
     for op in job.ops:
-        whole = NdSbp.broadcast(len(op.placement.hierarchy))
+        whole = broadcast(len(op.placement.hierarchy))
         nodes.append(OpNode(op, (whole,) * len(op.inputs), (whole,) * len(op.outputs)))
     return OpGraph(job, tuple(nodes))

@@ -35,7 +35,7 @@ def pin_staging(graph: TaskGraph, registry: BackendRegistry) -> TaskGraph:
             memory = MemoryCase.pinned(stream.tag, stream.device_index, stream.machine)
             pinned.setdefault(staged, memory)
     tensors = {
-        name: replace(tensor, memory=tensor.memory.merge(pinned[name]))
+        name: tensor._replace(memory=tensor.memory.merge(pinned[name]))
         if name in pinned
         else tensor
         for name, tensor in graph.tensors.items()

@@ -27,8 +27,7 @@ class Stream(NamedTuple):
         return f"{machine}{self.tag}:{self.device_index}/s{self.stream_index}"
 
 
-@dataclass(frozen=True, slots=True)
-class PhysicalTensor:
+class PhysicalTensor(NamedTuple):
     """A tensor in one memory.
 
     ``constant`` names the weight that is loaded into it, if any; ``variable`` is True for a
@@ -47,8 +46,7 @@ class PhysicalTensor:
         return self.variable or self.constant is not None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskNode:
+class TaskNode(NamedTuple):
     """A task: reads and writes physical tensors by name, in launch order on its stream.
 
     ``job`` is a position in ``TaskGraph.jobs``; ``workspace_bytes`` is scratch memory next to the

@@ -43,10 +43,11 @@ def _problems(plan: Plan) -> Iterator[str]:
     actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
     written: dict[int, str] = {}
     for position, task in enumerate(plan.tasks):
-        used = [*task.waits_for, *task.makes]
+        waits_for, makes = task.waits_for, task.makes
+        used = [*waits_for, *makes]
         if task.workspace is not None:
             used.append(task.workspace)
-        if any(register >= registers for register in used):
+        if max(used, default=-1) >= registers:
             yield f"task {task.name!r} names register {max(used)}; there are {registers}"
             continue
         if actor_of.get(position) != task.actor:
@@ -57,7 +58,7 @@ def _problems(plan: Plan) -> Iterator[str]:
         yield from _shared_problems(plan, task)
         if task.job >= len(plan.jobs):
             yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
-        for index in task.waits_for:
+        for index in waits_for:
             if plan.registers[index].constant is not None or index in persistent:
                 continue
             if index not in written:
@@ -65,7 +66,7 @@ def _problems(plan: Plan) -> Iterator[str]:
                     f"task {task.name!r} reads register {plan.registers[index].name!r} before "
                     "any task writes it"
                 )
-        for index in task.makes:
+        for index in makes:
             if index in persistent:
                 if task.kind is not TaskKind.COPY_D2D:
                     yield f"task {task.name!r} of kind {task.kind.value} writes a variable"
