@@ -95,6 +95,8 @@ owner.model.run({"x": np.ones((2, 3), np.float32)})
 STUCK = """
 import atexit
 
+atexit.register(lambda: begin())  # when headrace has closed all
+
 import numpy as np
 import headrace as flow
 import stuck_thread
@@ -119,7 +121,6 @@ class Owner:
 owner = Owner()
 
 
-@atexit.register
 def begin():
     global session
     session = flow.Session(registry)
@@ -155,6 +156,34 @@ atexit.register(lambda: print(len(started), [one.in_use_bytes for one in
                                              flow.memory_statistics(registry)]))
 """
 
+LATE = """
+import sys
+import threading
+
+where = sys.argv[1]
+late = threading.Event()
+if where == "pool before":
+    from concurrent.futures import ThreadPoolExecutor
+if where != "pool behind":
+    threading._register_atexit(late.set)  # called when headrace has heard of the end
+exec(PROGRAM.replace("sys.argv[1]", "'session'"))
+if where == "pool behind":
+    from concurrent.futures import ThreadPoolExecutor
+
+    late.set()
+
+
+def task():
+    late.wait()
+    print(job(np.array([-3, 4], np.float32)).tolist())
+
+
+if where == "thread":
+    threading.Thread(target=task).start()
+else:
+    ThreadPoolExecutor(1).submit(task)
+"""
+
 RESULTS = "[0.0, 2.0]\n[0.0, 0.0]\n[0.0, 1.0]\n[0.0, 2.0]\n"
 
 
@@ -170,6 +199,15 @@ def test_a_session_that_nobody_closed_keeps_nobody_waiting(whose: str) -> None:
 def test_a_finalizer_that_closes_a_model_at_the_end_of_python_waits_for_nobody() -> None:
     """No other thread runs any more then."""
     assert output(FINALIZED) == ("closed\n", "", 0)
+
+
+@pytest.mark.parametrize("where", ["thread", "pool before", "pool behind"])
+def test_what_python_waits_for_may_call_jobs_when_the_main_thread_has_ended(where: str) -> None:
+    """Ordinary threads, and tasks of a pool, whichever was imported first; then all is closed."""
+    program = f"PROGRAM = {PROGRAM!r}\n{LATE}"
+    printed, reported, code = output(program, where)
+    assert sorted(printed.splitlines()) == sorted([*RESULTS.splitlines(), "[0.0, 4.0]"])
+    assert (reported, code) == ("", 0)
 
 
 def test_all_that_is_open_at_the_end_of_a_program_is_closed_by_one_thread() -> None:

@@ -18,7 +18,7 @@ Start with ``actor.py``, the pure state machine, with ``events.py`` and ``comman
 - Looking on: ``recorder.py`` notes times, ``event_log.py`` steps the actors again through what they
   were told, ``simulator.py`` runs them in virtual time.
 
-Threads and queues are in ``worker.py``, ``shelter.py`` and ``bus.py`` alone. The runtime opens
-devices and launches kernels; it never imports the compiler, with which it shares only
+Threads and queues are in ``worker.py``, ``shelter.py``, ``exit.py`` and ``bus.py`` alone. The
+runtime opens devices and launches kernels; it never imports the compiler, with which it shares only
 ``headrace.plan``.
 """

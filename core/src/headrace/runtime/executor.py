@@ -28,7 +28,7 @@ from headrace.registry.registry import BackendRegistry
 from headrace.runtime import process
 from headrace.runtime.bind import LaunchAct, bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, new_lock, stand_back
-from headrace.runtime.exit import close_at_exit
+from headrace.runtime.exit import close_at_exit, threads_are_of_backends
 from headrace.runtime.inline import InlineEngine
 from headrace.runtime.launcher import Launcher
 from headrace.runtime.limits import host_memory_limit, stated_memory_limit
@@ -117,6 +117,7 @@ class Executor:
         self._shelter = Shelter()
         self._held: list[Resources] = []
 
+        @threads_are_of_backends()
         def open_all() -> None:
             try:
                 self._resources = Resources(
@@ -383,9 +384,7 @@ class Executor:
         return results if len(names) == 1 else {name: results[name] for name in names}
 
     def drain(self) -> None:
-        """Wait until no call is under way; for whoever begins no other. As ``close``, it does
-        nothing in a forked process and at the end of Python: nobody ends those calls.
-        """
+        """Wait until no call is under way, if ``close`` would; for whoever begins no other."""
         if process.gives_back(self._forks):
             for room in self._rooms.values():
                 room.drain()
