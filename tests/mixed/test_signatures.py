@@ -28,7 +28,7 @@ Shared = tuple[str, tuple[int, ...], tuple[SbpSignature, ...]]
 EVERY_DTYPE = settings.default.max_examples > 1000
 """With ``--hypothesis-profile long``: every case; else one of each op, attributes and signature."""
 
-WHOLE = {"arange", "dynamic_quantize"}
+WHOLE = {"arange", "dynamic_quantize", "lstm_integer"}
 """Ops that say no way: a range has nothing to share out, and one scale is for a whole tensor."""
 
 

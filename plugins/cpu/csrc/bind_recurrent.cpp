@@ -4,6 +4,7 @@
 #include "bind_common.h"
 #include "kernels/gemm.h"
 #include "kernels/recurrent.h"
+#include "kernels/recurrent_integer.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -75,6 +76,63 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   return {[layer] { Gru(layer); }, arrays};
 }
 
+// `_native.IntegerRecurrentWeights`.
+struct IntegerWeightsArgs {
+  Array<std::int8_t> panels;
+  Array<std::int32_t> sums;
+  Floats scale;
+  std::optional<Array<std::int32_t>> zeros;
+};
+
+Launch BindIntegerLstm(const Floats& drive, const IntegerWeightsArgs& weights,
+                       const StateArgs& begin, Floats& y, StateArgs& end, Floats& scratch,
+                       bool reversed) {
+  constexpr const char* kOp = "integer_lstm";
+  if (y.ndim() != 3 || y.size() == 0) {
+    throw py::value_error(std::string(kOp) + ": y is " + Text(Shape(y)) +
+                          "; it must have three axes, none of them empty");
+  }
+  IntegerLstm layer{};
+  layer.steps = y.shape(0);
+  layer.batch = y.shape(1);
+  layer.hidden = y.shape(2);
+  const Size columns = 4 * layer.hidden;
+  const Dims state{layer.batch, layer.hidden};
+  RequireShape(kOp, "drive", drive, {layer.steps, layer.batch, columns});
+  RequireShape(kOp, "panels", weights.panels,
+               {PanelCount(columns), Quads(layer.hidden), kPanel, kQuad});
+  RequireShape(kOp, "sums", weights.sums, {columns});
+  if (weights.scale.size() != 1) RequireShape(kOp, "scale", weights.scale, {columns});
+  if (weights.zeros) RequireShape(kOp, "zeros", *weights.zeros, {columns});
+  RequireShape(kOp, "scratch", scratch, {IntegerLstmScratchFloats(layer.batch, layer.hidden)});
+  const auto maybe = [&](const char* name, const MaybeFloats& array) {
+    if (!array) return static_cast<const float*>(nullptr);
+    RequireShape(kOp, name, *array, state);
+    return ReadPointer(kOp, name, *array);
+  };
+  const auto maybe_made = [&](const char* name, MaybeFloats& array) {
+    if (!array) return static_cast<float*>(nullptr);
+    RequireShape(kOp, name, *array, state);
+    return WritePointer(kOp, name, *array);
+  };
+  layer.drive = ReadPointer(kOp, "drive", drive);
+  layer.panels = ReadPointer(kOp, "panels", weights.panels);
+  layer.sums = ReadPointer(kOp, "sums", weights.sums);
+  if (weights.zeros) layer.zeros = ReadPointer(kOp, "zeros", *weights.zeros);
+  layer.scale = ReadPointer(kOp, "scale", weights.scale);
+  layer.scale_step = weights.scale.size() == 1 ? 0 : 1;
+  layer.h = maybe("h", begin.h);
+  layer.c = maybe("c", begin.c);
+  layer.y = WritePointer(kOp, "y", y);
+  layer.y_h = maybe_made("h at the end", end.h);
+  layer.y_c = maybe_made("c at the end", end.c);
+  layer.scratch = WritePointer(kOp, "scratch", scratch);
+  layer.reversed = reversed;
+  return {[layer] { Lstm(layer); },
+          py::make_tuple(drive, weights.panels, weights.sums, weights.scale, weights.zeros, begin.h,
+                         begin.c, y, end.h, end.c, scratch)};
+}
+
 Size ScratchFloats(const std::string& kind, Size steps, Size batch, Size features, Size hidden) {
   const RecurrentShape shape{steps, batch, features, hidden, 1};
   return kind == "lstm" ? LstmScratchFloats(shape) : GruScratchFloats(shape);
@@ -94,6 +152,15 @@ void RegisterRecurrent(py::module_& m) {
   m.def("recurrent", &BindRecurrent, py::arg("kind"), py::arg("x").noconvert(), py::arg("weights"),
         py::arg("begin"), py::arg("y").noconvert(), py::arg("end"), py::arg("scratch").noconvert(),
         py::arg("reversed"), py::arg("linear_before_reset"));
+  py::class_<IntegerWeightsArgs>(m, "IntegerRecurrentWeights", "Packed weights of bytes.")
+      .def(py::init<Array<std::int8_t>, Array<std::int32_t>, Floats,
+                    std::optional<Array<std::int32_t>>>(),
+           py::arg("panels").noconvert(), py::arg("sums").noconvert(), py::arg("scale").noconvert(),
+           py::arg("zeros").noconvert() = py::none());
+  m.def("integer_lstm_scratch", &IntegerLstmScratchFloats, py::arg("batch"), py::arg("hidden"));
+  m.def("integer_lstm", &BindIntegerLstm, py::arg("drive").noconvert(), py::arg("weights"),
+        py::arg("begin"), py::arg("y").noconvert(), py::arg("end"), py::arg("scratch").noconvert(),
+        py::arg("reversed"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -9,7 +9,9 @@ from headrace.numpy_ops import evaluate
 from headrace.ops import get_op, make_call
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu import set_threads
+from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.recurrent import LAYERS, recurrent
+from headrace_cpu.ops.recurrent_integer import PackedLstmInteger, lstm_integer
 from headrace_cpu.plugin import headrace_ops
 
 GATES = {"lstm": 4, "gru": 3}
@@ -75,3 +77,53 @@ def test_the_op_computes_as_the_op_of_core(kind, attrs):
     )
     (made,) = evaluate(call, given, recurrent)
     np.testing.assert_array_equal(made, numpy_s(kind, arrays, both))
+
+
+def integer_arrays(dtype, scales, sizes=(6, 3, 21)):
+    """What drives an ``lstm_integer``, its weights, and where its states begin."""
+    steps, batch, hidden = sizes
+    rng, limits = np.random.default_rng(scales), np.iinfo(dtype)
+    drive = rng.standard_normal((steps, batch, 4 * hidden), np.float32)
+    r = rng.integers(limits.min, limits.max, (4 * hidden, hidden), dtype, endpoint=True)
+    of_rows = (scales,) if scales else ()
+    scale = rng.uniform(0.001, 0.003, of_rows).astype(np.float32)
+    zero = rng.integers(limits.min // 4, limits.max // 4, of_rows, dtype)
+    states = rng.uniform(-1, 1, (2, batch, hidden)).astype(np.float32)
+    return [drive, r, np.asarray(scale), np.asarray(zero, dtype), *states]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("scales", [0, 1, 84])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bytes_of_a_layer_are_packed_once(direction, dtype, scales, threads):
+    """The layer multiplies by packed bytes when it runs, and computes the same."""
+    drive, *others = integer_arrays(dtype, scales)
+    set_threads(threads)
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(drive: tp.Numpy.Placeholder(drive.shape)) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                return flow.apply_op("lstm_integer", [drive, *others], direction=direction)
+
+        made = job(drive)
+        ops = [op.op.split("(")[0] for op in session.explain("job").ops]
+    assert ops == ["cpu.lstm_integer"]
+    want = numpy_s("lstm_integer", [drive, *others], {"direction": direction})
+    np.testing.assert_allclose(made, want, atol=0.005)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_the_op_of_bytes_computes_as_the_op_of_core(dtype):
+    """On the host, from packed bytes, which begin at -128."""
+    drive, r, scale, zero, h, c = integer_arrays(dtype, 84)
+    call = make_call(PackIntegers, "pack", [TensorSpec.of(r)], {"transposed": True}, outputs=2)
+    panels, sums = evaluate(call, [r], pack_integers)
+    zeros = zero.astype(np.int32) - (128 if dtype == np.uint8 else 0)
+    given = [drive, panels, sums, scale, zeros, h, c]
+    call = make_call(PackedLstmInteger, "layer", [TensorSpec.of(a) for a in given], {}, outputs=3)
+    made = evaluate(call, given, lstm_integer)
+    np.testing.assert_array_equal(
+        made[0], numpy_s("lstm_integer", [drive, r, scale, zero, h, c], {})
+    )

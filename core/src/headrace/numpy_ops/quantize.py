@@ -45,11 +45,17 @@ def _dequantize(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[
 def _dynamic_quantize(
     call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
 ) -> None:
-    x, (y, scale, zero_point) = given(inputs, 0), outputs
+    for made, y in zip(dynamic_quantized(given(inputs, 0)), outputs, strict=True):
+        y[...] = made
+
+
+def dynamic_quantized(x: Array) -> tuple[Array, Array, Array]:
+    """``x`` as bytes by its own range, their scale, and their zero point."""
     low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
-    scale[...] = (high - low) / np.float32(255)
-    zero_point[...] = _byte(0 - np.divide(low, scale))
-    y[...] = _byte(np.rint(np.divide(x, scale)) + zero_point.astype(np.float32))
+    scale = np.asarray((high - low) / np.float32(255))
+    zero_point = np.asarray(_byte(0 - np.divide(low, scale)))
+    y = _byte(np.rint(np.divide(x, scale)) + zero_point.astype(np.float32))
+    return y, scale, zero_point
 
 
 def _unpack_bits(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

@@ -10,8 +10,10 @@ import numpy as np
 from headrace.errors import OpError
 from headrace.numpy_ops.elementwise import wide
 from headrace.numpy_ops.function import NumpyFunction, given
+from headrace.numpy_ops.quantize import dynamic_quantized
 from headrace.numpy_ops.unary import sigmoid
 from headrace.op_call import OpCall
+from headrace.ops.integer import exact_float
 from headrace.ops.recurrent import Activation, activations, backwards
 from headrace.ops.schema import fail
 from headrace.tensor_spec import Array
@@ -117,14 +119,20 @@ def _gru(call: OpCall, arrays: Wide, d: int) -> Step:
 
 
 def _lstm(call: OpCall, arrays: Wide, d: int) -> Step:
-    (f, g, last), r = activations(call, d), given(arrays, 2)[d].T
-    hidden, clip = r.shape[0], call.float_attr("clip")
-    coupled, peephole = call.flag_attr("input_forget"), arrays[7]
-    peeps = None if peephole is None else np.split(peephole[d], 3)
+    r, peephole = given(arrays, 2)[d].T, arrays[7]
+    return _cell(call, d, lambda h: h @ r, None if peephole is None else peephole[d])
+
+
+def _cell(call: OpCall, d: int, product: Callable[[Array], Array], peephole: Array | None) -> Step:
+    """The step of an LSTM whose H gives the gates ``product``."""
+    (f, g, last), clip = activations(call, d), call.float_attr("clip")
+    coupled = call.flag_attr("input_forget")
+    peeps = None if peephole is None else np.split(peephole, 3)
 
     def step(drive: Array, state: State) -> State:
         h, c = state
-        gates = drive + h @ r
+        hidden = h.shape[1]
+        gates = drive + product(h)
         i, o, forget, new = (gates[:, k * hidden : (k + 1) * hidden] for k in range(4))
         if peeps is not None:
             i += peeps[0] * c
@@ -181,4 +189,34 @@ def _run_lstm(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Ar
     _scan(call, inputs, outputs, _lstm, states=2)
 
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {"rnn": _run_rnn, "gru": _run_gru, "lstm": _run_lstm}
+def _run_lstm_integer(
+    call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
+) -> None:
+    drive, r, r_scale, zero = given(inputs, 0), given(inputs, 1), given(inputs, 2), inputs[3]
+    exact = exact_float(r.shape[1]).numpy
+    weights = r.astype(exact)
+    if zero is not None:
+        weights -= zero.reshape(-1, 1)
+
+    def product(h: Array) -> Array:
+        numbers, scale, h_zero = dynamic_quantized(h)
+        sums: Array = (numbers.astype(exact) - h_zero) @ weights.T
+        worth: Array = scale * r_scale.reshape(-1)
+        return sums.astype(np.float32) * worth
+
+    step, (backward,) = _cell(call, 0, product, inputs[6]), backwards(call)
+    begin = np.zeros((drive.shape[1], r.shape[1]), np.float32)
+    state = tuple(begin if initial is None else initial for initial in inputs[4:6])
+    for t in range(len(drive))[:: -1 if backward else 1]:
+        state = step(drive[t], state)
+        outputs[0][t] = state[0]
+    for end, last in zip(outputs[1:], state, strict=False):
+        end[...] = last
+
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {
+    "rnn": _run_rnn,
+    "gru": _run_gru,
+    "lstm": _run_lstm,
+    "lstm_integer": _run_lstm_integer,
+}

@@ -50,7 +50,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "detection": ("non_max_suppression",),
     "fill": ("fill", "arange", "one_hot"),
-    "recurrent": ("rnn", "gru", "lstm"),
+    "recurrent": ("rnn", "gru", "lstm", "lstm_integer"),
     "quantize": ("quantize", "dequantize", "dynamic_quantize", "unpack_bits"),
     "integer": ("matmul_integer", "conv_integer"),
 }  # fmt: skip

@@ -1,11 +1,12 @@
 """Recurrent layers: a state that is carried along a sequence.
 
-All take ``x`` ``[steps, batch, features]``, and weights with one leading entry for each direction:
-``w`` ``[directions, gates * hidden, features]``, ``r`` ``[directions, gates * hidden, hidden]`` and
-``b`` ``[directions, 2 * gates * hidden]``, the biases of the products with w and then with r. All
-give ``y`` ``[steps, directions, batch, hidden]``, the state after each step, and ``y_h``
-``[directions, batch, hidden]``, the state at the end. ``f``, ``g`` and ``h`` in the formulas are
-the ``activations`` of a direction, in order; ``@`` is the product with a transposed matrix.
+All but ``lstm_integer`` take ``x`` ``[steps, batch, features]``, and weights with one leading entry
+for each direction: ``w`` ``[directions, gates * hidden, features]``, ``r`` ``[directions, gates *
+hidden, hidden]`` and ``b`` ``[directions, 2 * gates * hidden]``, the biases of the products with w
+and then with r. They give ``y`` ``[steps, directions, batch, hidden]``, the state after each step,
+and ``y_h`` ``[directions, batch, hidden]``, the state at the end. ``f``, ``g`` and ``h`` in the
+formulas are the ``activations`` of a direction, in order; ``@`` is the product with a transposed
+matrix.
 
 ``sequence_lens`` says how many steps each sequence of the batch has: y is 0 beyond them, and a
 sequence without steps ends in a state of 0. A length outside ``0..steps`` is an error when the op
@@ -20,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
-from headrace.dtypes import FLOATS, int32
+from headrace.dtypes import FLOATS, float32, int8, int32, uint8
 from headrace.errors import OpError
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
@@ -113,24 +114,9 @@ class Recurrent(Op):
                     f"{argument.name} is {spec}; with x {x}, {directions} directions and a "
                     f"hidden size of {hidden} it must be {list(wanted[argument.name])}",
                 )
-        cls._check_activations(call, directions)
-        if not call.float_attr("clip") > 0:
-            fail(call, f"clip={call.float_attr('clip')} must be greater than 0", OpError)
+        check_activations(call, directions * len(cls.usual))
         state = x.with_shape((directions, batch, hidden))
         return (x.with_shape((steps, *state.shape)), state, state)[: call.output_count]
-
-    @classmethod
-    def _check_activations(cls, call: OpCall, directions: int) -> None:
-        count = directions * len(cls.usual)
-        for name in ("activations", "alphas", "betas"):
-            values = call.attrs[name]
-            assert isinstance(values, tuple), name
-            if len(values) not in (0, count):
-                fail(call, f"{name} {values} must be {count} values, or none", OpError)
-        for name in strings(call, "activations"):
-            if name not in ACTIVATIONS:
-                known = ", ".join(ACTIVATIONS)
-                fail(call, f"activation {name!r} is not one of {known}", OpError)
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
@@ -192,6 +178,67 @@ class Lstm(Recurrent):
     attrs = (*Recurrent.attrs, Attr("input_forget", "bool", False))
 
 
+class LstmInteger(Op):
+    """``lstm`` of one direction, whose products with H are of 8-bit integers.
+
+    Before each step H, all sequences together, is quantized as ``dynamic_quantize`` has it; its
+    product with ``r - r_zero_point`` is summed in int32, and a sum is worth the scale of H times
+    ``r_scale``. What x brings is the caller's part:
+
+    drive: float32[steps, batch, 4 * hidden], the products of x and w, and the biases;
+    r: int8[4 * hidden, hidden] or uint8; r_scale and r_zero_point: of one element or [4 * hidden];
+    states [batch, hidden]; peephole [3 * hidden]; y: [steps, batch, hidden].
+    """
+
+    name = "lstm_integer"
+    usual: ClassVar[tuple[str, ...]] = Lstm.usual
+    inputs = (
+        Input("drive", frozenset({float32})),
+        Input("r", frozenset({int8, uint8}), group="R"),
+        Input("r_scale", frozenset({float32})),
+        Input("r_zero_point", frozenset({int8, uint8}), group="R", optional=True),
+        Input("initial_h", frozenset({float32}), optional=True),
+        Input("initial_c", frozenset({float32}), optional=True),
+        Input("peephole", frozenset({float32}), optional=True),
+    )
+    outputs = Lstm.outputs
+    attrs = (
+        Attr("direction", "str", "forward", ("forward", "reverse")),
+        *Recurrent.attrs[1:],
+        Attr("input_forget", "bool", False),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        drive, r = call.input(0), call.input(1)
+        if drive.rank != 3 or r.rank != 2 or not drive.elements:
+            fail(call, f"drive is {drive} and r is {r}; they need three axes, not empty, and two")
+        steps, batch, rows = drive.shape
+        hidden = r.shape[1]
+        if rows != 4 * hidden or r.shape[0] != rows:
+            fail(call, f"drive is {drive} and r is {r}; they need 4 gates for each of {hidden}")
+        of_rows: set[tuple[int, ...]] = {(), (1,), (rows,)}
+        state: set[tuple[int, ...]] = {(batch, hidden)}
+        peephole: set[tuple[int, ...]] = {(3 * hidden,)}
+        wanted = (of_rows, of_rows, state, state, peephole)
+        for argument, spec, shapes in zip(cls.inputs[2:], call.inputs[2:], wanted, strict=True):
+            if spec is not None and spec.shape not in shapes:
+                texts = " or ".join(str(list(shape)) for shape in sorted(shapes))
+                fail(call, f"{argument.name} is {spec}; its shape must be {texts}")
+        check_activations(call, len(cls.usual))
+        end = drive.with_shape((batch, hidden))
+        return (drive.with_shape((steps, batch, hidden)), end, end)[: call.output_count]
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        (backward,) = backwards(call)
+        return recurrent_steps.decompose_integer(
+            call, inputs, builder, backward, activations(call, 0)
+        )
+
+
 def backwards(call: OpCall) -> tuple[bool, ...]:
     """For each direction, in the order of the weights: does it begin at the last step?"""
     return {"forward": (False,), "reverse": (True,)}.get(call.str_attr("direction"), (False, True))
@@ -199,13 +246,28 @@ def backwards(call: OpCall) -> tuple[bool, ...]:
 
 def activations(call: OpCall, direction: int) -> tuple[Activation, ...]:
     """The functions of one direction, ``f`` first."""
-    usual = _BY_NAME[call.op].usual
+    usual = _USUAL[call.op]
     names = strings(call, "activations") or usual * len(backwards(call))
     alphas = call.floats_attr("alphas") or tuple(ACTIVATIONS[name][0] for name in names)
     betas = call.floats_attr("betas") or tuple(ACTIVATIONS[name][1] for name in names)
     every = [Activation(*parts) for parts in zip(names, alphas, betas, strict=True)]
     first = direction * len(usual)
     return tuple(every[first : first + len(usual)])
+
+
+def check_activations(call: OpCall, count: int) -> None:
+    """Raise unless what a call says of its ``count`` functions, and clip, can be."""
+    for name in ("activations", "alphas", "betas"):
+        values = call.attrs[name]
+        assert isinstance(values, tuple), name
+        if len(values) not in (0, count):
+            fail(call, f"{name} {values} must be {count} values, or none", OpError)
+    for name in strings(call, "activations"):
+        if name not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            fail(call, f"activation {name!r} is not one of {known}", OpError)
+    if not call.float_attr("clip") > 0:
+        fail(call, f"clip={call.float_attr('clip')} must be greater than 0", OpError)
 
 
 def strings(call: OpCall, name: str) -> tuple[str, ...]:
@@ -215,6 +277,6 @@ def strings(call: OpCall, name: str) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-OPS: tuple[type[Recurrent], ...] = (Rnn, Gru, Lstm)
+OPS: tuple[type[Op], ...] = (Rnn, Gru, Lstm, LstmInteger)
 
-_BY_NAME = {op.name: op for op in OPS}
+_USUAL = {op.name: op.usual for op in (Rnn, Gru, Lstm, LstmInteger)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace.dtypes import int64, uint32
+from headrace.dtypes import float32, int64, uint32
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops.formula import Formula
@@ -61,6 +61,19 @@ def decompose(
     return tuple(steps.f.give(tensor)[0] for tensor in joined)
 
 
+def decompose_integer(
+    call: OpCall,
+    inputs: Sequence[Tensor | None],
+    builder: GraphBuilder,
+    backward: bool,
+    functions: Functions,
+) -> tuple[Tensor, ...]:
+    """The outputs of an ``lstm_integer``."""
+    ends = _IntegerSteps(call, inputs, builder).run(0, backward, functions)
+    pairs = zip(ends, call.outputs, strict=False)
+    return tuple(builder.op("reshape", [end], shape=made.shape)[0] for end, made in pairs)
+
+
 class _Steps:
     """Writes the steps of one call."""
 
@@ -82,7 +95,7 @@ class _Steps:
     def run(self, d: int, backward: bool, functions: Functions) -> State:
         """``y`` ``[steps, 1, batch, hidden]`` and the final states ``[1, batch, hidden]``."""
         direction = self._direction(d)
-        step = {"rnn": self._rnn, "gru": self._gru, "lstm": self._lstm}[self._call.op]
+        step = {"rnn": self._rnn, "gru": self._gru}.get(self._call.op, self._lstm)
         state = direction.state
         results: list[Tensor] = []
         times = range(self._steps)
@@ -237,3 +250,40 @@ class _Steps:
 
     def _zeros(self, *shape: int) -> Tensor:
         return self._constant(np.zeros(shape, self.f.scalar(0).spec.dtype.numpy))
+
+
+class _IntegerSteps(_Steps):
+    """Writes the steps of an ``lstm_integer``, which begin with what quantizes H."""
+
+    def __init__(
+        self, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> None:
+        self.f = Formula(call, builder)
+        self._call = call
+        self._constant = builder.constant
+        self._builder = builder
+        self._gates = 4
+        self._inputs = list(inputs)
+        self._steps, self._batch, _ = call.input(0).shape
+        self._hidden = call.input(1).shape[1]
+        self._alive = None
+
+    def _direction(self, d: int) -> _Direction:
+        drive, r, _, _, h, c, peephole = self._inputs
+        assert drive is not None and r is not None
+        zeros = (self._batch, self._hidden)
+        begin = tuple(self._zeros(*zeros) if state is None else state for state in (h, c))
+        return _Direction(drive, r, None, peephole, begin)
+
+    def _driven(self, drive: Tensor, h: Tensor, r: Tensor) -> Tensor:
+        r_scale, zero = self._inputs[2:4]
+        assert r_scale is not None
+        if zero is not None:
+            rows = zero.spec.elements
+            zero = self._reshape(zero, () if rows == 1 else (rows, 1))
+        numbers, scale, h_zero = self._builder.op("dynamic_quantize", [h], outputs=3)
+        given = (numbers, r, h_zero, zero)
+        (product,) = self._builder.op("matmul_integer", given, transpose_b=True)
+        sums = self.f.op("cast", product, dtype=float32)
+        worth = self.f.op("multiply", scale, r_scale)
+        return self.f.op("add", drive, self.f.op("multiply", sums, worth))

@@ -24,25 +24,37 @@ std::uint32_t Bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 // What the zero points add to each column, the zero points of the weights and the factors, for
 // whole panels.
 void Correct(ByteProduct& product) {
-  const Size wide = PanelCount(product.columns) * kPanel;
+  const Size columns = product.columns, wide = PanelCount(columns) * kPanel;
   const bool is_signed = product.rows.item == Byte::kInt8;
-  const std::int32_t zero = ByteAt(product.x_zero, is_signed) + (is_signed ? 128 : 0);
+  const std::uint32_t zero = Bits(ByteAt(product.x_zero, is_signed) + (is_signed ? 128 : 0));
+  const auto depth = static_cast<std::uint32_t>(product.rows.depth);
   const ByteEpilogue& epilogue = product.epilogue;
   std::int32_t* added = product.corrections;
   std::int32_t* zeros = added + wide;
   float* factors = reinterpret_cast<float*>(zeros + wide);
-  for (Size c = 0; c < wide; ++c) {
-    const bool inside = c < product.columns;
-    zeros[c] = inside && product.weight_zeros != nullptr ? product.weight_zeros[c] : 0;
-    const std::uint32_t column = (inside ? Bits(product.sums[c]) : 0u) -
-                                 static_cast<std::uint32_t>(product.rows.depth) * Bits(zeros[c]);
-    const std::uint32_t shift = inside && epilogue.shift != nullptr ? Bits(epilogue.shift[c]) : 0u;
-    added[c] = static_cast<std::int32_t>(shift - Bits(zero) * column);
-    factors[c] =
-        inside && epilogue.scale != nullptr ? epilogue.scale[c * epilogue.scale_step] : 0.0f;
+  const auto copy = [=](const auto* from, auto* to) {
+    if (from == nullptr) {
+      std::fill(to, to + wide, 0);
+    } else {
+      std::copy(from, from + columns, to);
+      std::fill(to + columns, to + wide, 0);
+    }
+  };
+  // Apart, and without a branch in the last: layers of a few rows come here as often as to sums.
+  copy(product.weight_zeros, zeros);
+  copy(epilogue.shift, added);
+  for (Size c = 0; c < columns; ++c) {
+    const std::uint32_t column = Bits(product.sums[c]) - depth * Bits(zeros[c]);
+    added[c] = static_cast<std::int32_t>(Bits(added[c]) - zero * column);
+  }
+  if (epilogue.scale != nullptr && epilogue.scale_step == 0) {
+    std::fill(factors, factors + columns, *epilogue.scale);
+    std::fill(factors + columns, factors + wide, 0.0f);
+  } else {
+    copy(epilogue.scale, factors);
   }
   product.bytes = RequantizedBy(epilogue, factors);
-  for (Size c = 0; c < wide; ++c) {
+  for (Size c = 0; c < columns && product.bytes.factors != nullptr; ++c) {
     if (!std::isfinite(factors[c])) product.bytes.factors = nullptr;
   }
 }

@@ -523,3 +523,29 @@ def recurrent(
     begin: where states begin, 0 where it has None; end: where they are written, those that it has.
     reversed: of each direction, whether it begins at the last step. Nothing overlaps.
     """
+
+class IntegerRecurrentWeights:
+    """Weights as ``pack_integers`` makes them, what their sums are worth, what is subtracted.
+
+    scale: of one element or float32[columns]; zeros: int32[columns], as the weights are packed.
+    """
+
+    def __init__(
+        self,
+        panels: NDArray[np.int8],
+        sums: NDArray[np.int32],
+        scale: _Floats,
+        zeros: NDArray[np.int32] | None = None,
+    ) -> None: ...
+
+def integer_lstm_scratch(batch: int, hidden: int) -> int:
+    """Floats of the scratch that ``integer_lstm`` needs."""
+
+def integer_lstm(
+    drive: _Floats, weights: IntegerRecurrentWeights, begin: RecurrentState, y: _Floats,
+    end: RecurrentState, scratch: _Floats, reversed: bool,
+) -> Launch:  # fmt: skip
+    """An ``lstm_integer`` with the usual activations, in the shapes of the op of core.
+
+    begin, end: as ``recurrent`` has them, float32[batch, hidden]. Nothing overlaps.
+    """

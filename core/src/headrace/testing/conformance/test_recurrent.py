@@ -142,7 +142,65 @@ _DTYPES = tuple(
     for dtype in sorted(FLOATS)
 )
 
-CASES: tuple[Case, ...] = _COMMON + _ACTIVATIONS + _DIRECTIONS_APART + _FLAGS + _DTYPES
+
+def _integer_case(
+    id: str,
+    *given: str,
+    sizes: tuple[int, int, int] = (STEPS, BATCH, HIDDEN),
+    weights: type[np.integer[Any]] = np.int8,
+    scales: int = 0,
+    outputs: int = 3,
+    **attrs: object,
+) -> Case:
+    """An ``lstm_integer``; ``scales``: so many numbers are in the scale, 0 for a scalar."""
+    steps, batch, hidden = sizes
+    random = np.random.default_rng(len(id))
+    limits = np.iinfo(weights)
+
+    def made(*shape: int) -> Array:
+        return random.uniform(-1, 1, shape).astype(np.float32)
+
+    of_rows = (scales,) if scales else ()
+    zero = random.integers(limits.min // 4, limits.max // 4, of_rows, weights)
+    optional = {
+        "r_zero_point": np.asarray(zero, weights),
+        "initial_h": made(batch, hidden),
+        "initial_c": made(batch, hidden),
+        "peephole": made(3 * hidden),
+    }
+    return Case(
+        id,
+        "lstm_integer",
+        (
+            made(steps, batch, 4 * hidden),
+            random.integers(limits.min, limits.max, (4 * hidden, hidden), weights, endpoint=True),
+            np.asarray(random.uniform(0.004, 0.008, of_rows), np.float32),
+            *(optional[name] if name in given else None for name in optional),
+        ),
+        attrs,
+        outputs,
+        atol=0.02,  # one unit of a state that lies between two numbers, in each step after it
+    )
+
+
+_ALL = ("r_zero_point", "initial_h", "initial_c", "peephole")
+_INTEGER = (
+    _integer_case("bare"),
+    _integer_case("only-y", outputs=1),
+    _integer_case("y-and-h", "r_zero_point", outputs=2),
+    _integer_case("begun", "initial_h", "initial_c"),
+    _integer_case("reverse", "initial_h", "initial_c", direction="reverse"),
+    _integer_case("unsigned", "r_zero_point", weights=np.uint8),
+    _integer_case("scale-of-each-row", "r_zero_point", scales=4 * HIDDEN),
+    _integer_case("scale-of-one-element", "r_zero_point", scales=1, weights=np.uint8),
+    _integer_case("peephole", "peephole"),
+    _integer_case("everything-clip", *_ALL, clip=0.25, input_forget=True, direction="reverse"),
+    _integer_case("other-functions", "initial_c", activations=("hard_sigmoid", "softsign", "relu")),
+    _integer_case("one-of-each", sizes=(1, 1, 1)),
+    _integer_case("wide", "initial_h", sizes=(3, 5, 21)),
+)
+
+CASES: tuple[Case, ...] = _INTEGER + _COMMON + _ACTIVATIONS + _DIRECTIONS_APART + _FLAGS + _DTYPES
 
 _WRONG = tuple(
     _case(f"length-{length}", op, "b", "sequence_lens", lens=(1, length, 2))

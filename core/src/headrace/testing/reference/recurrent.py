@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.tensor_spec import Array
+from headrace.testing.reference.quantize import _dynamic_quantize
 from headrace.testing.reference.scalars import INF, exp
 
 Function = Callable[[float], float]
@@ -169,4 +170,46 @@ def _dot(row: Array, values: Sequence[float]) -> float:
     return math.fsum(float(a) * b for a, b in zip(row, values, strict=True))
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
+def _lstm_integer(
+    drive: Array, r: Array, r_scale: Array, r_zero_point: Any, h: Any, c: Any, peephole: Any, *,
+    direction: str, input_forget: bool, clip: float, **more: Any,
+) -> tuple[Array, ...]:  # fmt: skip
+    (steps, batch, rows), hidden = drive.shape, r.shape[1]
+    zeros = np.broadcast_to(0 if r_zero_point is None else r_zero_point, rows)
+    worths = np.broadcast_to(r_scale, rows)
+    functions = list(_functions(("sigmoid", "tanh", "tanh"), clip=clip, **more))
+    peeps = np.zeros((3, hidden)) if peephole is None else peephole.reshape(3, hidden)
+    h, c = (np.zeros((batch, hidden), np.float32) if begin is None else begin for begin in (h, c))
+    y = np.zeros((steps, batch, hidden), np.float32)
+
+    def activate(function: int, value: float) -> float:
+        return functions[function](min(max(value, -clip), clip))
+
+    for t in range(steps)[:: -1 if direction == "reverse" else 1]:
+        numbers, scale, zero = _dynamic_quantize(h)
+        new_h, new_c = np.empty_like(h), np.empty_like(c)
+        for s, n in np.ndindex(batch, hidden):
+            gates = []
+            for row in range(n, rows, hidden):
+                weights = [int(number) - int(zeros[row]) for number in r[row]]
+                units = [int(number) - int(zero) for number in numbers[s]]
+                total = sum(a * b for a, b in zip(weights, units, strict=True))
+                worth = float(np.float32(scale * worths[row]))
+                gates.append(float(drive[t, s, row]) + total * worth)
+            of_i, of_o, of_f = (float(peep[n]) for peep in peeps)
+            before = float(c[s, n])
+            i = activate(0, gates[0] + of_i * before)
+            f = 1 - i if input_forget else activate(0, gates[2] + of_f * before)
+            cell = f * before + i * activate(1, gates[3])
+            new_h[s, n] = activate(0, gates[1] + of_o * cell) * functions[2](cell)
+            new_c[s, n] = cell
+        h, c, y[t] = new_h, new_c, new_h
+    return y, h, c
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "rnn": _rnn,
+    "gru": _gru,
+    "lstm": _lstm,
+    "lstm_integer": _lstm_integer,
+}

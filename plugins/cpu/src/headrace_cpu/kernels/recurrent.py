@@ -15,6 +15,15 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.recurrent import LAYERS, B, C, H, flat_shape, panels_of, weight_groups
+from headrace_cpu.ops.recurrent_integer import (
+    INITIAL_C,
+    INITIAL_H,
+    PANELS,
+    SCALE,
+    SUMS,
+    ZEROS,
+    PackedLstmInteger,
+)
 
 if TYPE_CHECKING:
     from headrace_cpu._native import Launch as NativeLaunch
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
 _LENGTHS, _FIRST_STATE, _PEEPHOLE = 4, 5, 7
+_INTEGER_PEEPHOLE = 6
 
 
 class RecurrentKernel(NativeKernel):
@@ -140,6 +150,44 @@ def _is_usual(call: OpCall) -> bool:
     )
 
 
+class IntegerLstmKernel(NativeKernel):
+    """``cpu.lstm_integer``, as the op says; workspace: the gates and H of one step."""
+
+    def workspace_bytes(self) -> int:
+        """What one step makes."""
+        return self._step().nbytes
+
+    def _step(self) -> TensorSpec:
+        from headrace_cpu import _native
+
+        _, batch, rows = self._call.input(0).shape
+        return TensorSpec((_native.integer_lstm_scratch(batch, rows // 4),), float32)
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        call = self._call
+        scale = views.input(SCALE).reshape(-1)
+        weights = _native.IntegerRecurrentWeights(
+            views.input(PANELS), views.input(SUMS), scale, views.optional(ZEROS)
+        )
+        begin = _native.RecurrentState(views.optional(INITIAL_H), views.optional(INITIAL_C))
+        ends = (views.output(i) if i < call.output_count else None for i in (1, 2))
+        (backward,) = backwards(call)
+        return _native.integer_lstm(
+            views.input(), weights, begin, views.output(), _native.RecurrentState(*ends),
+            views.scratch(self._step()), backward,
+        )  # fmt: skip
+
+
+def _is_usual_integer(call: OpCall) -> bool:
+    own = call.float_attr("clip") == math.inf and not call.flag_attr("input_forget")
+    functions = tuple(function.name for function in activations(call, 0))
+    return own and not call.has_input(_INTEGER_PEEPHOLE) and functions == USUAL["lstm"]
+
+
+usual_integer_layers = SomeCalls("the usual activations", dtypes("float32"), _is_usual_integer)
+"""Layers with products of bytes that the extension computes, when their weights are packed."""
 usual_layers = SomeCalls("the usual activations", dtypes("float32"), _is_usual)
 """Layers that the extension computes."""
 
@@ -149,3 +197,4 @@ def recurrent_entries(tag: str) -> Iterator[KernelEntry]:
     for op, layer in LAYERS.items():
         yield KernelEntry(tag, op, PackingRecurrent, usual_layers)
         yield KernelEntry(tag, layer.name, RecurrentKernel)
+    yield KernelEntry(tag, PackedLstmInteger.name, IntegerLstmKernel)

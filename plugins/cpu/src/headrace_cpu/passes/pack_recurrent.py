@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from headrace.dtypes import uint8
 from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.ops import Tensor
 from headrace.ops.recurrent import backwards
-from headrace_cpu.kernels.recurrent import usual_layers
+from headrace_cpu.kernels.recurrent import usual_integer_layers, usual_layers
 from headrace_cpu.ops.recurrent import LAYERS, flat_shape, weight_groups
+from headrace_cpu.ops.recurrent_integer import PackedLstmInteger
 from headrace_cpu.passes.own_ops import KnownOps
 
 
@@ -17,7 +21,7 @@ class PackRecurrent:
 
     Before: any ops. After: each ``lstm`` and ``gru`` of float32 with the usual activations and
     constant weights is a ``cpu.lstm`` or ``cpu.gru``, whose weights are packed when
-    the passes have run.
+    the passes have run; each such ``lstm_integer`` is a ``cpu.lstm_integer``.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -31,11 +35,20 @@ class PackRecurrent:
 
     def _is_packed(self, op: JobOp, graph: JobGraph) -> bool:
         here = op.placement.tag == self._tag and op.placement.parallel_num == 1
-        constant = here and all(name in graph.constants for name in op.inputs[1:3])
-        return constant and op.call.op in LAYERS and usual_layers(op.call)
+        if not here:
+            return False
+        if op.call.op == "lstm_integer":
+            weights = (name for name in op.inputs[1:4] if name is not None)
+            is_usual = usual_integer_layers(op.call)
+        else:
+            weights = (name for name in op.inputs[1:3] if name is not None)
+            is_usual = op.call.op in LAYERS and usual_layers(op.call)
+        return is_usual and all(name in graph.constants for name in weights)
 
 
 def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+    if op.call.op == "lstm_integer":
+        return _packed_integers(op, new)
     call, layer = op.call, LAYERS[op.call.op]
     x, w, r, b, _, *states = new.read_by(op)
     panels: list[Tensor] = []
@@ -52,4 +65,26 @@ def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
         name=call.name,
         location=call.location,
         attrs=attrs,
+    )
+
+
+def _packed_integers(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+    call = op.call
+    drive, r, scale, zero, h, c, _ = new.read_by(op)
+    assert r is not None
+    panels, sums = new.op("cpu.pack_integers", [r], outputs=2, transposed=True)
+    zeros = np.zeros(r.spec.shape[0], np.int32)
+    if zero is not None:
+        given = new.value(zero)
+        assert given is not None
+        zeros += given.astype(np.int32).reshape(-1)
+    if r.spec.dtype == uint8:
+        zeros -= 128  # as the weights are moved when they are packed
+    return new.op(
+        PackedLstmInteger.name,
+        [drive, panels, sums, scale, new.constant(zeros) if zeros.any() else None, h, c],
+        outputs=call.output_count,
+        name=call.name,
+        location=call.location,
+        direction=call.str_attr("direction"),
     )

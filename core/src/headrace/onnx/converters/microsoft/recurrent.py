@@ -1,18 +1,13 @@
-"""The LSTM whose products are of small integers, every step written out.
+"""The LSTM whose products are of small integers.
 
 What a step is given is quantized when it is known: all steps of the input together, and the state
-anew at each step. So its products cannot be those of one ``lstm``.
+anew at each step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from headrace.onnx.contrib import declare
 from headrace.onnx.converters.microsoft.integers import Quantized, dynamic_quantize, product
-from headrace.onnx.formula import scalar
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
 
@@ -24,15 +19,16 @@ _X, _W, _R, _B, _LENGTHS, _H, _C, _P, _W_SCALE, _W_ZERO, _R_SCALE, _R_ZERO = ran
 
 
 def _dynamic_lstm(node: Node) -> tuple[Tensor, ...]:
-    directions = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+    both = ("forward", "reverse")
+    directions = {"forward": both[:1], "reverse": both[1:], "bidirectional": both}
     name = node.attr("direction", "forward").lower()
     if name not in directions:
         node.invalid(f"direction is {name!r}; it may be {', '.join(directions)}")
     _check(node, len(directions[name]))
     x = dynamic_quantize(node, node.input(_X))
     ends = [
-        _Direction(node, d, x, _functions(node, d, len(directions[name]))).run(backward=backward)
-        for d, backward in enumerate(directions[name])
+        _run(node, d, x, _functions(node, d, len(directions[name])), own)
+        for d, own in enumerate(directions[name])
     ]
     joined = (
         node.one("concat", [end[output] for end in ends], axis=1 if output == 0 else 0)
@@ -72,102 +68,47 @@ def _functions(node: Node, d: int, directions: int) -> list[str]:
     return found[3 * d : 3 * d + 3]
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """H and C, ``[batch, hidden]`` each."""
+def _run(node: Node, d: int, x: Quantized, functions: list[str], name: str) -> tuple[Tensor, ...]:
+    """``[steps, 1, batch, hidden]``, and the last H and C, ``[1, batch, hidden]``."""
+    r = node.one("transpose", [_own(node, _R, d)], perm=(1, 0))
+    states = (None if node.optional(i) is None else _own(node, i, d) for i in (_H, _C, _P))
+    attrs = {"clip": node.attr("clip")} if node.has_attr("clip") else {}
+    made = node.op(
+        "lstm_integer",
+        [_driven(node, d, x), r, _own(node, _R_SCALE, d), _own(node, _R_ZERO, d), *states],
+        outputs=3,
+        direction=name,
+        activations=functions,
+        input_forget=node.attr("input_forget", 0) != 0,
+        **attrs,
+    )
+    steps, batch, hidden = made[0].spec.shape
+    shapes = ((steps, 1, batch, hidden), (1, batch, hidden), (1, batch, hidden))
+    pairs = zip(made, shapes, strict=True)
+    return tuple(node.one("reshape", [tensor], shape=shape) for tensor, shape in pairs)
 
-    h: Tensor
-    c: Tensor
 
-
-class _Direction:
-    """Writes the steps of one direction."""
-
-    def __init__(self, node: Node, d: int, x: Quantized, functions: list[str]) -> None:
-        self._node = node
-        self._d = d
-        self._functions = functions
-        self._steps, self._batch, _ = node.input(_X).spec.shape
-        self._hidden = node.input(_R).spec.shape[1]
-        self._r = self._weight(_R, _R_SCALE, _R_ZERO)
-        self._drive = self._driven(x, self._weight(_W, _W_SCALE, _W_ZERO))
-        self._peephole = None if node.optional(_P) is None else self._own(_P)
-
-    def run(self, *, backward: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """``[steps, 1, batch, hidden]``, and the last H and C, ``[1, batch, hidden]``."""
-        state = _State(self._begin(_H), self._begin(_C))
-        made: dict[int, Tensor] = {}
-        times = range(self._steps)
-        for t in reversed(times) if backward else times:
-            state = self._step(self._part(self._drive, 0, t, 1), state)
-            made[t] = self._reshape(state.h, 1, 1, self._batch, self._hidden)
-        whole = self._node.one("concat", [made[t] for t in times], axis=0)
-        h, c = (self._reshape(end, 1, self._batch, self._hidden) for end in (state.h, state.c))
-        return whole, h, c
-
-    def _step(self, drive: Tensor, state: _State) -> _State:
-        """``drive``: gates i, o, f and c as the input drives them, ``[1, batch, 4 * hidden]``."""
-        f, g, last = self._functions
-        h = dynamic_quantize(self._node, state.h)
-        gates = self._reshape(drive, self._batch, 4 * self._hidden)
-        gates = self._op("add", gates, product(self._node, h, self._r))
-        i, o, forget, new = (
-            self._part(gates, 1, gate * self._hidden, self._hidden) for gate in range(4)
+def _driven(node: Node, d: int, x: Quantized) -> Tensor:
+    """What the input and both biases add to the gates of every step."""
+    weight = Quantized(*(_own(node, index, d) for index in (_W, _W_SCALE, _W_ZERO)))
+    drive = product(node, x, weight)
+    if node.optional(_B) is None:
+        return drive
+    rows = weight.numbers.spec.shape[1]
+    of_w, of_r = (
+        node.one(
+            "slice", [_own(node, _B, d)], starts=(i * rows,), ends=((i + 1) * rows,), axes=(0,)
         )
-        i = self._gate(self._peep(i, 0, state.c), f)
-        if self._node.attr("input_forget", 0):
-            forget = self._op("subtract", scalar(self._node, 1, i), i)
-        else:
-            forget = self._gate(self._peep(forget, 2, state.c), f)
-        kept = self._op("multiply", forget, state.c)
-        c = self._op("add", kept, self._op("multiply", i, self._gate(new, g)))
-        o = self._gate(self._peep(o, 1, c), f)
-        return _State(self._op("multiply", o, self._op(last, c)), c)
+        for i in range(2)
+    )
+    return node.one("add", [drive, node.one("add", [of_w, of_r])])
 
-    def _driven(self, x: Quantized, weight: Quantized) -> Tensor:
-        """What the input and both biases add to the gates of every step."""
-        drive = product(self._node, x, weight)
-        if self._node.optional(_B) is None:
-            return drive
-        rows = 4 * self._hidden
-        of_w, of_r = (self._part(self._own(_B), 0, start, rows) for start in (0, rows))
-        return self._op("add", drive, self._op("add", of_w, of_r))
 
-    def _gate(self, x: Tensor, function: str) -> Tensor:
-        if self._node.has_attr("clip"):
-            bound = self._node.attr("clip")
-            low, high = (scalar(self._node, limit, x) for limit in (-bound, bound))
-            x = self._op("clip", x, low, high)
-        return self._op(function, x)
-
-    def _peep(self, gate: Tensor, which: int, c: Tensor) -> Tensor:
-        if self._peephole is None:
-            return gate
-        weight = self._part(self._peephole, 0, which * self._hidden, self._hidden)
-        return self._op("add", gate, self._op("multiply", weight, c))
-
-    def _begin(self, index: int) -> Tensor:
-        if self._node.optional(index) is None:
-            return self._node.constant(np.zeros((self._batch, self._hidden), np.float32))
-        return self._own(index)
-
-    def _weight(self, index: int, scale: int, zero: int) -> Quantized:
-        return Quantized(self._own(index), self._own(scale), self._own(zero))
-
-    def _own(self, index: int) -> Tensor:
-        """The entry of input ``index`` that is this direction's."""
-        x = self._node.input(index)
-        return self._reshape(self._part(x, 0, self._d, 1), *x.spec.shape[1:])
-
-    def _part(self, x: Tensor, axis: int, start: int, count: int) -> Tensor:
-        ends = (start + count,)
-        return self._node.one("slice", [x], starts=(start,), ends=ends, axes=(axis,))
-
-    def _reshape(self, x: Tensor, *shape: int) -> Tensor:
-        return self._node.one("reshape", [x], shape=shape)
-
-    def _op(self, op: str, *inputs: Tensor) -> Tensor:
-        return self._node.one(op, inputs)
+def _own(node: Node, index: int, d: int) -> Tensor:
+    """The entry of input ``index`` that is this direction's."""
+    x = node.input(index)
+    part = node.one("slice", [x], starts=(d,), ends=(d + 1,), axes=(0,))
+    return node.one("reshape", [part], shape=x.spec.shape[1:])
 
 
 OPS = (
