@@ -1,5 +1,7 @@
 """The cyclic garbage collector rests while a job is compiled, or what is needed for it imported.
 
+It also rests where its finalizers would wait for a lock that is held; see ``held``.
+
 A graph is many small objects that all live until it is done. Python's collector looks through them
 again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
 again as it does without, and grew faster than the job. What compiling makes and drops is freed by
@@ -48,6 +50,17 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
             _resting = max(0, _resting - is_counted)  # 0 in a child that was forked inside
             if not _resting and _enabled:
                 gc.enable()
+
+
+@contextmanager
+def held(lock: threading.Lock) -> Iterator[None]:
+    """Hold ``lock`` while the collector rests.
+
+    For locks that closing a job asks for: a finalizer may close one, and the collector runs it on
+    whatever thread it comes to need, also on the one that has the lock, which would wait for itself.
+    """
+    with collector_rests(), lock:
+        yield
 
 
 def _rests_no_more() -> None:

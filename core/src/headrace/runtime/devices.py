@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from weakref import WeakKeyDictionary, ref
 
+from headrace.collector import held
 from headrace.device import Device
 from headrace.errors import DeviceError
 from headrace.registry.registry import BackendRegistry
@@ -42,7 +43,7 @@ class DevicePool:
             )
         registry = self._registry()
         assert registry is not None, "who acquires a device holds the registry"
-        with self._lock:
+        with held(self._lock):
             device, users = self._open.get((tag, index), (None, 0))
             if device is None:
                 device = registry.driver(tag).device.open(index)
@@ -55,7 +56,7 @@ class DevicePool:
         Raises:
             Exception: what the plugin raised; the device is closed all the same.
         """
-        with self._lock:
+        with held(self._lock):
             device, users = self._open.pop((tag, index))
             if users > 1:
                 self._open[tag, index] = (device, users - 1)
@@ -78,7 +79,7 @@ _POOLS_LOCK = new_lock()
 
 def pool_of(registry: BackendRegistry) -> DevicePool:
     """The pool that all executors with this registry share."""
-    with _POOLS_LOCK:
+    with held(_POOLS_LOCK):
         if registry not in _POOLS:
             _POOLS[registry] = DevicePool(registry)
         return _POOLS[registry]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 
+from headrace.collector import held
 from headrace.device import Allocator, Buffer
 from headrace.errors import OutOfMemoryError
 from headrace.light_dataclass import dataclass
@@ -122,7 +123,7 @@ class Memories:
             OutOfMemoryError: there is not enough, though all that was kept was given back to the
                 plugin; says what was asked for, by whom, and who holds what there is.
         """
-        with self.allocating:
+        with held(self.allocating):
             memory = self._memories.get(case)
             if memory is None:
                 pool = BlockPool(max(alignment_bytes, STEP_BYTES))
@@ -144,7 +145,7 @@ class Memories:
         Raises:
             Exception: what the plugin raised; the memory is given back all the same.
         """
-        with self.allocating:
+        with held(self.allocating):
             memory = self._memories[case]
             memory.users[job] -= part.nbytes
             if not memory.users[job]:
@@ -169,29 +170,29 @@ class Memories:
         def is_meant(case: MemoryCase) -> bool:
             return tag is None or (case.pinned_for or case.tag, case.device_index) == (tag, index)
 
-        with self.allocating:
+        with held(self.allocating):
             return self._release(is_meant)
 
     def kept_bytes(self, tag: str, index: int) -> int:
         """What is kept of the memory of a device, which counts as free for whoever allocates."""
-        with self.allocating:
+        with held(self.allocating):
             memory = self._memories.get(MemoryCase(tag, index))
             return 0 if memory is None else memory.pool.idle_bytes()
 
     def used_bytes(self, place: str) -> int:
         """What jobs hold in a place, see ``MemoryCase.place``."""
-        with self.allocating:
+        with held(self.allocating):
             return sum(m.users.total() for c, m in self._memories.items() if c.place == place)
 
     def largest_users(self, place: str) -> str:
         """The jobs that hold most in a place, in words; empty if none holds any of it."""
-        with self.allocating:
+        with held(self.allocating):
             users = (m.users for c, m in self._memories.items() if c.place == place)
             return _largest(sum(users, Counter[str]()))
 
     def statistics(self) -> tuple[MemoryStatistics, ...]:
         """Of each memory that was ever allocated from, in a fixed order."""
-        with self.allocating:
+        with held(self.allocating):
             return tuple(self._memories[case].statistics() for case in sorted(self._memories))
 
     def _allocate(

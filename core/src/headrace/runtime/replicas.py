@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakSet
 
+from headrace.collector import held
 from headrace.errors import DeviceError, SessionError
 from headrace.runtime import process
 from headrace.runtime.bus import new_lock
@@ -67,7 +68,7 @@ class Replicas:
         """Close those that run no call; True if there was one."""
         if process.forks != self._forks:
             return False
-        with self._changing:
+        with held(self._changing):
             idle = [executor for executor in self._ready if not executor.is_under_way]
             for executor in idle:
                 self._ready.remove(executor)
@@ -83,7 +84,7 @@ class Replicas:
             return first
         idle = self._idle()
         if idle is None:
-            with self._changing:
+            with held(self._changing):
                 idle = self._idle() or self._make()
         return idle or self._wait()
 
@@ -100,7 +101,7 @@ class Replicas:
                 self._held = [executor for executor in self._held if not executor.is_closed]
                 self._tries_after = _MEETINGS
             else:
-                with _adding:
+                with held(_adding):
                     _with_replicas.add(self)
                 return self._ready[-1]
         return None
@@ -130,7 +131,7 @@ class Replicas:
         """Close all and make no more. Idempotent; in a forked process all is the parent's."""
         if process.forks != self._forks:
             return
-        with self._changing:
+        with held(self._changing):
             self._most = 0
             for executor in self._held:
                 executor.close()
@@ -145,7 +146,7 @@ def give_back_idle() -> bool:
 
     For whoever finds no memory for what cannot do without.
     """
-    with _adding:
+    with held(_adding):
         known = tuple(_with_replicas)
     given = [replicas.give_back_idle() for replicas in known]
     return any(given)
