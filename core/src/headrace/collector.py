@@ -57,7 +57,7 @@ def held(lock: threading.Lock) -> Iterator[None]:
     """Hold ``lock`` while the collector rests.
 
     For locks that closing a job asks for: a finalizer may close one, and the collector runs it on
-    whatever thread it comes to need, also on the one that has the lock, which would wait for itself.
+    whatever thread it comes by, also on the one that has the lock, which would wait for itself.
     """
     with collector_rests(), lock:
         yield

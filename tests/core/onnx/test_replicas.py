@@ -136,6 +136,22 @@ def test_a_job_for_which_there_is_no_memory_has_that_of_idle_replicas(
         assert twice(b) == [2, 2]
 
 
+def test_a_replica_takes_no_memory_for_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room for a second input and result, and not for a second weight."""
+    ones = np.ones(100_000, np.float32)
+    shifted = model([node("Add", "x w", "y")], [info("x", [ones.size])], weights={"w": ones})
+    meeting = Meeting(1)
+    with load(shifted, "near", registry=meeting.registry) as loaded, ThreadPoolExecutor(2) as pool:
+        loaded.run({"x": ones})
+        held = sum(m.in_use_bytes for m in flow.memory_statistics(meeting.registry))
+        monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(held + 2 * ones.nbytes + 4096))
+        meeting.parties(2)
+        runs = [pool.submit(loaded.run, {"x": ones}) for _ in range(2)]
+        assert [run.result()["y"].max() for run in runs] == [2, 2]
+        more = sum(m.in_use_bytes for m in flow.memory_statistics(meeting.registry)) - held
+        assert more < 2.1 * ones.nbytes
+
+
 def test_more_callers_than_there_may_be_replicas_wait_for_one_that_is_idle() -> None:
     """And each gets its own results."""
     registry = BackendRegistry.from_modules({"near": near()})

@@ -70,6 +70,7 @@ class Executor:
         memory_limit: int | None = None,
         *,
         lasting: bool = False,
+        shared: bool = False,
         recorder: Recorder | None = None,
         log: EventLog | None = None,
         hold: Callable[[Executor], object] = lambda _: None,
@@ -84,6 +85,7 @@ class Executor:
                 host's; default: what ``HEADRACE_MEMORY_LIMIT`` says, else three quarters of the
                 host's memory for the plan, and of devices what they have left.
             lasting: nobody writes to ``constants`` any more; then they may be kept and not copied.
+            shared: they are another executor's, and take no memory here.
             recorder: told when each task is worked on; without one, nobody looks at a clock.
             log: what actors are told is written down in it, from which ``replay`` finds the run
                 again; then calls never run inline, where actors need not be asked.
@@ -121,7 +123,13 @@ class Executor:
         def open_all() -> None:
             try:
                 self._resources = Resources(
-                    plan, registry, constants, limit, lasting=lasting, go_on=self._go_on
+                    plan,
+                    registry,
+                    constants,
+                    limit,
+                    lasting=lasting,
+                    shared=shared,
+                    go_on=self._go_on,
                 )
                 self._held.append(self._resources)
                 self._bind(recorder)
@@ -250,7 +258,7 @@ class Executor:
         except IndexError:  # it gave its memory back meanwhile
             raise self._closed_error() from None
         limit = stated_memory_limit() or host_memory_limit()  # for all of them together
-        return Executor(self._plan, self._registry, weights, limit, lasting=True, hold=hold)
+        return Executor(self._plan, self._registry, weights, limit, shared=True, hold=hold)
 
     @property
     def held_bytes(self) -> int:

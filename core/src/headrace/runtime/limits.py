@@ -33,8 +33,20 @@ def stated_memory_limit() -> int | None:
     return nbytes("HEADRACE_MEMORY_LIMIT")
 
 
-def check_limit(plan: Plan, used_bytes: UsedBytes, largest_users: LargestUsers, limit: int) -> None:
+def check_limit(
+    plan: Plan,
+    sizes: Sequence[int],
+    used_bytes: UsedBytes,
+    largest_users: LargestUsers,
+    limit: int,
+) -> None:
     """With what other jobs hold, the chunks take no more than ``limit`` bytes of any place.
+
+    Args:
+        plan: which has the chunks.
+        sizes: bytes of each that are to be allocated.
+        used_bytes, largest_users: tell what is held.
+        limit: for each place.
 
     Raises:
         ResourceLimitError: they do; names the place, the largest registers and what makes them.
@@ -43,7 +55,7 @@ def check_limit(plan: Plan, used_bytes: UsedBytes, largest_users: LargestUsers, 
     for number, chunk in enumerate(plan.chunks):
         chunks.setdefault(chunk.memory.place, []).append(number)
     for place, mine in chunks.items():
-        planned, used = sum(plan.chunks[number].nbytes for number in mine), used_bytes(place)
+        planned, used = sum(sizes[number] for number in mine), used_bytes(place)
         if planned + used > limit:
             others = f", of which other jobs hold {used:,} ({largest_users(place)})" if used else ""
             raise ResourceLimitError(

@@ -45,6 +45,7 @@ class Resources:
         memory_limit: int | None,
         *,
         lasting: bool = False,
+        shared: bool = False,
         go_on: Callable[[], None] = lambda: None,
     ) -> None:
         """Open devices and streams, allocate the chunks, load the weights.
@@ -58,6 +59,8 @@ class Resources:
                 they have left.
             lasting: nobody writes to ``constants`` as long as they are held: those of host memory
                 are used where they lie, if they lie well, and their part of a chunk is not touched.
+            shared: they are host memory of another executor, which goes after this: lasting, and
+                no part of a chunk is allocated for them.
             go_on: called between steps; what it raises ends it.
 
         Raises:
@@ -73,15 +76,18 @@ class Resources:
         self._registry = registry
         self._pool = pool_of(registry)
         memories = self._pool.memories
+        # Where what is allocated of each chunk begins.
+        self._begins = [_end_of_weights(plan, n) if shared else 0 for n in range(len(plan.chunks))]
         if memory_limit is not None:
-            check_limit(plan, memories.used_bytes, memories.largest_users, memory_limit)
+            used, largest = memories.used_bytes, memories.largest_users
+            check_limit(plan, self._sizes(), used, largest, memory_limit)
         self._devices: dict[tuple[str, int], Device] = {}
         self._allocated = Allocations(memories, plan.name, memory_limit)
         self._chunks: list[Buffer] = []
         self._staging = Allocations(memories, plan.name, memory_limit)  # until weights are loaded
         self._loaders: dict[int, WeightLoader] = {}  # by chunk
         self._streams: list[DeviceContext] = []  # of all devices, those that load weights as well
-        self._lasting = lasting
+        self._lasting = lasting or shared
         # Weights that are used where they are, by chunk and offset of the register: the same weight
         # may be in another one, of a device, as well.
         self._lying: dict[tuple[int, int], HostBuffer] = {}
@@ -96,9 +102,9 @@ class Resources:
             check_devices(plan, free_bytes, memories.largest_users)
             if memory_limit is None:
                 check_host(plan, free_bytes, host_memory_limit())
-            for chunk in plan.chunks:
+            for chunk, nbytes in zip(plan.chunks, self._sizes(), strict=True):
                 go_on()
-                self._chunks.append(self._take(self._allocated, chunk.memory, chunk.nbytes))
+                self._chunks.append(self._take(self._allocated, chunk.memory, nbytes))
             self._load_weights(constants, go_on)
             self._staging.give_back()
         except BaseException:
@@ -117,8 +123,13 @@ class Resources:
         lying = self._lying.get((register.chunk, register.offset))
         if lying is not None:
             return lying.view(0, register.spec.nbytes)
-        offset = register.offset + slot * register.stride
+        offset = register.offset + slot * register.stride - self._begins[register.chunk]
         return self._chunks[register.chunk].view(offset, register.spec.nbytes)
+
+    def _sizes(self) -> list[int]:
+        """What is allocated of each chunk."""
+        whole = (chunk.nbytes for chunk in self._plan.chunks)
+        return [nbytes - begin for nbytes, begin in zip(whole, self._begins, strict=True)]
 
     @property
     def are_hosts(self) -> bool:
@@ -139,8 +150,12 @@ class Resources:
     @property
     def held_bytes(self) -> int:
         """Memory of the chunks, without those parts whose weights lie elsewhere on the host."""
-        lying = sum(buffer.nbytes for buffer in self._lying.values())
-        return sum(chunk.nbytes for chunk in self._plan.chunks) - lying
+        allocated = (
+            buffer.nbytes
+            for (chunk, offset), buffer in self._lying.items()
+            if offset >= self._begins[chunk]
+        )
+        return sum(self._sizes()) - sum(allocated)
 
     def settle(self) -> bool:
         """Wait until no stream has work; what queued work raises was reported when it failed.
@@ -305,6 +320,15 @@ class Resources:
             return buffer
 
         return WeightLoader(context, most_bytes, allocate)
+
+
+def _end_of_weights(plan: Plan, chunk: int) -> int:
+    """Where the weights that are first in a chunk end; it is not all of the chunk."""
+    mine = [register for register in plan.registers if register.chunk == chunk]
+    if any(register.constant is not None and not register.spec.nbytes for register in mine):
+        return 0  # an empty one is nowhere else
+    others = (register.offset for register in mine if register.constant is None)
+    return min(others, default=0)
 
 
 def _weight(plan: Plan, register: RegisterDesc, constants: Mapping[str, Array]) -> Array:
