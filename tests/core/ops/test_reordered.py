@@ -12,7 +12,7 @@ import pytest
 
 from headrace.data_format import DATA_FORMATS, Order, order_between, other_format
 from headrace.graph import CORE_OPS
-from headrace.op_call import OpCall
+from headrace.op_call import Attrs, OpCall
 from headrace.ops import OPS, Op, Reordered, get_op, make_call
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing import Case, conformance
@@ -63,11 +63,15 @@ def in_order(array: Array | None, order: Order | None) -> Array | None:
 
 
 def computed(case: Case, call: OpCall, there: Reordered) -> tuple[Array, ...]:
-    """What the oracle of the reordered call gives, put back into the order of the case."""
+    """What the oracle of the reordered call gives, put back into the order of the case.
+
+    Compilers take what it says of its attributes and shapes as it is.
+    """
     arrays = case.inputs + (None,) * (len(call.inputs) - len(case.inputs))
     given = [in_order(a, order) for a, order in zip(arrays, there.inputs, strict=True)]
     specs = [None if array is None else TensorSpec.of(array) for array in given]
     moved = make_call(get_op(case.op), case.op, specs, there.attrs, outputs=call.output_count)
+    assert moved.attrs.form == Attrs(there.attrs).form, "all attributes, of their types"
     made = compute(moved, given, CORE_OPS)
     return tuple(
         array.transpose(tuple(np.argsort(order)))

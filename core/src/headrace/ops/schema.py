@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, cast
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
@@ -247,9 +247,10 @@ def make_call(
     if checked is None:
         call = OpCall(op.name, name, tuple(inputs), (), _NO_ATTRS, outputs, location)
         complete = _complete_inputs(op, call)
-        needed = sum(not output.optional for output in op.outputs)
-        if not needed <= outputs <= len(op.outputs):
-            fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
+        if outputs != len(op.outputs):
+            needed = sum(not output.optional for output in op.outputs)
+            if not needed <= outputs <= len(op.outputs):
+                fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
         values = _complete_attrs(op, call, attrs)
         specs = tuple(op.infer(OpCall(op.name, name, complete, (), values, outputs, location)))
         assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
@@ -305,13 +306,14 @@ _PLAIN = frozenset({bool, int, float, str, DType})
 
 
 def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...]:
-    given = call.inputs
-    variadic = bool(op.inputs) and op.inputs[-1].variadic
-    if len(given) > len(op.inputs) and not variadic:
-        names = ", ".join(i.name for i in op.inputs) or "none"
-        fail(call, f"takes {len(op.inputs)} inputs ({names}); {len(given)} were given", OpError)
-    padded = given + (None,) * (len(op.inputs) - len(given))
-    args = op.inputs + op.inputs[-1:] * (len(padded) - len(op.inputs))
+    padded, args = call.inputs, op.inputs
+    if len(padded) > len(args):
+        if not args or not args[-1].variadic:
+            names = ", ".join(i.name for i in args) or "none"
+            fail(call, f"takes {len(args)} inputs ({names}); {len(padded)} were given", OpError)
+        args += args[-1:] * (len(padded) - len(args))
+    elif len(padded) < len(args):
+        padded += (None,) * (len(args) - len(padded))
     groups: dict[str, tuple[str, DType]] = {}
     for arg, spec in zip(args, padded, strict=True):
         if spec is None:
@@ -350,6 +352,8 @@ def _complete_attrs(op: type[Op], call: OpCall, given: Mapping[str, object]) -> 
 
 
 def _attr_value(call: OpCall, attr: Attr, value: Any) -> AttrValue:
+    if not attr.choices and type(value) is _EXACT.get(attr.type):
+        return cast("AttrValue", value)
     try:
         result = _CONVERTERS[attr.type](value)
     except DTypeError as error:
@@ -373,6 +377,9 @@ def _bool(value: Any) -> bool:
         raise ValueError
     return bool(value)
 
+
+_EXACT: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "dtype": DType}
+"""What has this type is taken as it is."""
 
 _CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "bool": _bool,

@@ -16,14 +16,14 @@ def broadcast(call: OpCall, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         ShapeError: two dimensions differ and neither is 1.
     """
     rank = max(map(len, shapes))
-    result: list[int] = []
-    for axis in range(rank):
-        dims = {shape[axis - rank] for shape in shapes if len(shape) >= rank - axis}
-        wide = dims - {1}
-        if len(wide) > 1:
-            text = " and ".join(map(str, shapes))
-            fail(call, f"shapes {text} do not broadcast")
-        result.append(wide.pop() if wide else 1)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, rank - len(shape)):
+            if result[axis] == 1:
+                result[axis] = dim
+            elif dim not in (1, result[axis]):
+                text = " and ".join(map(str, shapes))
+                fail(call, f"shapes {text} do not broadcast")
     return tuple(result)
 
 

@@ -39,7 +39,7 @@ class Window(NamedTuple):
     @property
     def extents(self) -> tuple[int, ...]:
         """Input positions that the window spans on each axis, gaps of dilation included."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+        return tuple([(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)])
 
 
 def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
@@ -85,16 +85,17 @@ def slide(
         ShapeError: it does not fit at all.
     """
     result = []
+    extents = window.extents
     for axis, size in enumerate(spatial):
         begin, end, stride = window.pads_begin[axis], window.pads_end[axis], window.strides[axis]
-        room = size + begin + end - window.extents[axis]
+        room = size + begin + end - extents[axis]
         count = (-(-room // stride) if ceil_mode else room // stride) + 1
         if ceil_mode and (count - 1) * stride >= size + begin:
             count -= 1
         if count < 1:
             fail(
                 call,
-                f"on spatial axis {axis} the window spans {window.extents[axis]} (kernel "
+                f"on spatial axis {axis} the window spans {extents[axis]} (kernel "
                 f"{window.kernel[axis]}, dilation {window.dilations[axis]}) but the input has "
                 f"{size} + {begin + end} of padding; pad more or take a smaller kernel",
             )

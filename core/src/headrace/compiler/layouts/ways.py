@@ -10,7 +10,7 @@ from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
 from headrace.errors import PluginError
 from headrace.graph import OpSource
-from headrace.op_call import AttrValue, OpCall
+from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import make_call
 from headrace.tensor_spec import TensorSpec
 
@@ -62,26 +62,39 @@ def in_order(call: OpCall, order: Order, ops: OpSource) -> Way | None:
 
 
 def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
-    """The call that ``way`` makes of ``call``, checked and inferred.
+    """The call that ``way`` makes of ``call``; that of a plugin's op is checked and inferred.
+
+    Core's ops are known to be computed so, and there are many of them.
 
     Raises:
         PluginError: what the op said of itself does not hold.
     """
     if way.attrs is None:
         return call
-    given = [
-        spec if spec is None else spec.with_shape(laid(spec.shape, order))
-        for spec, order in zip(call.inputs, way.inputs, strict=True)
-    ]
-    op = ops.op(call.op).op
-    there = make_call(
-        op, call.name, given, way.attrs, outputs=call.output_count, location=call.location
+    given = tuple(
+        [
+            spec if spec is None else spec.with_shape(laid(spec.shape, order))
+            for spec, order in zip(call.inputs, way.inputs, strict=True)
+        ]
     )
-    for spec, order, made in zip(call.outputs, way.outputs, there.outputs, strict=True):
-        if made != spec.with_shape(laid(spec.shape, order)):
+    made = tuple(
+        [
+            spec.with_shape(laid(spec.shape, order))
+            for spec, order in zip(call.outputs, way.outputs, strict=True)
+        ]
+    )
+    count, location = call.output_count, call.location
+    if "." not in call.op:
+        return OpCall(call.op, call.name, given, made, Attrs(way.attrs), count, location)
+    op = ops.op(call.op).op
+    there = make_call(op, call.name, given, way.attrs, outputs=count, location=location)
+    for was, spec, order, wanted in zip(
+        call.outputs, there.outputs, way.outputs, made, strict=True
+    ):
+        if spec != wanted:
             raise PluginError(
-                f"{call}: {op.__name__}.reordered says that it makes {spec} in order {order} when "
-                f"it reads orders {way.inputs}, but then it makes {made}; mend the op, or leave "
+                f"{call}: {op.__name__}.reordered says that it makes {was} in order {order} when "
+                f"it reads orders {way.inputs}, but then it makes {spec}; mend the op, or leave "
                 "the method out"
             )
     return there
