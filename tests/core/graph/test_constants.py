@@ -132,6 +132,24 @@ def test_what_nobody_holds_goes() -> None:
     assert watched() is None
 
 
+def test_parts_that_are_joined_are_of_one_array() -> None:
+    """What they are parts of is made once for all of them, and not held afterwards."""
+    making, made = Making(), MadeConstants(same)
+    builder = JobGraphBuilder("job", NEAR)
+    whole = builder.constant(making.lazy(made))
+    parts = [
+        builder.op("slice", [whole], starts=[start], ends=[start + 2], axes=[0], steps=[1])[0]
+        for start in (4, 0, 2)
+    ]
+    (joined,) = builder.op("concat", parts, axis=0)
+    builder.output("y", joined)
+    value = settled(entries_of(builder.finish().constants)[joined.name])
+    np.testing.assert_array_equal(value, np.zeros(6, np.float32))
+    assert making.count == 1
+    made.value("zeros", making)
+    assert making.count == 2
+
+
 def test_what_is_settled_once_is_not_held() -> None:
     """It was made for one job, and goes with that."""
     made = MadeConstants(same)

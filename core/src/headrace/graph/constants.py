@@ -9,6 +9,7 @@ and what it is made of; ``MadeConstants`` knows those values that jobs hold by n
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
@@ -110,7 +111,7 @@ class LazyConstant:
         spec: of the value.
     """
 
-    __slots__ = ("_empty", "_held", "_key", "_made", "_make", "spec")
+    __slots__ = ("_empty", "_held", "_key", "_made", "_make", "_sources", "spec")
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class LazyConstant:
         make: Callable[[Empty], Array],
         made: MadeConstants,
         empty: Empty = aligned_empty,
+        sources: Sequence[LazyConstant] = (),
     ) -> None:
         """A constant that nobody has asked for.
 
@@ -128,12 +130,14 @@ class LazyConstant:
             make: gives the value, each time anew, in memory that it is given.
             made: where it is looked for first.
             empty: gives that memory; used by one thread.
+            sources: what ``make`` asks for.
         """
         self.spec = spec
         self._key = key
         self._make = make
         self._made = made
         self._empty = empty
+        self._sources = sources
         self._held: Array | None = None
 
     @property
@@ -143,7 +147,7 @@ class LazyConstant:
 
     def again(self, empty: Empty) -> LazyConstant:
         """The same for another job, which holds its value for as long as that job is compiled."""
-        return LazyConstant(self.spec, self._key, self._make, self._made, empty)
+        return LazyConstant(self.spec, self._key, self._make, self._made, empty, self._sources)
 
     def value(self) -> Array:
         """The value, which this holds from now on."""
@@ -191,10 +195,21 @@ class LazyConstant:
         if made is None:
             return None
         given = tuple(inputs)
-        outputs = _Outputs(lambda empty: compute([_passing(entry) for entry in given], empty))
+        sources = [entry for entry in given if isinstance(entry, LazyConstant)]
+        common = _common([source._sources for source in sources])
+
+        def make(empty: Empty) -> Sequence[Array]:
+            held = [source.passing() for source in common]  # or each input would have it made
+            outputs = compute([_passing(entry) for entry in given], empty)
+            del held
+            return outputs
+
+        outputs = _Outputs(make)
         key = _Recipe(call.op, call.attrs.form, call.outputs, *keys)
         return tuple(
-            LazyConstant(spec, _Recipe(index, key), partial(outputs.take, index), made, empty)
+            LazyConstant(
+                spec, _Recipe(index, key), partial(outputs.take, index), made, empty, sources
+            )
             for index, spec in enumerate(call.outputs)
         )
 
@@ -217,6 +232,15 @@ class _Outputs:
             taken = left.pop(index)
             self._left = left
         return taken
+
+
+def _common(sources: Sequence[Sequence[LazyConstant]]) -> list[LazyConstant]:
+    """What is among the sources of more than one constant, as a weight is of its gates."""
+    if len(sources) < 2:
+        return []
+    found = {source._key: source for several in sources for source in several}
+    counts = Counter(key for several in sources for key in {source._key for source in several})
+    return [source for key, source in found.items() if counts[key] > 1]
 
 
 Entry = Array | LazyConstant
