@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import folded
+from onnx import helper
+from onnx_models import folded, info, model, node
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.tensor_spec import Array
@@ -77,6 +78,37 @@ def test_absent_limits_of_clip_are_the_finite_ones() -> None:
 
 
 # --- several dtypes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exponent", "dtype", "ops"),
+    [
+        (2.0, np.float32, {"multiply"}),
+        (3.0, np.float32, {"multiply"}),
+        (2.0, np.float16, {"multiply"}),
+        (3.0, np.float16, {"power"}),
+        (0.5, np.float32, {"power"}),
+        (2.0, np.int32, {"power"}),
+    ],
+)
+def test_squares_and_cubes_are_products(
+    load_near: Any, exponent: float, dtype: type[np.generic], ops: set[str]
+) -> None:
+    """Of floats; a cube of half floats, rounded twice, would be another number."""
+    x = np.array([0, 0.5, 1.25, 3, 7], dtype)
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    loaded = load_near(
+        model(
+            [node("Pow", "x exponent", "y")],
+            [info("x", [5], element)],
+            [info("y", [5], element)],
+            {"exponent": np.asarray(exponent, dtype)},
+        )
+    )
+    same(loaded.run({"x": x})["y"], x**exponent)
+    (job,) = loaded._jobs._jobs.values()
+    made = {task.call.op for task in job.job.plan.tasks if task.call}
+    assert made & {"multiply", "power"} == ops
 
 
 @pytest.mark.parametrize(

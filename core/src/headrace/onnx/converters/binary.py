@@ -50,7 +50,28 @@ def _pow(node: Node) -> Tensor:
     if dtype.is_int and dtype != exponent.spec.dtype:  # 64 bits keep the exponent and its sign
         power = node.one("power", [cast(node, x, int64) for x in (base, exponent)])
         return cast(node, power, dtype)
-    return node.one("power", [base, cast(node, exponent, dtype)])
+    times = _times(node, base, exponent)
+    if times is None:
+        return node.one("power", [base, cast(node, exponent, dtype)])
+    power = base
+    for _ in range(times - 1):
+        power = node.one("multiply", [power, base])
+    return power
+
+
+def _times(node: Node, base: Tensor, exponent: Tensor) -> int | None:
+    """How often the base is multiplied by itself, where that is as exact as a power; or None.
+
+    Nets take squares and cubes, and products fuse with what is about them. A cube is rounded
+    twice, which half floats would tell.
+    """
+    known = node.known(exponent) if exponent.spec.elements == 1 else None
+    if known is None or exponent.spec.rank > base.spec.rank or not base.spec.dtype.is_float:
+        return None
+    often = float(known.reshape(()))
+    if often == 3 and base.spec.dtype.itemsize >= 4:
+        return 3
+    return 2 if often == 2 else None
 
 
 def _mod(node: Node) -> Tensor:
