@@ -3,14 +3,18 @@
 The package's "light" model says the shapes of its weights and makes them while it runs. Random
 numbers of the right size stand in for trained ones: what comes out of every block is finite, and
 the results are told apart from each other.
+
+    python bench/resnet50.py [--batch 1] FILE.onnx
 """
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
 import onnx
+from arguments import positive
 from onnx import ModelProto, numpy_helper
 
 
@@ -53,3 +57,15 @@ def resnet50(batch: int) -> ModelProto:
         value.type.tensor_type.shape.dim[0].dim_value = batch
     model.ir_version = max(model.ir_version, 4)  # from then on weights need not be inputs
     return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="write ResNet-50 as an ONNX model")
+    parser.add_argument("file", type=Path, metavar="FILE.onnx")
+    parser.add_argument("--batch", type=positive, default=1)
+    arguments = parser.parse_args()
+    onnx.save(resnet50(arguments.batch), arguments.file)
+
+
+if __name__ == "__main__":
+    main()
