@@ -21,6 +21,7 @@ from headrace.numpy_ops import NumpyFunction, NumpyKernel
 from headrace.onnx import Model, load
 from headrace.op_call import OpCall
 from headrace.registry import BackendRegistry
+from headrace.runtime.executor import Executor
 from headrace.tensor_spec import Array
 
 W = np.array([1, 2, 3], np.float32)
@@ -134,6 +135,42 @@ def test_a_job_for_which_there_is_no_memory_has_that_of_idle_replicas(
         meeting.parties(1)
         assert loaded.run({"x": b})["y"].max() == 2
         assert twice(b) == [2, 2]
+
+
+def test_a_job_for_which_there_is_no_memory_waits_for_that_of_busy_replicas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls that are under way come to their end; the replica goes then, and the job is opened."""
+    doubled = model([node("Add", "x x", "y")], [info("x", ["n"])])
+    a, b = (np.ones(n, np.float32) for n in (100_000, 110_000))
+    under_way, wanted = threading.Semaphore(0), threading.Event()
+
+    def add(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+        (x, _) = inputs
+        assert x is not None
+        if x.size == a.size:
+            under_way.release()
+            assert wanted.wait(20)
+        np.add(x, x, outputs[0])
+
+    registry = adding(add)
+    with load(doubled, "near", registry=registry) as loaded, ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(loaded.run, {"x": a}) for _ in range(2)]
+        for _ in runs:
+            assert under_way.acquire(timeout=20)
+        held = sum(m.in_use_bytes for m in flow.memory_statistics(registry))
+        monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", str(held + b.nbytes))
+        real = Executor.close
+
+        def close(executor: Executor) -> None:
+            if executor.is_under_way:
+                wanted.set()
+            real(executor)
+
+        monkeypatch.setattr(Executor, "close", close)
+        with load(doubled, "near", registry=registry) as other:
+            assert other.run({"x": b})["y"].max() == 2
+        assert [run.result()["y"].max() for run in runs] == [2, 2]
 
 
 def test_a_replica_takes_no_memory_for_weights(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from headrace.runtime import process
 from headrace.runtime.bus import Call
 from headrace.runtime.executor import Executor
 from headrace.runtime.reentry import codes_of, is_within, reentry_error
-from headrace.runtime.replicas import Replicas, give_back_idle
+from headrace.runtime.replicas import Replicas, give_back
 from headrace.runtime.shelter import Shelter
 from headrace.tensor_spec import Array
 
@@ -87,12 +87,7 @@ class ReadyJob(Closing):
         self.variables = {desc.variable.name: desc for desc in plan.variables}
         self.passes = passes
         make = partial(Executor, lasting=lasting, recorder=recorder, hold=self._hold)
-        try:
-            make(plan, registry, constants)
-        except (OutOfMemoryError, ResourceLimitError):
-            if not give_back_idle():
-                raise
-            make(plan, registry, constants)
+        _with_room(lambda: make(plan, registry, constants))
 
     def _hold(self, executor: Executor) -> None:
         self._let_go()
@@ -240,6 +235,17 @@ _CALLS = codes_of(
     ReadyJob.load_variable,
     ReadyJob.save_variable,
 )
+
+
+def _with_room(make: Callable[[], object], asked: tuple[bool, ...] = (False, True)) -> None:
+    """Call ``make``; where it finds no memory, again beside fewer replicas: idle ones, then all."""
+    try:
+        make()
+    except (OutOfMemoryError, ResourceLimitError):
+        for index, busy in enumerate(asked):
+            if give_back(busy=busy):
+                return _with_room(make, asked[index + 1 :])
+        raise
 
 
 def _close(replicas: Replicas, executor: Executor) -> None:

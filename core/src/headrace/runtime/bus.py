@@ -280,8 +280,11 @@ def new_lock() -> threading.Lock:
     return threading.Lock()
 
 
-def stand_back(lock: threading.Lock) -> None:
+def stand_back(lock: threading.Lock, waited: float = 0.0) -> None:
     """Before ``with lock``: where somebody holds it, sleep for a moment first.
+
+    Who has waited so many seconds already sleeps for some percent of that, up to a millisecond, and
+    so costs nothing by looking again and again.
 
     A thread that is given a lock it waited for has yet to wait for the GIL, with the lock in its
     hands. Whoever runs meanwhile and asks for the lock must sleep in turn, and gives the GIL up: so
@@ -289,4 +292,4 @@ def stand_back(lock: threading.Lock) -> None:
     they meet. Who was interrupted with the lock needs no more than the GIL, and has it now.
     """
     if lock.locked():
-        time.sleep(1e-6)  # which systems make some 0.06 ms
+        time.sleep(1e-6 + min(waited / 32, 1e-3))  # systems make 0.06 ms of the shortest

@@ -198,16 +198,18 @@ class Executor:
             and (recorder is None or not late)
         )
 
-    def stand_back(self, frame: FrameType | None = None) -> None:
+    def stand_back(self, frame: FrameType | None = None, waited: float = 0.0) -> None:
         """Let others run for some 0.06 ms if a call is under way on its caller's thread.
+
+        Or for longer, if the caller has ``waited`` some seconds for it.
 
         Raises:
             SessionError: that is further out than ``frame``, the caller's, or Python is at its end.
         """
         process.check_not_ending(f"job {self._plan.name!r} cannot run")
-        if is_within((self,), codes_of(Executor._run_inline), frame or sys._getframe(1)):
+        if self._is_inline(frame or sys._getframe(1)):
             raise reentry_error(f"job {self._plan.name!r} was called")
-        stand_back(self._lock)
+        stand_back(self._lock, waited)
 
     def record(self, recorder: Recorder | None) -> None:
         """Have ``recorder`` told when each task is worked on, from now on; None: nobody is.
@@ -272,8 +274,13 @@ class Executor:
 
     @property
     def is_here(self) -> bool:
-        """True further in on a thread of its streams, as in a kernel."""
+        """True further in on a thread that works for one of its calls, as in a kernel."""
+        if self._inline is not None:
+            return self._is_inline(sys._getframe(1))
         return self._engine is not None and self._engine.is_here
+
+    def _is_inline(self, frame: FrameType) -> bool:
+        return is_within((self,), codes_of(Executor._run_inline), frame)
 
     def submit(
         self, feeds: Mapping[str, Array], job: int = 0, over: Callable[[], None] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakSet
@@ -64,17 +65,23 @@ class Replicas:
                 raise
         return call(self._first)  # its memory was wanted back
 
-    def give_back_idle(self) -> bool:
-        """Close those that run no call; True if there was one."""
+    def give_back(self, *, busy: bool) -> bool:
+        """Close those that run no call, or others as well when theirs are over; True if any was.
+
+        None of a call that this very thread is in.
+        """
         if process.forks != self._forks:
             return False
         with held(self._changing):
-            idle = [executor for executor in self._ready if not executor.is_under_way]
-            for executor in idle:
-                self._ready.remove(executor)
-                executor.close()
-                self._held.remove(executor)
-        return bool(idle)
+            given = [e for e in self._ready if not (e.is_here if busy else e.is_under_way)]
+            self._ready = [executor for executor in self._ready if executor not in given]
+            if given:
+                self._tries_after = _MEETINGS
+        for executor in given:  # no lock is held while calls are waited for
+            executor.close()
+        with held(self._changing):
+            self._held = [executor for executor in self._held if executor not in given]
+        return bool(given)
 
     def _one(self) -> Executor:
         first = self._first
@@ -113,8 +120,9 @@ class Replicas:
         that callers would wait for a busy one beside others that are idle.
         """
         with self._waiting:
+            begin = time.monotonic()
             while (idle := self._idle()) is None:
-                self._first.stand_back()
+                self._first.stand_back(waited=time.monotonic() - begin)
         return idle
 
     @property
@@ -141,14 +149,17 @@ _with_replicas: WeakSet[Replicas] = WeakSet()
 _adding = new_lock()  # nobody may while the set is gone through
 
 
-def give_back_idle() -> bool:
-    """Close all replicas of the process that run no call; True if there was one.
+def give_back(*, busy: bool) -> bool:
+    """Close all replicas of the process that run no call, or all; True if there was one.
 
     For whoever finds no memory for what cannot do without.
+
+    Args:
+        busy: wait for the calls of others.
     """
     with held(_adding):
         known = tuple(_with_replicas)
-    given = [replicas.give_back_idle() for replicas in known]
+    given = [replicas.give_back(busy=busy) for replicas in known]
     return any(given)
 
 
