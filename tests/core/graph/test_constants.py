@@ -69,6 +69,16 @@ def test_nothing_is_made_until_it_is_asked_for() -> None:
     assert making.count == 1
 
 
+def test_more_constants_make_none_of_those_that_are_there() -> None:
+    """A pass that brings its own leaves weights to whoever reads them."""
+    making = Making()
+    builder = JobGraphBuilder("job", NEAR)
+    builder.output("y", builder.constant(making.lazy(MadeConstants(same)), "weight"))
+    graph = builder.finish().with_constants({"more": np.ones(2, np.float32)})
+    assert sorted(graph.constants) == ["more", "weight"]
+    assert making.count == 0
+
+
 def test_jobs_share_what_they_fold_from_the_same() -> None:
     """The second job gets the array of the first; the constant itself is not made again."""
     making, made = Making(), MadeConstants(same)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from headrace.graph.constants import Constants, Entry, entries_of
 from headrace.graph.hint import SbpHint
 from headrace.graph.variable import VariablePart
 from headrace.light_dataclass import setters
@@ -78,6 +79,17 @@ class JobGraph:
     def results(self) -> tuple[tuple[str, Tensor], ...]:
         """All that the job is run for: what the caller gets, and what variables become."""
         return self.outputs + self.updates
+
+    def with_constants(self, more: Mapping[str, Array]) -> JobGraph:
+        """The job with more constants, for ops that a pass puts into it.
+
+        Those that it has are shared as they are: values that nobody has asked for are not made.
+
+        Args:
+            more: values by names that no tensor of the job has; nobody writes to them any more.
+        """
+        entries: dict[str, Entry] = {**entries_of(self.constants), **more}
+        return replace(self, constants=Constants(entries))
 
     def rewired(self, ops: Iterable[JobOp], same: Mapping[str, str]) -> JobGraph:
         """The job with other ops, its results read from ``same[tensor]`` where that has it."""

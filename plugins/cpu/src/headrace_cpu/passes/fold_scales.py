@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,10 +40,8 @@ class FoldScales:
         ]
         if not folds:
             return graph
-        constants = dict(graph.constants)
-        for fold in folds:
-            constants |= fold.constants()
-        editor = GraphEditor(replace(graph, constants=constants), self._tag)
+        made = {name: value for fold in folds for name, value in fold.constants().items()}
+        editor = GraphEditor(graph.with_constants(made), self._tag)
         for fold in folds:
             conv = fold.ops[0]
             inputs = (conv.inputs[0], *fold.constants())
