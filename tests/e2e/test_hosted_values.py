@@ -156,6 +156,69 @@ def test_text_may_pass_by_what_the_device_computes(device: str) -> None:
     agree(device, model(nodes, takes, gives, weights), {"x": X[:3, :2], "words": WORDS})
 
 
+def test_text_that_differs(device: str) -> None:
+    """Sorted, as it comes, and rows of it; the device reads how often each is there."""
+    nodes = [
+        node("Unique", "words", "names firsts places counts"),
+        node("Unique", "words", "found", sorted=0),
+        node("Unique", "words", "rows", axis=0),
+        node("Cast", "counts", "numbers", to=TensorProto.FLOAT),
+        node("Exp", "numbers", "y"),
+    ]
+    numbers = [tensor(name, TensorProto.INT64) for name in ("firsts", "places", "counts")]
+    gives = [text("names"), text("found"), text("rows"), *numbers, tensor("y")]
+    agree(device, model(nodes, {"words": TensorProto.STRING}, gives), {"words": WORDS})
+
+
+def test_text_is_put_at_places(device: str) -> None:
+    """Of elements, of rows and of one of two words, with places counted from the end."""
+    nodes = [
+        node("ScatterElements", "words columns new", "elements", axis=1),
+        node("ScatterND", "words rows row", "whole"),
+        node("ReverseSequence", "words lengths", "turned", time_axis=1, batch_axis=0),
+        node("OneHot", "lengths depth pair", "hot", axis=0),
+    ]
+    weights = {
+        "columns": np.array([[-1]]),
+        "new": np.array([["owl"]], object),
+        "rows": np.array([[-1]]),
+        "row": np.array([["owl", "fox"]], object),
+        "depth": np.array(3),
+        "pair": np.array(["no", "yes"], object),
+    }
+    gives = [text(name) for name in ("elements", "whole", "turned", "hot")]
+    takes = {"words": TensorProto.STRING}
+    source = model(nodes, takes, gives, weights)
+    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT64, ["n"])
+    source.graph.input.append(lengths)
+    agree(device, source, {"words": WORDS, "lengths": np.array([2, 1, 2])})
+
+
+def test_text_is_padded_and_laid_out_anew(device: str) -> None:
+    """Where onnxruntime has no kernel: the values are written out."""
+    nodes = [
+        node("Pad", "words pads fill", "padded"),
+        node("CenterCropPad", "words size", "cut", axes=[0]),
+        node("Reshape", "words shape", "image"),
+        node("SpaceToDepth", "image", "deep", blocksize=2),
+        node("Optional", "words", "maybe"),
+        node("OptionalGetElement", "maybe", "same"),
+    ]
+    weights = {
+        "pads": np.array([0, 1, 0, 0]),
+        "fill": np.array("-", object),
+        "size": np.array([1]),
+        "shape": np.array([1, 1, 2, 2]),
+    }
+    gives = [text(name) for name in ("padded", "cut", "deep", "same")]
+    with load(model(nodes, {"words": TensorProto.STRING}, gives, weights), device) as loaded:
+        got = loaded.run({"words": WORDS[:2]})
+    assert got["padded"].tolist() == [["-", "cat", "dog"], ["-", "emu", "gnu"]]
+    assert got["cut"].tolist() == [["cat", "dog"]]
+    assert got["deep"].tolist() == [[[["cat"]], [["dog"]], [["emu"]], [["gnu"]]]]
+    assert got["same"].tolist() == WORDS[:2].tolist()
+
+
 def test_sequences_are_lists(device: str) -> None:
     """What makes or takes one at the ends of a model moves tensors, and the device computes."""
     kind = helper.make_tensor_sequence_value_info("parts", TensorProto.FLOAT, None)
@@ -179,9 +242,9 @@ def test_what_the_host_makes_of_computed_numbers_must_be_an_output(device: str) 
 
 def test_text_that_is_changed_in_no_known_way_is_refused(device: str) -> None:
     """The op is named, and the file."""
-    nodes = [node("Unique", "words", "y")]
+    nodes = [node("Trilu", "words", "y")]
     source = model(nodes, {"words": TensorProto.STRING}, [text("y")])
-    with pytest.raises(UnsupportedModelError, match="does not run Unique of text"):
+    with pytest.raises(UnsupportedModelError, match="does not run Trilu of text"):
         load(source, device)
 
 

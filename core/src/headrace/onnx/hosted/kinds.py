@@ -37,6 +37,14 @@ _MOVERS = frozenset(
         "Where",
         "ArrayFeatureExtractor",
         "Compress",
+        "ScatterElements",
+        "ScatterND",
+        "ReverseSequence",
+        "Pad",
+        "CenterCropPad",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "OneHot",
         "SequenceAt",
         "SequenceInsert",
         "SequenceErase",
@@ -70,6 +78,7 @@ _READERS = frozenset(
         "SequenceLength",
         "OptionalHasElement",
         "OneHotEncoder",
+        "Unique",
     }
 )
 _WRITERS = frozenset({"StringNormalizer", "StringConcat", "StringSplit"})
@@ -139,6 +148,8 @@ def hosted_outputs(node: NodeProto, hosted: Collection[str]) -> frozenset[int]:
         return _FIRST if any(name in hosted for name in node.input[1:2]) else _NONE
     if op in ("SequenceAt", "ConcatFromSequence") and is_given:
         return _FIRST  # of text or numbers: who reads it decides
+    if op == "Unique":
+        return _FIRST if is_given else _NONE  # places and counts are numbers
     if op in _MOVERS and is_given:
         return frozenset(range(len(node.output)))
     return _NONE

@@ -14,6 +14,7 @@ from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError
 from headrace.onnx.converters.ml import ML_DOMAIN
+from headrace.onnx.hosted.ops import OneHot, Optional, Unique
 from headrace.signals import let_handlers_through
 
 
@@ -92,6 +93,9 @@ class CategoryMapper(OpRun):
         return (np.array(found, np.int64).reshape(x.shape),)
 
 
+_OPS = (ZipMap, CategoryMapper, Unique, OneHot, Optional)
+
+
 class HostedNodes:
     """The nodes that the host runs before, or after, the device; used from any thread.
 
@@ -109,7 +113,7 @@ class HostedNodes:
             if not model.graph.initializer and all(made[-1] for made in direct):
                 self._direct = direct
                 return
-            self._evaluator = ReferenceEvaluator(model, new_ops=[ZipMap, CategoryMapper])
+            self._evaluator = ReferenceEvaluator(model, new_ops=list(_OPS))
         except Exception as error:  # whatever the library raises speaks of the model
             let_handlers_through(error)
             raise InvalidModelError(f"{name}: {error}") from error
