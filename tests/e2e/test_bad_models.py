@@ -163,6 +163,7 @@ BAD: dict[str, tuple[ModelProto, str]] = {
     "raw-long": (weight(raw_data=bytes(400)), "24 bytes"),
     "dims-2^40": (weight(dims=[1 << 20, 1 << 20], raw_data=bytes(24)), "4398046511104"),
     "dims-overflow": (weight(dims=[1 << 62, 1 << 62], raw_data=bytes(24)), "initializers take"),
+    "dims-many": (weight(dims=[1] * 100 + [2, 3], raw_data=bytes(24)), "has rank 102"),
     "dims-negative": (weight(dims=[-2, -3], raw_data=bytes(24)), "negative"),
     "dtype-0": (weight(data_type=0, raw_data=bytes(24)), "not given"),
     "dtype-250": (weight(data_type=250, raw_data=bytes(24)), "250"),

@@ -215,3 +215,20 @@ def test_text_that_nobody_reads_may_be_anything() -> None:
         broken.graph.value_info.add().name = "abc"
 
     assert read_model(with_bytes(say, b"abc", b"a\xffc")).weights == {}
+
+
+def test_functions_may_stand_for_only_so_many_nodes() -> None:
+    """Thirty functions that call the next one twice would be a thousand million nodes."""
+    twice = [
+        helper.make_function(
+            "f", f"F{i}", ["a"], ["b"],
+            [node(f"F{i + 1}", "a", "t", domain="f"), node(f"F{i + 1}", "t", "b", domain="f")],
+            [helper.make_opsetid("f", 1)],
+        )
+        for i in range(30)
+    ]  # fmt: skip
+    wide = model(
+        [node("F0", "x", "y", domain="f")], functions=[*twice, function("F30", "Identity")], f=1
+    )
+    with pytest.raises(UnsupportedModelError, match=f"nodes.*the limit is {limits.NODES}"):
+        read_model(wide)

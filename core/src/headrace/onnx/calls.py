@@ -78,7 +78,8 @@ def collect_functions(
 
     Raises:
         InvalidModelError: one is there twice, is malformed, or calls itself.
-        UnsupportedModelError: one uses ops of an unknown domain, or calls nest too deep.
+        UnsupportedModelError: one uses ops of an unknown domain, calls nest too deep, or one has
+            too many nodes when its calls are written out.
     """
     functions: dict[FunctionKey, FunctionProto] = {}
     for function in protos:
@@ -158,12 +159,16 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterable[NodeProto]:
 
 
 def _check_calls(functions: Functions, name: str) -> None:
-    """Check that calls end and do not nest too deep; depth first, without recursion."""
+    """Check that calls end, nest not too deep and stand for not too many nodes.
+
+    Depth first, without recursion.
+    """
     calls = {
         key: list(map(function_key, _all_nodes(function.node)))
         for key, function in functions.items()
     }
     height: dict[FunctionKey, int] = {}
+    size: dict[FunctionKey, int] = {}  # with those that it calls written out
     path: dict[FunctionKey, None] = {}  # of the functions that are being looked at, in order
     stack = list(functions)
     while stack:
@@ -188,4 +193,10 @@ def _check_calls(functions: Functions, name: str) -> None:
                 raise UnsupportedModelError(
                     f"{name}: calls nest {height[key]} deep from function {quote(key[1])}; "
                     f"the limit is {limits.DEPTH}"
+                )
+            size[key] = len(calls[key]) + sum(size[called] for called in needs)
+            if size[key] > limits.NODES:
+                raise UnsupportedModelError(
+                    f"{name}: function {quote(key[1])} has {size[key]} nodes, with those that it "
+                    f"calls written out; the limit is {limits.NODES}"
                 )

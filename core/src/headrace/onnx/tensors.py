@@ -22,7 +22,7 @@ from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedMo
 from headrace.onnx import external, limits
 from headrace.onnx.content import Extent
 from headrace.onnx.hosted.error import HostedValuesError
-from headrace.tensor_spec import Array
+from headrace.tensor_spec import MAX_RANK, Array
 
 _DTYPES: Mapping[int, DType] = {
     TensorProto.FLOAT: dtypes.float32,
@@ -89,7 +89,7 @@ def nbytes_of(tensor: TensorProto, where: str) -> int:
 
     Raises:
         InvalidModelError: a dimension is negative or the data type does not exist.
-        UnsupportedModelError: headrace has no such dtype.
+        UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
     return _count(tensor.dims, where) * dtype_from_onnx(tensor.data_type, where).itemsize
 
@@ -124,7 +124,7 @@ def to_array(
 
     Raises:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
-        UnsupportedModelError: headrace has no such dtype.
+        UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
     return array_maker(tensor, where, folder, cut)(aligned_empty)
 
@@ -203,6 +203,8 @@ def sparse_to_array(sparse: SparseTensorProto, where: str, folder: Path | None) 
 def _count(dims: Any, where: str) -> int:
     if dims and min(dims) < 0:
         raise InvalidModelError(f"{where}: shape [{_text(dims)}] has a negative dimension")
+    if len(dims) > MAX_RANK:
+        raise UnsupportedModelError(f"{where}: has rank {len(dims)}; the limit is {MAX_RANK}")
     return math.prod(dims)
 
 
