@@ -160,7 +160,7 @@ def test_a_call_with_too_many_inputs_is_refused() -> None:
 
 
 def test_functions_cannot_multiply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty functions that call the next one twice are a million nodes; the count is bounded."""
+    """Each of the functions is small enough, and the graph calls one again and again."""
     monkeypatch.setattr(limits, "NODES", 500)
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]
 
@@ -175,7 +175,11 @@ def test_functions_cannot_multiply_without_end(monkeypatch: pytest.MonkeyPatch) 
         ]
         return helper.make_function("f", f"F{index}", ["a"], ["b"], inner, imports)
 
-    source = model([node("F0", "x", "y", domain="f")], functions=list(map(twice, range(21))), f=1)
+    functions = list(map(twice, range(13, 21)))
+    calls = [node("F13", "x", f"t{i}", domain="f") for i in range(9)]
+    source = model(
+        [*calls, node("Sum", " ".join(f"t{i}" for i in range(9)), "y")], functions=functions, f=1
+    )
     with pytest.raises(UnsupportedModelError, match="more than 500 nodes"):
         imported(source)
 
