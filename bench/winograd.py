@@ -19,7 +19,7 @@ from arguments import positive
 
 import headrace_cpu
 from headrace_cpu import _native
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import PANEL, panel_count
 
 CHANNELS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (4, 8, 12, 16, 20, 28, 56)

@@ -45,7 +45,7 @@ IDLE = (
     "headrace.plan.dump_plan", "headrace.registry.check_lists", "headrace.registry.tables",
     "headrace_cambricon.kernels.table", "headrace_fakedevice.collectives",
     "headrace_cpu.kernels.table", "headrace_cpu.kernels.recurrent", "headrace_cpu.kernels.trees",
-    "headrace_cpu.kernels.winograd", "headrace_cpu.ops.table", "headrace_cpu.ops.attention",
+    "headrace_cpu.kernels.winograd", "headrace_cpu.ops.table", "headrace_cpu.ops.pack",
     "headrace_cpu.passes",
 )  # fmt: skip
 

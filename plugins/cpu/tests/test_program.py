@@ -12,7 +12,8 @@ import headrace as flow
 from headrace.errors import OpError
 from headrace.ops import make_call
 from headrace_cpu import _native, set_threads, threads
-from headrace_cpu.ops.program import STEPS, TRUTHS, Program, elementwise
+from headrace_cpu.ops.program import Program, elementwise
+from headrace_cpu.ops.steps import STEPS, TRUTHS
 
 RNG = np.random.default_rng(0)
 

@@ -13,7 +13,8 @@ from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.window import accumulator, taps
 from headrace.op_call import OpCall
-from headrace.ops.conv import Conv, ConvTranspose, conv_window
+from headrace.ops.conv import Conv, ConvTranspose
+from headrace.ops.window import conv_window
 from headrace.tensor_spec import Array
 
 

@@ -11,7 +11,7 @@ from headrace.dtypes import bfloat16, float16
 from headrace.errors import OpError
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array
 
 

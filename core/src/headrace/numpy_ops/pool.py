@@ -12,7 +12,8 @@ from headrace.numpy_ops.data_format import either_format
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.window import accumulator, taps
 from headrace.op_call import OpCall
-from headrace.ops.pool import AvgPool, MaxPool, pool_window, spatial_indices, tap_counts
+from headrace.ops.pool import AvgPool, MaxPool, spatial_indices, tap_counts
+from headrace.ops.window import pool_window
 from headrace.tensor_spec import Array
 
 

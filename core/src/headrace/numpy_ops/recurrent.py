@@ -13,9 +13,9 @@ from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.numpy_ops.quantize import dynamic_quantized
 from headrace.numpy_ops.unary import sigmoid
 from headrace.op_call import OpCall
+from headrace.ops.failure import fail
 from headrace.ops.integer import exact_float
 from headrace.ops.recurrent import Activation, activations, backwards
-from headrace.ops.schema import fail
 from headrace.tensor_spec import Array
 
 State = tuple[Array, ...]

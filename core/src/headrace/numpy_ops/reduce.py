@@ -10,7 +10,8 @@ import numpy as np
 from headrace.numpy_ops.elementwise import wide
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.reduce import folded_axes, folded_elements, mean_dtype
+from headrace.ops.axes import folded_axes
+from headrace.ops.reduce import folded_elements, mean_dtype
 from headrace.tensor_spec import Array
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.shape import permutation
+from headrace.ops.axes import permutation
 from headrace.tensor_spec import Array
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.slice import pad_amounts, slice_ranges
+from headrace.ops.axes import pad_amounts, slice_ranges
 from headrace.tensor_spec import Array
 
 

@@ -3,8 +3,10 @@
 Start with ``schema.py`` (what an op is), then ``families.py`` and any family. A family file lists
 its classes in ``OPS``; adding an op means adding its class there, its computation in
 ``headrace.numpy_ops``, its reference in ``headrace.testing.reference`` and its cases in
-``headrace.testing.conformance``, all in files of the same stem. Nothing here knows devices, graphs
-or numpy kernels.
+``headrace.testing.conformance``, all in files of the same stem. What kernels read of a call, its
+windows, axes and channels, is in ``window.py``, ``axes.py`` and ``channels.py``, which import no
+class of an op: a process that runs plans which were kept needs none. Nothing here knows devices,
+graphs or numpy kernels.
 """
 
 from typing import TYPE_CHECKING

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from headrace.dtypes import FLOATS, NUMBERS
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import Elementwise
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Tensor
 from headrace.tensor_spec import TensorSpec
 
 

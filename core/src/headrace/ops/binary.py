@@ -8,8 +8,9 @@ from headrace.data_format import Order
 from headrace.dtypes import NUMBERS
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import Elementwise, along_axis, partial, split_everywhere
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Broadcast, Sbp, Split
 from headrace.tensor_spec import TensorSpec

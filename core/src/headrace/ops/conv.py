@@ -8,18 +8,14 @@ from typing import ClassVar
 
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
-from headrace.ops.data_format import Imaged, channel_axis, first_shape, own_shape
+from headrace.ops.channels import channel_axis, first_shape, own_shape
+from headrace.ops.data_format import Imaged
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor
 from headrace.ops.shapes import addressable
-from headrace.ops.window import (
-    WINDOW_ATTRS,
-    Window,
-    slide,
-    spatial_shape,
-    tap_tensors,
-    window_of,
-)
+from headrace.ops.window import Window, conv_window, slide, spatial_shape
+from headrace.ops.windowed import WINDOW_ATTRS, tap_tensors
 from headrace.sbp import Broadcast, PartialSum, Split
 from headrace.tensor_spec import TensorSpec
 
@@ -153,11 +149,6 @@ class ConvTranspose(Imaged):
             turned.append(f.take(inputs[2]))
         spread = _spread(f, f.take(inputs[0]), window, call.outputs[0].shape[2:])
         return f.give(f.op("conv", spread, *turned, dilations=window.dilations, groups=groups))
-
-
-def conv_window(call: OpCall) -> Window:
-    """The window of a ``conv`` or ``conv_transpose``; its taps are those of the weight."""
-    return window_of(call, first_shape(call, call.input(1).shape)[2:])
 
 
 def _spread(f: Formula, x: Tensor, window: Window, out: tuple[int, ...]) -> Tensor:

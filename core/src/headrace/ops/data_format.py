@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from headrace.data_format import (
     CHANNELS_FIRST,
-    CHANNELS_LAST,
     DATA_FORMATS,
     Order,
     order_between,
     other_format,
 )
 from headrace.op_call import OpCall
+from headrace.ops.channels import is_last
 from headrace.ops.schema import Attr, GraphBuilder, Op, Reordered, Tensor
 
 DATA_FORMAT = Attr("data_format", "str", CHANNELS_FIRST, choices=DATA_FORMATS)
@@ -78,28 +78,6 @@ def in_other_format(
         _transposed(builder, tensor, inverse(order))
         for tensor, order in zip(made, there.outputs, strict=True)
     )
-
-
-def is_last(call: OpCall) -> bool:
-    """True when the channels of an ``Imaged`` call are last."""
-    return call.str_attr("data_format") == CHANNELS_LAST
-
-
-def first_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an image of ``call``, as it is channels first."""
-    order = order_between(call.str_attr("data_format"), CHANNELS_FIRST, len(shape))
-    return tuple(shape[axis] for axis in order)
-
-
-def own_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A channels-first shape, as it is in the format of ``call``."""
-    order = order_between(CHANNELS_FIRST, call.str_attr("data_format"), len(shape))
-    return tuple(shape[axis] for axis in order)
-
-
-def channel_axis(call: OpCall) -> int:
-    """The axis of the first input, and of a convolution's weight, that is 1 channels first."""
-    return call.input(0).rank - 1 if is_last(call) else 1
 
 
 def inverse(order: Order) -> Order:

@@ -7,7 +7,8 @@ import math
 from headrace.dtypes import float32, int32
 from headrace.errors import OpError
 from headrace.op_call import OpCall
-from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature, fail
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, Input, Op, Output, SbpSignature
 from headrace.ops.shapes import addressable
 from headrace.sbp import Broadcast, Split
 from headrace.tensor_spec import TensorSpec

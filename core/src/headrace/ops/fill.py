@@ -8,7 +8,8 @@ from headrace.dtypes import BOOL, NUMBERS, DType, bool_, float32
 from headrace.errors import OpError
 from headrace.op_call import AttrValue, OpCall
 from headrace.ops.elementwise import split_along, split_everywhere
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, Input, Op, SbpSignature
 from headrace.ops.shapes import addressable, normal_axis
 from headrace.tensor_spec import TensorSpec
 

@@ -14,16 +14,8 @@ from headrace.dtypes import BOOL, FLOATS, NUMBERS, int32, int64
 from headrace.errors import DTypeError, OpError
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import split_along
-from headrace.ops.schema import (
-    Attr,
-    GraphBuilder,
-    Input,
-    Op,
-    Output,
-    SbpSignature,
-    Tensor,
-    fail,
-)
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor
 from headrace.ops.shapes import addressable, normal_axis
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from headrace.dtypes import DType, float32, float64, int8, int32, int64, uint8
 from headrace.op_call import OpCall
 from headrace.ops.conv import Conv
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.matmul import Matmul, matrix_axes
-from headrace.ops.schema import GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import GraphBuilder, Input, Op, SbpSignature, Tensor
 from headrace.sbp import Broadcast, PartialSum, Split
 from headrace.tensor_spec import TensorSpec
 

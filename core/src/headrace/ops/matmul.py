@@ -7,7 +7,8 @@ from typing import ClassVar
 from headrace.dtypes import NUMBERS
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import partial
-from headrace.ops.schema import Attr, Input, Op, SbpSignature, fail
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, Input, Op, SbpSignature
 from headrace.ops.shapes import broadcast
 from headrace.sbp import Broadcast, PartialSum, Sbp, Split
 from headrace.tensor_spec import TensorSpec

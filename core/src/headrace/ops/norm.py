@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from headrace.data_format import Order
 from headrace.dtypes import FLOATS, DType, bfloat16, float16, float32
 from headrace.op_call import OpCall
-from headrace.ops.data_format import DATA_FORMAT, Imaged, channel_axis, is_last
+from headrace.ops.channels import channel_axis, is_last
+from headrace.ops.data_format import DATA_FORMAT, Imaged
 from headrace.ops.elementwise import along_axis
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.schema import (
     Attr,
@@ -23,7 +25,6 @@ from headrace.ops.schema import (
     Reordered,
     SbpSignature,
     Tensor,
-    fail,
 )
 from headrace.ops.shapes import broadcast, normal_axis
 from headrace.ops.standardize import decompose_groups, deviation, standardize

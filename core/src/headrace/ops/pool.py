@@ -10,18 +10,14 @@ import numpy as np
 
 from headrace.dtypes import FLOATS, NUMBERS, int64
 from headrace.op_call import OpCall
-from headrace.ops.data_format import Imaged, channel_axis, first_shape, own_shape
+from headrace.ops.channels import channel_axis, first_shape, own_shape
+from headrace.ops.data_format import Imaged
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor
 from headrace.ops.shapes import addressable
-from headrace.ops.window import (
-    WINDOW_ATTRS,
-    Window,
-    slide,
-    spatial_shape,
-    tap_tensors,
-    window_of,
-)
+from headrace.ops.window import pool_window, slide, spatial_shape
+from headrace.ops.windowed import WINDOW_ATTRS, tap_tensors
 from headrace.sbp import Split
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -130,11 +126,6 @@ class AvgPool(Pool):
         total = f.op("add_n", *tap_tensors(f, x, pool_window(call), windows, f.scalar(0)))
         divisors = np.maximum(tap_counts(call), 1).astype(total.spec.dtype.numpy)
         return f.give(f.op("divide", total, builder.constant(divisors)))
-
-
-def pool_window(call: OpCall) -> Window:
-    """The window of a ``max_pool`` or ``avg_pool``."""
-    return window_of(call, call.ints_attr("kernel"))
 
 
 def tap_counts(call: OpCall) -> Array:

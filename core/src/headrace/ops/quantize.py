@@ -28,7 +28,9 @@ from headrace.dtypes import (
 )
 from headrace.errors import DTypeError, OpError
 from headrace.op_call import OpCall
+from headrace.ops.axes import per_tensor
 from headrace.ops.elementwise import along_axis
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.schema import (
     Attr,
@@ -39,7 +41,6 @@ from headrace.ops.schema import (
     Reordered,
     SbpSignature,
     Tensor,
-    fail,
 )
 from headrace.ops.shapes import normal_axis
 from headrace.sbp import Broadcast, Sbp, Split
@@ -271,11 +272,6 @@ class UnpackBits(Op):
         if call.int_attr("count") < places:
             y = f.op("slice", y, starts=(0,), ends=(call.int_attr("count"),), axes=(len(rows),))
         return (y,)
-
-
-def per_tensor(call: OpCall) -> bool:
-    """True when there is one scale for the whole tensor."""
-    return call.input(1).shape in ((), (1,)) and not call.int_attr("block_size")
 
 
 def computed_in(call: OpCall) -> DType:

@@ -26,7 +26,8 @@ from headrace.errors import OpError
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops import recurrent_steps
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor, fail
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Output, SbpSignature, Tensor
 from headrace.sbp import Broadcast, Sbp, Split
 from headrace.tensor_spec import TensorSpec
 

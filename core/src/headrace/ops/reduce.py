@@ -8,8 +8,10 @@ from typing import ClassVar
 from headrace.data_format import Order
 from headrace.dtypes import BOOL, NUMBERS, DType, float32, int64, uint64
 from headrace.op_call import OpCall
+from headrace.ops.axes import folded_axes
+from headrace.ops.failure import fail
 from headrace.ops.formula import HALF, Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor
 from headrace.ops.shapes import normal_axes, normal_axis
 from headrace.ops.widening import WIDER
 from headrace.sbp import PartialSum, Split
@@ -158,12 +160,6 @@ class Argmin(ArgReduce):
     """Where the least element stands."""
 
     name = "argmin"
-
-
-def folded_axes(call: OpCall) -> set[int]:
-    """The axes that a checked reduction folds, none negative."""
-    rank = call.input(0).rank
-    return {axis % rank for axis in call.ints_attr("axes")} or set(range(rank))
 
 
 def mean_dtype(call: OpCall) -> DType:

@@ -10,19 +10,11 @@ from headrace.data_format import Order
 from headrace.dtypes import ALL, NUMBERS, float64
 from headrace.errors import DTypeError
 from headrace.op_call import OpCall
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.resize_axes import named_axes
 from headrace.ops.resize_taps import Taps, resize_taps
-from headrace.ops.schema import (
-    Attr,
-    GraphBuilder,
-    Input,
-    Op,
-    Reordered,
-    SbpSignature,
-    Tensor,
-    fail,
-)
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor
 from headrace.ops.shapes import addressable
 from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import split_along
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor, fail
+from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor
 from headrace.tensor_spec import TensorSpec
 
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}

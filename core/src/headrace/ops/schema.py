@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
-from headrace.errors import DTypeError, OpError, ShapeError
+from headrace.errors import DTypeError, OpError
 from headrace.light_dataclass import dataclass, setters
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import Attrs, AttrValue, OpCall
+from headrace.ops.failure import fail
 from headrace.sbp import Sbp
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -211,11 +212,6 @@ class Op:
     ) -> tuple[Tensor, ...] | None:
         """Say the call in simpler ops; None when this op is primitive."""
         return None
-
-
-def fail(call: OpCall, message: str, kind: type[OpError] = ShapeError) -> NoReturn:
-    """Raise ``kind`` with the op, node and place of ``call`` in front of ``message``."""
-    raise kind(f"{call}: {message}")
 
 
 def make_call(

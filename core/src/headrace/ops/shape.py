@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from headrace.data_format import Order, moves_nothing
 from headrace.dtypes import NUMBERS
 from headrace.op_call import AttrValue, OpCall
+from headrace.ops.axes import permutation
 from headrace.ops.elementwise import partial, split_along, split_everywhere
-from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
-from headrace.ops.shapes import addressable, normal_axes
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature
+from headrace.ops.shapes import addressable
 from headrace.sbp import REDUCTIONS
 from headrace.tensor_spec import TensorSpec
 
@@ -140,20 +142,6 @@ class Transpose(Op):
             if call.input(0).shape[axis] > 1
         ]
         return (*split_along(*pairs), *_any_partial(call))
-
-
-def permutation(call: OpCall) -> tuple[int, ...]:
-    """The axes of ``x`` in the order that a ``transpose`` gives them; none is negative.
-
-    Raises:
-        ShapeError: ``perm`` does not name every axis once.
-    """
-    rank, perm = call.input(0).rank, call.ints_attr("perm")
-    if not perm:
-        return tuple(reversed(range(rank)))
-    if len(perm) != rank:
-        fail(call, f"perm {perm} must name each of the {rank} axes of {call.input(0)} once")
-    return normal_axes(call, perm, rank, "perm")
 
 
 class Expand(Op):

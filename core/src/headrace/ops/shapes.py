@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from headrace.op_call import OpCall
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import TensorSpec
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from headrace.data_format import Order
 from headrace.op_call import OpCall
+from headrace.ops.axes import pad_amounts, slice_ranges
 from headrace.ops.elementwise import split_along
-from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature, fail
-from headrace.ops.shapes import addressable, normal_axes, normal_axis
+from headrace.ops.failure import fail
+from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature
+from headrace.ops.shapes import addressable, normal_axis
 from headrace.tensor_spec import TensorSpec
 
 
@@ -60,30 +62,6 @@ class Slice(Op):
         named = call.ints_attr("axes") or tuple(range(len(starts)))
         axes = tuple(order.index(axis % len(order)) for axis in named)
         return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
-
-
-def slice_ranges(call: OpCall) -> tuple[range, ...]:
-    """The indices that a ``slice`` takes along each axis of ``x``; ``range(0)`` for none.
-
-    Raises:
-        ShapeError: the attributes differ in length, or an axis does not exist or is named twice.
-        OpError: a step is 0.
-    """
-    x, starts, ends = call.input(0), call.ints_attr("starts"), call.ints_attr("ends")
-    axes = call.ints_attr("axes") or tuple(range(len(starts)))
-    steps = call.ints_attr("steps") or (1,) * len(starts)
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        fail(
-            call,
-            f"starts {starts}, ends {ends}, axes {axes} and steps {steps} must be equally long",
-        )
-    if 0 in steps:
-        fail(call, f"steps {steps} hold a 0")
-    ranges = [range(dim) for dim in x.shape]
-    for axis, *bounds in zip(normal_axes(call, axes, x.rank), starts, ends, steps, strict=True):
-        # An empty range may begin at -1, which whoever cuts with it would take for the last index.
-        ranges[axis] = ranges[axis][slice(*bounds)] or range(0)
-    return tuple(ranges)
 
 
 class Concat(Op):
@@ -169,18 +147,6 @@ class Pad(Op):
         rank, pads = len(order), call.ints_attr("pads")
         moved = tuple(pads[side + axis] for side in (0, rank) for axis in order)
         return Reordered({**call.attrs, "pads": moved}, (order, None), (order,))
-
-
-def pad_amounts(call: OpCall) -> tuple[tuple[int, int], ...]:
-    """The amounts (before, after) of a ``pad`` for each axis of ``x``.
-
-    Raises:
-        ShapeError: ``pads`` is not twice as long as ``x`` has axes.
-    """
-    rank, pads = call.input(0).rank, call.ints_attr("pads")
-    if len(pads) != 2 * rank:
-        fail(call, f"pads {pads} must hold two amounts for each of the {rank} axes")
-    return tuple(zip(pads[:rank], pads[rank:], strict=True))
 
 
 class Tile(Op):

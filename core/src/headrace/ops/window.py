@@ -6,23 +6,10 @@ position ``o`` reads input position ``o * stride + k * dilation - pad_begin`` on
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
-from headrace.ops.data_format import DATA_FORMAT, first_shape, is_last
-from headrace.ops.formula import Formula
-from headrace.ops.schema import Attr, Tensor, fail
-
-WINDOW_ATTRS = (
-    Attr("strides", "ints", ()),
-    Attr("dilations", "ints", ()),
-    Attr("pads", "ints", ()),
-    DATA_FORMAT,
-)
-"""One number for each spatial axis; ``pads`` has all beginnings and then all ends. Left empty they
-are 1, 1 and 0. ``data_format`` says which axes are the spatial ones."""
+from headrace.ops.channels import first_shape, is_last
+from headrace.ops.failure import fail
 
 MAX_SPATIAL_RANK = 3
 
@@ -59,6 +46,16 @@ def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
         pads[:rank],
         pads[rank:],
     )
+
+
+def conv_window(call: OpCall) -> Window:
+    """The window of a ``conv`` or ``conv_transpose``; its taps are those of the weight."""
+    return window_of(call, first_shape(call, call.input(1).shape)[2:])
+
+
+def pool_window(call: OpCall) -> Window:
+    """The window of a ``max_pool`` or ``avg_pool``."""
+    return window_of(call, call.ints_attr("kernel"))
 
 
 def spatial_shape(call: OpCall) -> tuple[int, ...]:
@@ -101,40 +98,6 @@ def slide(
             )
         result.append(count)
     return tuple(result)
-
-
-def tap_tensors(
-    f: Formula, x: Tensor, window: Window, windows: Sequence[int], fill: Tensor
-) -> Iterator[Tensor]:
-    """What each tap of ``window`` reads at every position, in row-major order of the taps.
-
-    Args:
-        f: the formula that the ops are added to.
-        x: T[a, b, *spatial].
-        window: the window; everything beyond x reads as ``fill``.
-        windows: how many positions it takes on each axis.
-        fill: one element of x's dtype.
-
-    Yields:
-        T[a, b, *windows].
-    """
-    axes = tuple(range(2, 2 + len(windows)))
-    reach = [
-        (count - 1) * stride + extent
-        for count, stride, extent in zip(windows, window.strides, window.extents, strict=True)
-    ]
-    ends = [
-        max(0, far - size - begin)
-        for far, size, begin in zip(reach, x.spec.shape[2:], window.pads_begin, strict=True)
-    ]
-    padded = f.op("pad", x, fill, pads=(0, 0, *window.pads_begin, 0, 0, *ends))
-    for tap in itertools.product(*map(range, window.kernel)):
-        starts = [k * dilation for k, dilation in zip(tap, window.dilations, strict=True)]
-        stops = [
-            start + (count - 1) * stride + 1
-            for start, count, stride in zip(starts, windows, window.strides, strict=True)
-        ]
-        yield f.op("slice", padded, starts=starts, ends=stops, axes=axes, steps=window.strides)
 
 
 def _numbers(call: OpCall, name: str, count: int, default: int, *, lowest: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from headrace.compiler.layouts.orders import after, between, lifted, plain, step
 from headrace.data_format import Order, moves_nothing
 from headrace.graph import GraphRewriter, JobOp
 from headrace.ops import Tensor
-from headrace.ops.shape import permutation
+from headrace.ops.axes import permutation
 from headrace.registry.registry import BackendRegistry
 
 

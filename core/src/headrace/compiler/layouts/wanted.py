@@ -9,7 +9,7 @@ from headrace.compiler.layouts.orders import before, plain
 from headrace.compiler.layouts.ways import Kind, Way, Ways
 from headrace.data_format import Order
 from headrace.graph import JobGraph, JobOp
-from headrace.ops.shape import permutation
+from headrace.ops.axes import permutation
 
 
 def orders_wanted(

@@ -9,7 +9,7 @@ from headrace.dtypes import DType
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import get_op, make_call
-from headrace.ops.shape import permutation
+from headrace.ops.axes import permutation
 
 MOVES = ("transpose", "reshape", "cast")
 

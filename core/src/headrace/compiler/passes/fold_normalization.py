@@ -14,7 +14,7 @@ from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.rewriter import GraphRewriter, replace_ops
 from headrace.numpy_ops import scaled
 from headrace.ops import Tensor
-from headrace.ops.data_format import channel_axis
+from headrace.ops.channels import channel_axis
 from headrace.ops.matmul import matrix_axes
 from headrace.tensor_spec import Array
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.device import KernelEntry, OpCall
-from headrace.ops.conv import conv_window
-from headrace.ops.window import Window
+from headrace.ops.window import Window, conv_window
 from headrace_cambricon.enums import find, number_of, parameter_count
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.images import BOTH_FORMATS, ImageKernel

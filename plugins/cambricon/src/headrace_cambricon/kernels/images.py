@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.device import CHANNELS_FIRST, CHANNELS_LAST, OpCall
-from headrace.ops.data_format import first_shape, is_last
+from headrace.ops.channels import first_shape, is_last
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.kernel import Operand, Recorder, WithWorkspace, between_bytes
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from headrace.device import KernelEntry, OpCall
 from headrace.dtypes import DType
-from headrace.ops.shape import permutation
-from headrace.ops.slice import pad_amounts, slice_ranges
+from headrace.ops.axes import pad_amounts, permutation, slice_ranges
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.kernel import (
     MAX_RANK,

@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, OpCall
-from headrace.ops.data_format import first_shape
-from headrace.ops.pool import pool_window
+from headrace.ops.channels import first_shape
+from headrace.ops.window import pool_window
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.conv import two_axes

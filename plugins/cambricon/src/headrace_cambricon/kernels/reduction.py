@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.device import KernelEntry, OpCall
 from headrace.dtypes import DType
-from headrace.ops.reduce import folded_axes
+from headrace.ops.axes import folded_axes
 from headrace_cambricon.enums import number_of
 from headrace_cambricon.kernels import vendor
 from headrace_cambricon.kernels.elementwise import Made

@@ -7,7 +7,7 @@ from headrace.dtypes import float32
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.attention import FEW_QUERIES, ROWS_FIRST
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import PANEL, panel_count
 
 
 class AttentionKernel(NativeKernel):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.device import Launch, OpCall
-from headrace.ops.conv import conv_window
+from headrace.ops.window import conv_window
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window

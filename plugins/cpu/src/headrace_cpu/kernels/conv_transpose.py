@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.device import Launch, OpCall, dtypes
-from headrace.ops.conv import conv_window
-from headrace.ops.data_format import channel_axis
-from headrace.ops.window import spatial_shape
+from headrace.ops.channels import channel_axis
+from headrace.ops.window import conv_window, spatial_shape
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window

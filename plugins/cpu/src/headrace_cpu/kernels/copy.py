@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headrace.device import KernelEntry, Launch, OpCall
-from headrace.ops.shape import permutation
-from headrace.ops.slice import pad_amounts, slice_ranges
+from headrace.ops.axes import pad_amounts, permutation, slice_ranges
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 Dims = tuple[int, ...]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from headrace.device import Launch, OpCall, dtypes
-from headrace.ops.conv import conv_window
+from headrace.ops.window import conv_window
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.copy import strides_of
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.kernels.product import ProductKernel
-from headrace_cpu.ops.depthwise import depthwise_window
+from headrace_cpu.ops.places import packed_window
 
 
 def is_depthwise(call: OpCall) -> bool:
@@ -35,7 +35,7 @@ class DepthwiseKernel(ProductKernel):
         from headrace_cpu import _native
 
         x, taps, y = views.input(), views.input(1), views.output()
-        window = native_window(depthwise_window(self._call))
+        window = native_window(packed_window(self._call))
         return _native.depthwise_conv_last(x, taps, y, window, self._epilogue(views))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from headrace.device import OpCall
-from headrace_cpu.ops.program import Step
+from headrace_cpu.ops.steps import Step
 
 
 class Steps:

@@ -11,11 +11,9 @@ from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.kernels.product import ProductKernel, is_product
-from headrace_cpu.ops.conv import packed_window
-from headrace_cpu.ops.depthwise import depthwise_window
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO, Y_SCALE, Y_ZERO
 from headrace_cpu.ops.integer_depthwise import BLOCK
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import PANEL, packed_window, panel_count
 
 if TYPE_CHECKING:
     from headrace_cpu._native import IntegerWeights, Rescale
@@ -122,5 +120,5 @@ class IntegerDepthwiseKernel(IntegerProductKernel):
 
         x, y, prepared = views.input(), views.output(), views.scratch(self._corrections())
         weights, rescale = self._weights(views), self._rescale(views)
-        window = native_window(depthwise_window(self._call))
+        window = native_window(packed_window(self._call))
         return _native.integer_depthwise_conv(x, weights, y, prepared, rescale, window)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, Launch, OpCall
-from headrace.ops.window import Window
 from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
+    from headrace.ops.window import Window
     from headrace_cpu._native import Window as NativeWindow
 
 

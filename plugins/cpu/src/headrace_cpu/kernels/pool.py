@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.device import Launch, OpCall, dtypes
-from headrace.ops.pool import pool_window
+from headrace.ops.window import pool_window
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 

@@ -6,14 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from headrace.device import Launch, OpCall, dtypes
-from headrace.ops.conv import conv_window
+from headrace.ops.window import conv_window
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
-from headrace_cpu.ops.block_matmul import SCALES, ZEROS
-from headrace_cpu.ops.conv import packed_window
-from headrace_cpu.ops.epilogue import ADDEND, BIAS
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import ADDEND, BIAS, PANEL, SCALES, ZEROS, packed_window, panel_count
 
 if TYPE_CHECKING:
     from headrace_cpu._native import Epilogue

@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
-from headrace.ops.quantize import per_tensor
+from headrace.ops.axes import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.elementwise import aligned_bias
 from headrace_cpu.kernels.formulas import FORMULAS, Steps
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.program import COMPUTED, RESULTS, STEPS, TRUTHS, Step, parse, place_of
+from headrace_cpu.ops.steps import COMPUTED, RESULTS, STEPS, TRUTHS, Step, parse, place_of
 
 ATTRS: Mapping[str, tuple[str, ...]] = {
     "leaky_relu": ("alpha",),

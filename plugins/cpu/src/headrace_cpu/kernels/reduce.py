@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace.ops.reduce import folded_axes
+from headrace.ops.axes import folded_axes
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace.ops.reduce import folded_axes
+from headrace.ops.axes import folded_axes
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import PANEL, panel_count
 
 FLOAT32 = dtypes("float32")
 

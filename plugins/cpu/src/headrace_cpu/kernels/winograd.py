@@ -7,7 +7,7 @@ import os
 
 from headrace.device import Launch, OpCall
 from headrace.errors import SettingError
-from headrace.ops.conv import conv_window
+from headrace.ops.window import conv_window
 from headrace_cpu.kernels.native import Views
 from headrace_cpu.kernels.product import ProductKernel
 

@@ -12,7 +12,7 @@ from headrace.errors import OpError
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import (
     FLOAT32,
@@ -22,10 +22,8 @@ from headrace_cpu.ops.epilogue import (
     finish,
     product_inputs,
 )
-from headrace_cpu.ops.pack import PANEL, panel_count, unpack
-
-SCALES, ZEROS = 4, 5
-"""Places among the inputs, after those that all products have."""
+from headrace_cpu.ops.pack import unpack
+from headrace_cpu.ops.places import PANEL, SCALES, ZEROS, panel_count
 
 BITS = (2, 4, 8)
 

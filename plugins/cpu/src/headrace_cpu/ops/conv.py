@@ -12,11 +12,12 @@ import numpy as np
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr
-from headrace.ops.schema import fail
-from headrace.ops.window import Window, slide, window_of
+from headrace.ops.failure import fail
+from headrace.ops.window import Window, slide
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import WEIGHTS, Product, check_epilogue, finish, product_inputs
-from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+from headrace_cpu.ops.pack import unpack
+from headrace_cpu.ops.places import PANEL, packed_window, panel_count
 
 
 class PackedConv(Product):
@@ -52,11 +53,6 @@ class PackedConv(Product):
         made = (x.shape[0], *slide(call, window, x.shape[1:-1]), columns)
         check_epilogue(call, made)
         return (x.with_shape(made),)
-
-
-def packed_window(call: OpCall) -> Window:
-    """The window of a ``cpu.conv``."""
-    return window_of(call, call.ints_attr("kernel"))
 
 
 def conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

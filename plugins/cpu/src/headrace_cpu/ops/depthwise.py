@@ -12,10 +12,11 @@ import numpy as np
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr
-from headrace.ops.schema import fail
-from headrace.ops.window import Window, slide, window_of
+from headrace.ops.failure import fail
+from headrace.ops.window import slide
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import Product, check_epilogue, finish
+from headrace_cpu.ops.places import packed_window
 
 
 class DepthwiseConv(Product):
@@ -37,7 +38,7 @@ class DepthwiseConv(Product):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x, channels = call.input(0), call.int_attr("columns")
-        window = depthwise_window(call)
+        window = packed_window(call)
         if x.rank != len(window.kernel) + 2 or not 3 <= x.rank <= 4 or x.shape[-1] != channels:
             fail(call, f"x is {x}; it must be [n, *spatial, {channels}] for {window.kernel} taps")
         taps = (math.prod(window.kernel), channels)
@@ -48,14 +49,9 @@ class DepthwiseConv(Product):
         return (x.with_shape(made),)
 
 
-def depthwise_window(call: OpCall) -> Window:
-    """The window of a ``cpu.depthwise_conv``."""
-    return window_of(call, call.ints_attr("kernel"))
-
-
 def depthwise_conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.depthwise_conv``, tap by tap."""
-    x, taps, window, y = given(inputs, 0), given(inputs, 1), depthwise_window(call), outputs[0]
+    x, taps, window, y = given(inputs, 0), given(inputs, 1), packed_window(call), outputs[0]
     pads = zip(window.pads_begin, window.pads_end, strict=True)
     padded = np.pad(x, ((0, 0), *pads, (0, 0)))
     sums = np.zeros(y.shape, np.float32)

@@ -10,16 +10,14 @@ import numpy as np
 from headrace.dtypes import DType, bfloat16, float16, float32
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array
+from headrace_cpu.ops.places import ADDEND, BIAS
 
 FLOAT32 = frozenset({float32})
 
 WEIGHTS = frozenset({float32, float16, bfloat16})
 """Of packed weights; those of 16 bits are float32 from where they are loaded on."""
-
-BIAS, ADDEND = 2, 3
-"""Places among the inputs, after the left side and the packed weights."""
 
 Activation = Callable[[Array, float, float], Array]
 

@@ -13,13 +13,14 @@ from headrace.errors import DTypeError
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
+from headrace.ops.failure import fail
 from headrace.ops.quantize import limits
-from headrace.ops.schema import fail
 from headrace.ops.window import slide, window_of
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.conv import PackedConv, conv_sums, packed_window
-from headrace_cpu.ops.epilogue import ADDEND, BIAS, FLOAT32, Product, check_epilogue, finish
+from headrace_cpu.ops.conv import PackedConv, conv_sums
+from headrace_cpu.ops.epilogue import FLOAT32, Product, check_epilogue, finish
 from headrace_cpu.ops.pack_integers import BYTES, panels_shape, unpack_integers
+from headrace_cpu.ops.places import ADDEND, BIAS, packed_window
 
 SUMS, SCALE, X_ZERO, WEIGHT_ZEROS, SHIFT, Y_SCALE, Y_ZERO = range(4, 11)
 """Places among the inputs, after those that all products have."""

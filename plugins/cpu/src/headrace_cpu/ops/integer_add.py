@@ -11,7 +11,7 @@ from headrace.errors import DTypeError
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.pack_integers import BYTES
 

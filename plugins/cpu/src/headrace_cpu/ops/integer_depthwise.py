@@ -11,11 +11,11 @@ from headrace.dtypes import int8, int32, uint8
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Input, Op, Output
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.ops.window import slide
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.conv import conv_sums
-from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_window
+from headrace_cpu.ops.depthwise import DepthwiseConv
 from headrace_cpu.ops.epilogue import Product
 from headrace_cpu.ops.integer import (
     WEIGHT_ZEROS,
@@ -25,6 +25,7 @@ from headrace_cpu.ops.integer import (
     without_zero,
 )
 from headrace_cpu.ops.pack_integers import BYTES, QUAD
+from headrace_cpu.ops.places import packed_window
 
 BLOCK = 64
 """Channels whose weights lie together."""
@@ -99,7 +100,7 @@ class IntegerDepthwise(IntegerProduct):
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
-        x, channels, window = call.input(0), call.int_attr("columns"), depthwise_window(call)
+        x, channels, window = call.input(0), call.int_attr("columns"), packed_window(call)
         if x.rank != len(window.kernel) + 2 or not 3 <= x.rank <= 4 or x.shape[-1] != channels:
             fail(call, f"x is {x}; it must be [n, *spatial, {channels}] for {window.kernel} taps")
         panels = taps_shape(math.prod(window.kernel), channels)
@@ -112,7 +113,7 @@ def integer_depthwise(
     call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]
 ) -> None:
     """Compute ``cpu.integer_depthwise_conv``: exactly, in doubles."""
-    window, channels, zeros = depthwise_window(call), call.int_attr("columns"), inputs[WEIGHT_ZEROS]
+    window, channels, zeros = packed_window(call), call.int_attr("columns"), inputs[WEIGHT_ZEROS]
     taps = math.prod(window.kernel)
     weights = unpack_integer_taps(given(inputs, 1), taps, channels).astype(np.float64)
     if zeros is not None:

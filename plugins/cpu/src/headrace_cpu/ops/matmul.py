@@ -8,10 +8,11 @@ import numpy as np
 
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import WEIGHTS, Product, check_epilogue, finish, product_inputs
-from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+from headrace_cpu.ops.pack import unpack
+from headrace_cpu.ops.places import PANEL, panel_count
 
 
 class PackedMatmul(Product):

@@ -10,12 +10,10 @@ from headrace.dtypes import uint8, uint32
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import WEIGHTS
-
-PANEL = 16
-"""Columns of a panel, on every machine."""
+from headrace_cpu.ops.places import PANEL, panel_count
 
 
 class Pack(Op):
@@ -57,11 +55,6 @@ def matrix_of(call: OpCall) -> Sides:
     if call.flag_attr("transposed"):
         return Sides(math.prod(shape[1:]), shape[0])
     return Sides(*shape)
-
-
-def panel_count(columns: int) -> int:
-    """Panels that hold ``columns``."""
-    return -(-columns // PANEL)
 
 
 def pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

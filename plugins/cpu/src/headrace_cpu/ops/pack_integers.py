@@ -10,9 +10,10 @@ from headrace.dtypes import int8, int32, uint8
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op, Output
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.ops.pack import PANEL, matrix_of, panel_count
+from headrace_cpu.ops.pack import matrix_of
+from headrace_cpu.ops.places import PANEL, panel_count
 
 BYTES = frozenset({int8, uint8})
 

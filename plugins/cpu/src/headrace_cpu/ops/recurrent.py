@@ -11,11 +11,12 @@ from headrace.numpy_ops import evaluate
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op, Output, get_op, make_call
+from headrace.ops.failure import fail
 from headrace.ops.recurrent import backwards
-from headrace.ops.schema import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import FLOAT32
-from headrace_cpu.ops.pack import PANEL, panel_count, unpack
+from headrace_cpu.ops.pack import unpack
+from headrace_cpu.ops.places import PANEL, panel_count
 
 B, H, C = 3, 4, 5
 """Places among the inputs, after x and the weights."""

@@ -11,8 +11,8 @@ from headrace.numpy_ops import evaluate
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op, get_op, make_call
+from headrace.ops.failure import fail
 from headrace.ops.recurrent import LstmInteger
-from headrace.ops.schema import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import FLOAT32
 from headrace_cpu.ops.pack_integers import panels_shape, unpack_integers

@@ -12,10 +12,10 @@ from typing import ClassVar
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
-from headrace.ops.schema import fail
+from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.ops.epilogue import FLOAT32, Product, check_epilogue
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import PANEL, panel_count
 
 TILES = (2, 4)
 """What m may be."""

@@ -10,8 +10,8 @@ import numpy as np
 from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
-from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import SCALE, Y_SCALE, IntegerProduct
+from headrace_cpu.ops.places import ADDEND, BIAS
 from headrace_cpu.passes.own_ops import KnownOps
 
 

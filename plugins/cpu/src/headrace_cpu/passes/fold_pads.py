@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops import get_op
-from headrace.ops.conv import conv_window
-from headrace.ops.data_format import channel_axis
+from headrace.ops.channels import channel_axis
+from headrace.ops.window import conv_window
 
 
 class FoldPads:

@@ -11,11 +11,10 @@ import numpy as np
 from headrace.dtypes import float32, int32
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.ops import Op
-from headrace.ops.quantize import per_tensor
+from headrace.ops.axes import per_tensor
 from headrace_cpu.ops.block_matmul import BlockMatmul
 from headrace_cpu.ops.conv import PackedConv
 from headrace_cpu.ops.depthwise import DepthwiseConv
-from headrace_cpu.ops.epilogue import ADDEND, BIAS
 from headrace_cpu.ops.integer import (
     SCALE,
     Y_SCALE,
@@ -27,6 +26,7 @@ from headrace_cpu.ops.integer import (
 from headrace_cpu.ops.integer_depthwise import IntegerDepthwise
 from headrace_cpu.ops.matmul import PackedMatmul
 from headrace_cpu.ops.pack_integers import BYTES
+from headrace_cpu.ops.places import ADDEND, BIAS
 from headrace_cpu.ops.winograd import WinogradConv
 
 PRODUCTS: Mapping[str, type[Op]] = {

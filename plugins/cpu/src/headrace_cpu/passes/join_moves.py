@@ -10,7 +10,7 @@ from typing import NamedTuple
 from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
-from headrace.ops.shape import permutation
+from headrace.ops.axes import permutation
 
 MOVES = ("transpose", "reshape")
 

@@ -12,14 +12,14 @@ from headrace.dtypes import float32, int32, uint8
 from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
-from headrace.ops.quantize import per_tensor
+from headrace.ops.axes import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.product import is_product
-from headrace_cpu.ops.epilogue import BIAS
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO
 from headrace_cpu.ops.pack_integers import BYTES
+from headrace_cpu.ops.places import BIAS
 from headrace_cpu.passes.own_ops import KnownOps
 
 

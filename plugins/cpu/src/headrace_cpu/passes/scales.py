@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from headrace.graph import JobOp
-from headrace.ops.quantize import per_tensor
+from headrace.ops.axes import per_tensor
 from headrace.tensor_spec import Array
 
 

@@ -11,9 +11,7 @@ from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
-from headrace_cpu.ops.conv import packed_window
-from headrace_cpu.ops.epilogue import ADDEND, BIAS
-from headrace_cpu.ops.pack import PANEL, panel_count
+from headrace_cpu.ops.places import ADDEND, BIAS, PANEL, packed_window, panel_count
 from headrace_cpu.passes.own_ops import KnownOps
 
 LEAST_GAIN = 1.25

@@ -1,0 +1,28 @@
+"""Where a call of an op over images has its channels, for whoever reads no more of the op."""
+
+from __future__ import annotations
+
+from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST, order_between
+from headrace.op_call import OpCall
+
+
+def is_last(call: OpCall) -> bool:
+    """True when the channels of an ``Imaged`` call are last."""
+    return call.str_attr("data_format") == CHANNELS_LAST
+
+
+def first_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an image of ``call``, as it is channels first."""
+    order = order_between(call.str_attr("data_format"), CHANNELS_FIRST, len(shape))
+    return tuple(shape[axis] for axis in order)
+
+
+def own_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A channels-first shape, as it is in the format of ``call``."""
+    order = order_between(CHANNELS_FIRST, call.str_attr("data_format"), len(shape))
+    return tuple(shape[axis] for axis in order)
+
+
+def channel_axis(call: OpCall) -> int:
+    """The axis of the first input, and of a convolution's weight, that is 1 channels first."""
+    return call.input(0).rank - 1 if is_last(call) else 1
