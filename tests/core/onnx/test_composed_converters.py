@@ -107,6 +107,34 @@ def test_places_outside_are_padded(padding: str, wanted: list[float]) -> None:
     np.testing.assert_allclose(made[0, 0], wanted)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "uint64", "bool"])
+def test_images_of_integers_are_sampled(dtype: str) -> None:
+    """Also of those that no float32 holds: each place is that of one element."""
+    x = np.array([[[1, 7, 200, 16_777_217]]]).astype(dtype)
+    grid = ((2 * np.array([3, 0, 1]) + 1) / 4 - 1).astype(np.float32).reshape(1, 3, 1)
+    made = folded("GridSample", x, grid, mode="nearest")
+    assert (made.dtype, made.tolist()) == (x.dtype, x[..., [3, 0, 1]].tolist())
+
+
+@pytest.mark.parametrize(("dtype", "places"), [("float16", "float32"), ("float32", "float64")])
+def test_a_grid_may_be_finer_than_the_image(dtype: str, places: str) -> None:
+    """The dtype of the result is that of the image."""
+    x = np.array([[[2, 4, 8]]], dtype)
+    grid = ((2 * np.array([0.5, 1.75]) + 1) / 3 - 1).astype(places).reshape(1, 2, 1)
+    made = folded("GridSample", x, grid)
+    assert made.dtype == x.dtype
+    np.testing.assert_allclose(made[0, 0], [3, 7], rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
+def test_columns_of_integers_are_added_up(dtype: str) -> None:
+    """Where two overlap; what is too much for int8 wraps around."""
+    x = np.array([[[100, 100], [100, 3]]]).astype(dtype)
+    made = folded("Col2Im", x, np.array([3]), np.array([2]))
+    assert made.dtype == dtype
+    assert made.tolist() == [[np.array([100, 200, 3]).astype(dtype).tolist()]]
+
+
 def test_a_grid_of_another_rank_is_refused() -> None:
     """Both shapes are in the message."""
     with pytest.raises(InvalidModelError, match=r"the grid is \[n, \*out, 2\]"):

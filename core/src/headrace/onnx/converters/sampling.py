@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from headrace.dtypes import DType, float32, float64, int64
 from headrace.onnx.converters.window import numbers
+from headrace.onnx.formula import cast
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -21,13 +23,23 @@ def _grid_sample(node: Node) -> Tensor:
     if rank < 1 or grid.spec.rank != rank + 2 or grid.spec.shape[-1] != rank:
         node.invalid(f"the grid is [n, *out, {rank}] for {x.spec}; it is {grid.spec}")
     mode = node.attr("mode", "linear")
-    return node.one(
+    dtype = _computed_in(x.spec.dtype, grid.spec.dtype)
+    sampled = node.one(
         "grid_sample",
-        [x, grid],
+        [cast(node, x, dtype), cast(node, grid, dtype)],
         mode=_MODES.get(mode, mode),
         padding_mode=node.attr("padding_mode", "zeros"),
         align_corners=bool(node.attr("align_corners", 0)),
     )
+    return cast(node, sampled, x.spec.dtype)
+
+
+def _computed_in(x: DType, places: DType | None = None) -> DType:
+    """The float dtype in which images of ``x`` are computed, at places of another dtype."""
+    if x.is_float and places in (None, x):
+        return x
+    is_wide = places == float64 or (x.itemsize > 2 and x != float32)
+    return float64 if is_wide else float32
 
 
 def _col2im(node: Node) -> Tensor:
@@ -47,8 +59,9 @@ def _col2im(node: Node) -> Tensor:
     if x.spec.shape[2] != math.prod(windows):
         node.invalid(f"{x.spec} has {x.spec.shape[2]} columns; the image has {windows} windows")
     channels = x.spec.shape[1] // taps
-    columns = node.one("reshape", [x], shape=(*x.spec.shape[:2], *windows))
-    one_each = np.eye(taps, dtype=x.spec.dtype.numpy).reshape(taps, 1, *block)
+    dtype = _computed_in(x.spec.dtype)
+    columns = node.one("reshape", [cast(node, x, dtype)], shape=(*x.spec.shape[:2], *windows))
+    one_each = np.eye(taps, dtype=dtype.numpy).reshape(taps, 1, *block)
     weight = node.constant(np.tile(one_each, (channels, *(1,) * (rank + 1))))
     left = tuple(
         size
@@ -59,7 +72,7 @@ def _col2im(node: Node) -> Tensor:
         - (windows[axis] - 1) * strides[axis]
         for axis, size in enumerate(image)
     )
-    return node.one(
+    added = node.one(
         "conv_transpose",
         [columns, weight, None],
         strides=strides,
@@ -68,6 +81,9 @@ def _col2im(node: Node) -> Tensor:
         output_padding=left,
         groups=channels,
     )
+    if x.spec.dtype.is_int:  # what is too much for a narrow one wraps, as sums of it do
+        added = cast(node, added, int64)
+    return cast(node, added, x.spec.dtype)
 
 
 CONVERTERS: Mapping[str, Converter] = {"GridSample": _grid_sample, "Col2Im": _col2im}
