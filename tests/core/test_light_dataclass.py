@@ -153,3 +153,13 @@ def test_methods_that_a_class_defines_stay() -> None:
     assert Text(5) == Text("5") and Text("A") == Text("a")
     assert hash(Text("a")) == 7
     assert repr(Text("a")) == "Text(text='a')"
+
+
+def test_setters_put_values_into_fields_in_order() -> None:
+    """Also where assignment is refused: an ``__init__`` that is written out uses them."""
+    made = object.__new__(Ours)
+    for put, value in zip(light_dataclass.setters(Ours), ("a", (1, 2), {}, 3), strict=True):
+        put(made, value)
+    assert made == Ours("a", (1, 2)) and made.total == 3
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.name = "b"  # type: ignore[misc]
