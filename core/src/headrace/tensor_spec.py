@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import ShapeError
-from headrace.light_dataclass import dataclass
+from headrace.light_dataclass import dataclass, setters
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,8 +45,8 @@ class TensorSpec:
             raise ShapeError(f"shape {dims} has rank {len(dims)}; the limit is {MAX_RANK}")
         if dims and min(dims) < 0:
             raise ShapeError(f"shape {dims} has a negative dimension")
-        object.__setattr__(self, "shape", dims)
-        object.__setattr__(self, "dtype", dtype if type(dtype) is DType else dtype_of(dtype))
+        _put_shape(self, dims)
+        _put_dtype(self, dtype if type(dtype) is DType else dtype_of(dtype))
 
     def __eq__(self, other: object) -> bool:  # most that is compared is the same
         if self is other:
@@ -88,6 +88,9 @@ class TensorSpec:
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+_put_shape, _put_dtype = setters(TensorSpec)
 
 
 @lru_cache(maxsize=1024)

@@ -74,13 +74,14 @@ def _preferred(kernels: Mapping[str, KernelEntry | None]) -> Choice | None:
 
 def can_move(call: OpCall, way: Way, backend: Backend) -> bool:
     """True when the device can bring what does not lie plain from the plain order and back."""
-    return all(
-        can_transpose(spec, order, backend)
-        and can_transpose(
-            spec.with_shape(laid(spec.shape, order)), between(order, plain(len(order))), backend
-        )
-        for spec, order in way.moved(call)
-    )
+    return all(_goes_and_comes(spec, order, backend.kernels) for spec, order in way.moved(call))
+
+
+@lru_cache(maxsize=4096)
+def _goes_and_comes(spec: TensorSpec, order: Order, kernels: KernelTable) -> bool:
+    there = spec.with_shape(laid(spec.shape, order))
+    back = between(order, plain(len(order)))
+    return _can_transpose(spec, order, kernels) and _can_transpose(there, back, kernels)
 
 
 def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
