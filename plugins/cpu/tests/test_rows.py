@@ -86,6 +86,19 @@ def test_folds(rows, length, kind, has_nan):
     np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 15, 16])
+@pytest.mark.parametrize("kind", ["sum", "mean", "max", "min"])
+def test_folds_of_rows_shorter_than_a_vector(length, kind):
+    """Also of infinities alone, and with a NaN at each place."""
+    x = np.random.default_rng(length).standard_normal((length + 19, length)).astype(np.float32)
+    x[-2:] = [[np.inf], [-np.inf]]
+    np.fill_diagonal(x, np.nan)
+    y = np.empty(len(x), np.float32)
+    _native.fold_each_row(kind, x, y)()
+    right = getattr(np, kind)(x.astype(np.float64), axis=1)
+    np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-6)
+
+
 @settings(max_examples=30)
 @given(*[st.sampled_from([1, 2, 6, 16, 17, 33])] * 3, st.booleans(), st.integers(1, 3))
 def test_batches_of_products(rows, depth, columns, transposed, batch):

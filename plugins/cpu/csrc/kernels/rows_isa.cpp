@@ -132,7 +132,49 @@ void LayerNorm(const float* x, const float* scale, const float* bias, float* y, 
   }
 }
 
+// One number of each row that does not fill a vector; `length` may be known while compiling.
+template <class T, class L, class F>
+HEADRACE_INLINE void FoldShort(const float* x, float* y, Size rows, L length, T begin, T divisor,
+                               F fold) {
+  for (Size r = 0; r < rows; ++r, x += length) {
+    T made = begin;
+    for (Size i = 0; i < length; ++i) made = fold(made, static_cast<T>(x[i]));
+    y[r] = static_cast<float>(made / divisor);
+  }
+}
+
+template <class L>
+void FoldShortRows(Fold fold, const float* x, float* y, Size rows, L length) {
+  const auto add = [](double sum, double value) { return sum + value; };
+  // A comparison with NaN is false, so one that was taken stays.
+  const auto larger = [](float best, float value) {
+    return (value > best) | (value != value) ? value : best;
+  };
+  const auto lesser = [](float best, float value) {
+    return (value < best) | (value != value) ? value : best;
+  };
+  switch (fold) {
+    case Fold::kSum:
+      return FoldShort(x, y, rows, length, 0.0, 1.0, add);
+    case Fold::kMean:
+      return FoldShort(x, y, rows, length, 0.0, static_cast<double>(Size{length}), add);
+    case Fold::kMax:
+      return FoldShort(x, y, rows, length, -__builtin_inff(), 1.0f, larger);
+    case Fold::kMin:
+      return FoldShort(x, y, rows, length, __builtin_inff(), 1.0f, lesser);
+  }
+}
+
+template <Size kLength>
+struct Known {
+  constexpr operator Size() const { return kLength; }
+};
+
 void FoldRow(Fold fold, const float* x, float* y, Size rows, Size length) {
+  if (length == 2) return FoldShortRows(fold, x, y, rows, Known<2>());
+  if (length == 3) return FoldShortRows(fold, x, y, rows, Known<3>());
+  if (length == 4) return FoldShortRows(fold, x, y, rows, Known<4>());
+  if (length < kWidth) return FoldShortRows(fold, x, y, rows, length);
   for (Size r = 0; r < rows; ++r, x += length) {
     switch (fold) {
       case Fold::kSum:
