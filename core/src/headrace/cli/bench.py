@@ -63,7 +63,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
     default="1",
     show_default=True,
     metavar="N[,N...]",
-    help="How many threads each runtime has; several numbers are measured one after another.",
+    help="Threads of each runtime; several numbers are measured one after another.",
 )
 @click.option(
     "--rounds",
@@ -91,7 +91,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
     "--plan-cache/--no-plan-cache",
     default=False,
     show_default=True,
-    help="Let headrace take a plan that an earlier process kept. Without it, it compiles the "
+    help="Let headrace use a cached plan of an earlier process. Without it, it compiles the "
     "model, and that is in its load time.",
 )
 @click.option(
@@ -118,9 +118,9 @@ def bench(
 ) -> None:
     """Measure an ONNX MODEL on --device and in another runtime, side by side.
 
-    Each runtime has a process of its own; they take turns, and the ratio is of calls of one round.
-    Load time is from the file to the first outputs, in a new process each time; memory is the most
-    that was resident.
+    Each runtime has a process of its own; they take turns, and ratios compare turns of one round.
+    Load time is from the file to the first outputs, in a new process each time; memory is the peak
+    of resident memory.
     """
     from headrace.bench import compare
     from headrace.bench.runtimes import require_peer

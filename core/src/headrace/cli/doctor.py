@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     "limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="How long a backend may take to show what it can. Default: 60.",
+    help="How long a backend may take for all of it. Default: 60.",
 )
 @click.option(
     "--clear",
     "cleared",
     multiple=True,
     metavar="TAG",
-    help="Let a backend out of quarantine first.",
+    help="Release a backend from quarantine first.",
 )
 @click.option("--schema", "as_schema", is_flag=True, help="Print the JSON schema of --json.")
 @click.pass_context
@@ -46,9 +46,9 @@ def doctor(
 ) -> None:
     """Examine the installed backends, or those named TAG.
 
-    Each is loaded in a child process and has to open its device, allocate, copy and add there; one
-    that ends the process is put into quarantine. Ends with 0 when headrace and all of them are
-    well, with 1 when headrace is not, or a backend that no list of the user leaves out.
+    Each is loaded in a child process, where it must open its device, allocate, copy and add; one
+    that ends the process is quarantined. Exits with 0 if headrace and all of them work, and with 1
+    if headrace or a backend that the user's lists do not exclude does not.
     """
     from headrace.cli.plain import changing_line
     from headrace.doctor import DEFAULT_LIMIT_SECONDS, examine, schema

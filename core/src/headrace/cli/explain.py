@@ -31,8 +31,8 @@ def explain(
 ) -> None:
     """Show for each node of an ONNX MODEL where it runs, by which kernel, why, and what is copied.
 
-    Nothing runs and no device is opened. Ends with 1 when the device cannot run all of it; what it
-    lacks is listed then, most wanted first.
+    Nothing runs and no device is opened. Exits with 1 if the device cannot run all of it, and then
+    lists what it lacks, most needed first.
     """
     from headrace.onnx import load
 

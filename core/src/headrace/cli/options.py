@@ -41,7 +41,7 @@ device_option = click.option(
 fallback_option = click.option(
     "--fallback",
     type=click.Choice(["error", "warn", "allow"]),
-    help="What becomes of ops that the device cannot run: an error, or the host runs them. "
+    help="What happens to ops that the device cannot run: an error, or the host runs them. "
     "Default: HEADRACE_FALLBACK, or error.",
 )
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @click.option(
     "--stage",
     metavar="NAME",
-    help="Show what one stage of compiling made, not the plan that came of it; "
-    "'all': every stage; 'changes': what each pass took away and brought.",
+    help="Show the result of one stage of compiling instead of the final plan; "
+    "'all': every stage; 'changes': what each pass removed and added.",
 )
 @click.option(
     "--html",
     type=OutputFile(),
     metavar="FILE",
-    help="Write the plan to FILE as a web page to look at: ops, streams, memory over time.",
+    help="Write the plan to FILE as a web page: ops, streams, memory over time.",
 )
 def plan(
     model: Path,

@@ -28,7 +28,7 @@ from headrace.cli.options import OutputFile, random_inputs_option
     "--html",
     type=OutputFile(),
     metavar="FILE",
-    help="Write the timeline to FILE as a web page to look at, with the plan beside it.",
+    help="Write the timeline to FILE as a web page, with the plan beside it.",
 )
 def trace(
     model: Path,

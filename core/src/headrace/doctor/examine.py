@@ -42,7 +42,7 @@ def examine(
 ) -> dict[str, object]:
     """Examine the installed backends, each that may run in a child process of its own.
 
-    A backend whose probe ended its process is put into quarantine.
+    A backend whose probe ended its process is quarantined.
 
     Args:
         tags: only these; empty means all.

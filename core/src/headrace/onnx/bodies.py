@@ -1,4 +1,4 @@
-"""Bodies that ONNX itself gives to ops: how an op without a converter is said in simpler ops."""
+"""ONNX's own function bodies, which express an op without a converter in simpler ops."""
 
 from __future__ import annotations
 

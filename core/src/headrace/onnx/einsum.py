@@ -1,4 +1,4 @@
-"""Einstein sums: an equation, read and checked, and said in products of matrices.
+"""Einstein sums: an equation, read and checked, and expressed in matrix products.
 
 Factors are multiplied two at a time, from left to right. What a label of the two has to do with the
 rest of the equation says which role it plays in their product: it counts several matrices, rows,

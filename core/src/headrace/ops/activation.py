@@ -1,4 +1,4 @@
-"""Activations and limits: elementwise functions with parameters, said in simpler ops."""
+"""Activations and limits: elementwise functions with parameters, decomposed into simpler ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic of narrow integers, said in that of wider ones."""
+"""Arithmetic of narrow integers, expressed in that of wider ones."""
 
 from __future__ import annotations
 

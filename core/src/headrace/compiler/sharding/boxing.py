@@ -1,6 +1,6 @@
-"""Boxing: a tensor that lies one way over some devices, laid another way over others.
+"""Boxing: converts a tensor from its layout over some devices to another layout, or other devices.
 
-Any pair of layouts is served, on devices of any kind, since all of it can be said in ops that move
+Any pair of layouts is served, on devices of any kind, since all can be expressed in ops that move
 and add: ``slice`` where a part lies, ``concat`` where it is wanted, ``add`` (``maximum``,
 ``minimum``) for partial results, ``fill`` for their zeros. The copies between devices are put in
 later, where an op reads what lies elsewhere. Where a plugin offers a collective for what is to be

@@ -78,7 +78,7 @@ def ops_are_on_one_device(graph: JobGraph, registry: BackendRegistry) -> Iterato
 
 
 def hints_are_spent(graph: JobGraph, registry: BackendRegistry) -> Iterator[str]:
-    """No hint is left: what it asked for is said in ops."""
+    """No hint is left: what it asked for is expressed in ops."""
     for name, hint in graph.hints.items():
         yield f"{hint.said_of(name)}, and nobody will see to it any more"
 

@@ -1,4 +1,4 @@
-"""How each ONNX op is said in headrace ops: one file per family, stems as in ``headrace.ops``.
+"""How each ONNX op is expressed in headrace ops: one file per family, stems as in ``headrace.ops``.
 
 Files of other stems are for what ONNX has as ops and headrace composes.
 

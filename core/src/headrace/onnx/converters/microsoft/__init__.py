@@ -1,4 +1,4 @@
-"""How the ops of onnxruntime's own domain are said in headrace ops: one file per family.
+"""How the ops of onnxruntime's own domain are expressed in headrace ops: one file per family.
 
 Models have them that onnxruntime's tools have quantized or optimised. Each file declares its ops
 next to their converters, in ``OPS``.

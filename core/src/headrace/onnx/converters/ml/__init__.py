@@ -1,4 +1,4 @@
-"""How the ops of domain ``ai.onnx.ml`` are said in headrace ops: one file per family.
+"""How the ops of domain ``ai.onnx.ml`` are expressed in headrace ops: one file per family.
 
 Models of scikit-learn, XGBoost and LightGBM are made of them. What gives or takes text, or maps, is
 run by the host: see ``headrace.onnx.hosted``.
