@@ -16,8 +16,10 @@ import headrace as flow
 import headrace.typing as tp
 from headrace.device import Launch
 from headrace.errors import RunError, SessionError
+from headrace.frontend import delivery
 from headrace.numpy_ops import NumpyKernel
 from headrace.registry import BackendRegistry
+from headrace.runtime import shelter
 
 X = np.array([1, -2, 3], np.float32)
 ITSELF = "that this very thread has to bring to its end first"
@@ -129,6 +131,37 @@ def test_a_handler_may_call_what_can_run_beside_the_call(
     within.handle = lambda: job(X).tolist()
     assert job(X).tolist() == [2, -2, 6]
     assert (ITSELF in str(within.told[0])) if waits else (within.told == [[2, -2, 6]])
+    session.close()
+
+
+@pytest.mark.parametrize("what", ["sync", "close", "callback"])
+def test_a_handler_may_come_while_a_callback_is_given(
+    within: Within, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for callbacks, or gives another one, would wait for that to be given."""
+    session, _, _ = session_on("near", within)
+    heard: list[list[float]] = []
+
+    @flow.global_function(session=session)
+    def tell(x: tp.Numpy.Placeholder((3,))) -> tp.Callback[tp.Numpy]:
+        with flow.scope.placement("near", "0:0"):
+            return flow.relu(x)
+
+    def start(thread: Any) -> None:
+        within.now()
+        shelter.start(thread)
+
+    monkeypatch.setattr(delivery, "start", start)
+    another, give = tell(X), tell(X)
+    within.handle = {
+        "sync": session.sync,
+        "close": session.close,
+        "callback": lambda: another(lambda made: heard.append(made.tolist())),
+    }[what]
+    give(lambda made: heard.append(made.tolist()))
+    session.sync()
+    assert heard == [[1, 0, 3]]
+    assert ITSELF in str(within.told[0])
     session.close()
 
 

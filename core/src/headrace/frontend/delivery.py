@@ -18,6 +18,7 @@ from typing import Any
 from headrace.errors import SessionError
 from headrace.frontend.future import Future
 from headrace.runtime.bus import Changed
+from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.shelter import Thread, new_thread, start
 
 Deliver = Callable[[Any], object]
@@ -71,8 +72,11 @@ class Delivery:
         Blocks while as many callbacks wait as may.
 
         Raises:
-            SessionError: the session was closed.
+            SessionError: the session was closed; or this thread is registering another one, and a
+                handler of a signal came between.
         """
+        if self._changed.lock.locked() and is_within((self,), REGISTERS, sys._getframe(1)):
+            raise reentry_error(f"job {self._name!r}: a callback was given")
         with self._changed.lock:
             self._changed.tell()  # who came before may have been interrupted before that
             delivers = _here.delivery is not None
@@ -123,6 +127,9 @@ class Delivery:
             except BaseException:  # noqa: BLE001 - nobody is there to catch it; the next one goes on
                 _tell()
             del future, callback, failed  # or they are kept until the next one
+
+
+REGISTERS = codes_of(Delivery.register)
 
 
 def _tell() -> None:

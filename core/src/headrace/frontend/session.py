@@ -16,7 +16,7 @@ from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
 from headrace.frontend import checkpoint
 from headrace.frontend.config import FunctionConfig
-from headrace.frontend.delivery import Delivery
+from headrace.frontend.delivery import REGISTERS, Delivery
 from headrace.frontend.explain import Explanation, explain_graph
 from headrace.frontend.feeds import as_feed, is_feed
 from headrace.frontend.future import Future
@@ -442,11 +442,11 @@ class Session:
         while frame is not None and frame.f_globals is globals():  # of what was asked for
             frame = frame.f_back
         ready = self._set.ready
-        if is_within((self,), codes or _CALLS | _CHANGES, frame) or (ready and ready.is_here):
+        mine = (self, *(job.delivery for job in tuple(self._set.jobs.values())))
+        if is_within(mine, codes or _ANY, frame) or (ready and ready.is_here):
             raise reentry_error(asked)
 
 
-_CALLS = codes_of(Session.run, Session._submit)
 _CHANGES = codes_of(
     Session.add_job,
     Session.sync,
@@ -457,6 +457,7 @@ _CHANGES = codes_of(
     Session.close,
     Session._compiled,
 )
+_ANY = codes_of(Session.run, Session._submit) | _CHANGES | REGISTERS
 
 
 class _Callback:
