@@ -17,10 +17,17 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import ref
 
-_counting = threading.Lock()
-_resting = 0  # how many ask for it now, in all threads
-_enabled = False  # what the first of them found
+_counting = threading.RLock()  # the collector, still on, may come while it is held
+_blocks: set[ref[_Block]] = set()  # those that ask for it now, in all threads
+_is_off = False  # it was on when the first of them came, and is to be on again
+
+
+class _Block:
+    """One ``with`` block; gone when nobody is in it, also where Ctrl-C kept it from its end."""
+
+    __slots__ = ("__weakref__",)
 
 
 @contextmanager
@@ -32,24 +39,32 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
     Args:
         lasting: what is made inside stays, modules or a job, and counts as old from then on.
     """
-    global _resting, _enabled
-    is_counted = False
+    global _is_off
+    block = _Block()
+    mine = ref(block)
     try:
         with _counting:
-            if not _resting:
-                _enabled = gc.isenabled()
+            _blocks.add(mine)
+            if gc.isenabled():
+                _is_off = True
                 gc.disable()
-            _resting += 1
-            is_counted = True  # Ctrl-C may come behind it
         yield
     finally:
-        if lasting and not gc.get_freeze_count():  # what others froze is not ours to thaw
-            gc.freeze()
-            gc.unfreeze()  # into the oldest generation, without a look at any of it
-        with _counting:
-            _resting = max(0, _resting - is_counted)  # 0 in a child that was forked inside
-            if not _resting and _enabled:
-                gc.enable()
+        try:
+            if lasting and not gc.get_freeze_count():  # what others froze is not ours to thaw
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation, without a look at any of it
+        finally:
+            _ends(mine)
+
+
+def _ends(block: ref[_Block]) -> None:
+    global _is_off
+    with _counting:
+        _blocks.difference_update([one for one in _blocks if one is block or one() is None])
+        if _is_off and not _blocks:
+            gc.enable()
+            _is_off = False
 
 
 @contextmanager
@@ -65,11 +80,12 @@ def held(lock: threading.Lock) -> Iterator[None]:
 
 def _rests_no_more() -> None:
     """Of a child: the blocks of its parent's other threads never end there."""
-    global _counting, _resting
-    _counting = threading.Lock()
-    if _resting and _enabled:
+    global _counting, _is_off
+    _counting = threading.RLock()
+    _blocks.clear()
+    if _is_off:
         gc.enable()
-    _resting = 0
+        _is_off = False
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -93,6 +95,24 @@ def test_what_others_froze_stays_frozen() -> None:
         assert id(frozen) not in seen and id(later) in seen
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize("step", ["_ends", "gc.get_freeze_count"])
+def test_it_is_on_again_after_an_interrupt_at_the_end(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a block was kept from saying that it is over, the next one notices."""
+
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(f"headrace.collector.{step}", interrupted)
+        with collector_rests(lasting=True):
+            pass
+    with collector_rests():
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_a_child_collects_though_a_thread_of_its_parent_compiles() -> None:
