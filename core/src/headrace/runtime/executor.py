@@ -29,7 +29,7 @@ from headrace.runtime import process
 from headrace.runtime.bind import LaunchAct, bind_actor
 from headrace.runtime.bus import Call, CallTable, Exchange, Room, new_lock, stand_back
 from headrace.runtime.exit import close_at_exit, threads_are_of_backends
-from headrace.runtime.inline import InlineEngine
+from headrace.runtime.inline import InlineEngine, can_run_inline
 from headrace.runtime.launcher import Launcher
 from headrace.runtime.limits import host_memory_limit, stated_memory_limit
 from headrace.runtime.network import Network
@@ -157,7 +157,8 @@ class Executor:
 
     def _bind(self, recorder: Recorder | None) -> None:
         """Bind all launches, with what tells a recorder or without."""
-        runs_inline = self._can_run_inline(recorder)
+        contexts, is_recorded = self._resources.contexts, recorder is not None
+        runs_inline = self._log is None and can_run_inline(self._network, contexts, is_recorded)
         exchange = Exchange({})  # of the inline call that runs, which holds the lock
         launches: list[LaunchAct] = []
         for actor, job in zip(self._plan.actors, self._network.jobs, strict=True):
@@ -168,7 +169,6 @@ class Executor:
             )
         inline = None
         if runs_inline:
-            contexts = self._resources.contexts
             at_once = {stream_id for stream_id, c in contexts.items() if c.host_synchronous}
             inline = InlineEngine(
                 acting_orders(self._network, at_once),
@@ -181,21 +181,6 @@ class Executor:
         self._launches, self._inline, self._recorder = launches, inline, recorder
         self.may_have_replicas = (
             runs_inline and not self._plan.variables and self._resources.are_hosts
-        )
-
-    def _can_run_inline(self, recorder: Recorder | None) -> bool:
-        """Whether the caller's thread alone makes use of all streams.
-
-        Not where calls overlap, nor where launches that take as long as their work are to overlap
-        with others: those of streams side by side, or of any stream when each task is waited for.
-        """
-        contexts = self._resources.contexts
-        late = {s for s, context in contexts.items() if not context.host_synchronous}
-        return (
-            self._log is None
-            and max(self._network.widths.values(), default=1) == 1
-            and self._network.side_by_side <= late
-            and (recorder is None or not late)
         )
 
     def stand_back(self, frame: FrameType | None = None, waited: float = 0.0) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from headrace.ids import ActorId
+from headrace.device import DeviceContext
+from headrace.ids import ActorId, StreamId
 from headrace.runtime.bus import Exchange
 from headrace.runtime.launcher import Launcher
+from headrace.runtime.network import Network
 from headrace.signals import let_handlers_through
 from headrace.tensor_spec import Array
 
@@ -91,3 +93,20 @@ class InlineEngine:
             return self._describe(error, actor_id)
         (first, _), cause = found
         return self._describe(cause, first)
+
+
+def can_run_inline(
+    network: Network, contexts: Mapping[StreamId, DeviceContext], is_recorded: bool
+) -> bool:
+    """Whether the caller's thread alone makes use of all streams.
+
+    Not where calls overlap, nor where launches that take as long as their work are to overlap with
+    others: those of streams side by side, or of any stream when each task is waited for, as it is
+    where it is recorded.
+    """
+    late = {s for s, context in contexts.items() if not context.host_synchronous}
+    return (
+        max(network.widths.values(), default=1) == 1
+        and network.side_by_side <= late
+        and not (is_recorded and late)
+    )
