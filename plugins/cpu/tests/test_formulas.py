@@ -76,3 +76,11 @@ def test_formulas_are_those_of_the_op(name):
 def test_every_formula_is_asked_for():
     """One that is added needs its exact result here."""
     assert {name.split()[0] for name in EXACT} == FORMULAS.keys()
+
+
+def test_far_below_0_softplus_is_exp():
+    """It keeps its digits, where 1 + exp(x) is 1 or nearly so."""
+    x = np.array([-8, -12.3392, -17, -30, -80], np.float32)
+    call = make_call(get_op("softplus"), "softplus", [flow.TensorSpec(x.shape, "float32")], {})
+    y = run_program(steps_of(call, ["i0"], 0), [x], np.empty_like(x))
+    np.testing.assert_allclose(y, np.log1p(np.exp(x.astype(np.float64))), rtol=1e-6)

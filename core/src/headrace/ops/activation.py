@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from headrace.dtypes import FLOATS, NUMBERS
+from headrace.dtypes import FLOATS, NUMBERS, float64
 from headrace.op_call import OpCall
 from headrace.ops.elementwise import Elementwise
 from headrace.ops.failure import fail
@@ -183,9 +183,16 @@ class Softplus(Activation):
 
     @classmethod
     def formula(cls, call: OpCall, f: Formula, x: Tensor) -> Tensor:
-        # Of |x| only exp(-|x|) is taken, which cannot overflow.
+        # Of |x| only exp(-|x|) is taken, which cannot overflow. The quotient makes up for what
+        # 1 + exp(-|x|) was rounded by, or a small result would have few digits or none.
         shrunk = f.op("exp", f.op("negative", f.op("abs", x)))
-        rest = f.op("log", f.op("add", shrunk, f.scalar(1)))
+        above = f.op("add", shrunk, f.scalar(1))
+        # No step between 1 and the next number of the dtype is as small: only 0 is replaced.
+        least = f.scalar(2.0**-53 if x.spec.dtype == float64 else 2.0**-24)
+        rounded = f.op("maximum", f.op("subtract", above, f.scalar(1)), least)
+        quotient = f.op("divide", shrunk, rounded)
+        exact = f.op("multiply", f.op("log", above), quotient)
+        rest = f.op("where", f.op("equal", above, f.scalar(1)), shrunk, exact)
         return f.op("add", f.op("maximum", x, f.scalar(0)), rest)
 
 

@@ -42,8 +42,13 @@ def _gelu(f: Steps, call: OpCall, x: str) -> None:
 
 
 def _softplus(f: Steps, call: OpCall, x: str) -> str:
-    # Of |x| only exp(-|x|) is taken, which cannot overflow.
-    rest = f("log", f("add", f("exp", f("negative", f("abs", x))), 1.0))
+    # Of |x| only exp(-|x|) is taken, which cannot overflow. The quotient makes up for what
+    # 1 + exp(-|x|) was rounded by, or a small result would have few digits or none.
+    shrunk = f("exp", f("negative", f("abs", x)))
+    above = f("add", shrunk, 1.0)
+    rounded = f("maximum", f("add", above, -1.0), 2.0**-53)  # which is less than any but 0
+    exact = f("multiply", f("log", above), f("divide", shrunk, rounded))
+    rest = f("where", f("equal", above, 1.0), shrunk, exact)
     return f("add", f("maximum", x, 0.0), rest)
 
 
