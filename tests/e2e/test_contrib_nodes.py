@@ -331,3 +331,22 @@ def test_rotary_embedding_of_a_part(device: str) -> None:
     """The rest of each head stays as it is."""
     inputs = [f(2, 3, 16), np.array([0]), f(9, 2), f(9, 2)]
     agree(both(device, "RotaryEmbedding", inputs, num_heads=2, rotary_embedding_dim=4))
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean"])
+def test_distances_of_rows(device: str, metric: str) -> None:
+    """As nearest neighbours are exported; one row is in both matrices."""
+    a = f(7, 5)
+    b = np.concatenate([f(9, 5), a[2:3]])
+    agree(both(device, "CDist", [a, b], metric=metric), atol=2e-3)
+
+
+def test_ops_that_onnx_took_over_later(device: str) -> None:
+    """They are written in this domain by exporters that knew an earlier ONNX."""
+    x, grid = f(2, 3, 4, 5), np.clip(f(2, 3, 3, 2), -1.5, 1.5)
+    modes = {"mode": "bicubic", "padding_mode": "border", "align_corners": 1}
+    agree(both(device, "GridSample", [x, grid], **modes))
+    agree(both(device, "GridSample", [x, grid]))
+    for upper in (0, 1):
+        agree(both(device, "Trilu", [x, np.array(-1)], upper=upper))
+        agree(both(device, "Trilu", [x], upper=upper))

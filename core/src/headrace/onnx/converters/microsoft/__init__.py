@@ -13,6 +13,7 @@ from headrace.onnx.converters.microsoft import (
     activation,
     attention,
     blocks,
+    early,
     fused,
     grouped,
     norm,
@@ -37,6 +38,7 @@ CONTRIB: Mapping[tuple[str, str], ContribOp] = by_name(
         rotary,
         grouped,
         blocks,
+        early,
     )
     for op in family.OPS
 )
