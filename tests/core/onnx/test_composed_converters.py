@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 from onnx_models import info, model, node
 
-from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
 from headrace.onnx.importer import Importer
 from headrace.onnx.read import read_model
 from headrace.placement import Placement
@@ -139,6 +139,30 @@ def test_a_grid_of_another_rank_is_refused() -> None:
     """Both shapes are in the message."""
     with pytest.raises(InvalidModelError, match=r"the grid is \[n, \*out, 2\]"):
         folded("GridSample", noise(1, 1, 4, 4), noise(1, 2, 2, 3))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("space", [(3, 4), (2, 3, 4)])
+def test_places_moved_by_a_matrix(batch: int, space: tuple[int, ...]) -> None:
+    """Each is that of its element times a matrix; one image is no other case than two."""
+    rank = len(space)
+    theta = noise(batch, rank, rank + 1)
+    size = np.array([batch, 5, *space])
+    for align_corners in (0, 1):
+        made = folded("AffineGrid", theta, size, align_corners=align_corners)
+        assert made.shape == (batch, *space, rank)
+        for place in np.ndindex(batch, *space):
+            there = [
+                2 * i / (length - 1) - 1 if align_corners else (2 * i + 1) / length - 1
+                for i, length in zip(place[1:], space, strict=True)
+            ]
+            np.testing.assert_allclose(made[place], theta[place[0]] @ [*there[::-1], 1])
+
+
+def test_a_grid_that_no_machine_holds_is_refused() -> None:
+    """A few numbers in a file cannot ask for it."""
+    with pytest.raises(ResourceLimitError, match="the places of"):
+        folded("AffineGrid", noise(1, 2, 3), np.array([1, 1, 1 << 20, 1 << 20]))
 
 
 # --- boxes -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""ONNX nodes for: images read at computed places, and put together from columns."""
+"""ONNX nodes for: images read at computed places, such places, and columns put together."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from headrace.dtypes import DType, float32, float64, int64
+from headrace.errors import ResourceLimitError
+from headrace.onnx import limits
 from headrace.onnx.converters.window import numbers
 from headrace.onnx.formula import cast
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
+from headrace.tensor_spec import Array
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 """Names of the first version of GridSample, which had images of two axes only."""
@@ -86,4 +89,34 @@ def _col2im(node: Node) -> Tensor:
     return cast(node, added, x.spec.dtype)
 
 
-CONVERTERS: Mapping[str, Converter] = {"GridSample": _grid_sample, "Col2Im": _col2im}
+def _affine_grid(node: Node) -> Tensor:
+    """The places of all elements of an image, from -1 to 1, moved by a matrix for each image."""
+    theta, size = node.input(0), node.ints(1) or ()
+    rank = len(size) - 2
+    if rank not in (2, 3) or theta.spec.shape != (size[0], rank, rank + 1):
+        node.invalid(f"a size {size} of images does not fit the matrices {theta.spec}")
+    if math.prod(size[2:]) * (rank + 1) * 8 > limits.TENSOR_BYTES:
+        raise ResourceLimitError(
+            f"{node}: the places of {size} take more than {limits.TENSOR_BYTES} bytes"
+        )
+    is_aligned = node.attr("align_corners", 0)
+    axes = [_places(length, is_aligned) for length in size[2:]]
+    grid = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(size[2:])], axis=-1)
+    places = node.constant(grid.reshape(-1, rank + 1).astype(theta.spec.dtype.numpy))
+    turned = node.one("transpose", [theta], perm=(0, 2, 1))
+    moved = node.one("matmul", [places, turned])
+    return node.one("reshape", [moved], shape=(size[0], *size[2:], rank))
+
+
+def _places(length: int, is_aligned: bool) -> Array:
+    """Of the elements of one axis: their centres, or from end to end."""
+    if is_aligned:
+        return np.linspace(-1, 1, length) if length > 1 else np.zeros(length)
+    return (2 * np.arange(length) + 1) / max(length, 1) - 1
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "GridSample": _grid_sample,
+    "Col2Im": _col2im,
+    "AffineGrid": _affine_grid,
+}
