@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from arguments import positive
 from onnx import ModelProto, numpy_helper
 
 
@@ -60,6 +59,8 @@ def resnet50(batch: int) -> ModelProto:
 
 
 def main() -> None:
+    from arguments import positive  # beside this file; tests load this one alone
+
     parser = argparse.ArgumentParser(description="write ResNet-50 as an ONNX model")
     parser.add_argument("file", type=Path, metavar="FILE.onnx")
     parser.add_argument("--batch", type=positive, default=1)

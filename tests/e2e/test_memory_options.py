@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto
-from test_models import MODELS, SHARED, Trained, content, golden
+from test_models import GIVEN, MODELS, Trained, content, golden
 from twin_jobs import REPORT_VARIABLE
 
 from headrace.compiler.memory.options import MemoryOptions
@@ -39,7 +39,7 @@ SUITE = [
     for module in pkgutil.iter_modules(conformance.__path__, f"{conformance.__name__}.")
     if module.name.rpartition(".")[2].startswith("test_")
 ]
-OTHERS = sorted(set(SHARED.glob("*.onnx")) - {SHARED / f"{m.name}.onnx" for m in MODELS})
+OTHERS = sorted(set(GIVEN.glob("*.onnx")) - {GIVEN / f"{m.name}.onnx" for m in MODELS})
 FAMILIES = [name for name in SUITE if getattr(import_module(name), "CASES", ())]
 COUNTS_LAUNCHES = "not test_a_launch_that_fails_reaches_the_caller"
 """The one test of the suite that a second job disturbs."""

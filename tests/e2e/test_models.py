@@ -1,12 +1,14 @@
 """Trained models that nobody here made: the device agrees with an independent runtime.
 
-Where ``../shared/models`` lies beside the checkout, its golden inputs and outputs are used and the
-models that only it has run too; elsewhere inputs are made here and onnxruntime, with its graph
-optimisations off, says what is right.
+Where the variable ``TRAINED_MODELS`` names a folder of models, ``NAME.onnx``, and of their inputs
+and outputs, ``NAME.golden.npz``, these are used and models that are in no package run too;
+elsewhere inputs are made here and onnxruntime, with its graph optimisations off, says what is
+right.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +24,7 @@ from headrace.onnx import load
 from headrace.plan import TaskKind
 from headrace.tensor_spec import Array
 
-SHARED = Path(__file__).resolve().parents[3] / "shared/models"
+GIVEN = Path(os.environ.get("TRAINED_MODELS") or os.devnull)
 TOLERANCE = 1e-4  # of the largest |output|
 
 
@@ -88,9 +90,9 @@ def content(trained: Trained) -> bytes:
     """The model file; skips where it cannot be."""
     if trained.wheel is not None:
         return from_wheel(*trained.wheel)
-    path = SHARED / f"{trained.name}.onnx"
+    path = GIVEN / f"{trained.name}.onnx"
     if not path.is_file():
-        pytest.skip(f"{trained.name} is in no package, and ../shared/models is absent")
+        pytest.skip(f"{trained.name} is in no package, and not in the folder TRAINED_MODELS")
     return path.read_bytes()
 
 
@@ -105,7 +107,7 @@ def onnxruntime_says(model: bytes, feeds: Mapping[str, Array]) -> list[Array]:
 
 def golden(model: str, names: list[str]) -> tuple[dict[str, Array], list[Array]] | None:
     """Stored inputs by name and outputs in order; None where there are none."""
-    path = SHARED / f"{model}.golden.npz"
+    path = GIVEN / f"{model}.golden.npz"
     if not path.is_file():
         return None
     with np.load(path) as stored:
