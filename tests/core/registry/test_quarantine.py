@@ -108,6 +108,7 @@ def test_a_process_that_a_plugin_ended_is_found_by_the_next(
 BESIDE = """
 import signal, threading
 import go_on
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who tests in the background ignores it
 threading.Thread(target=default_registry().backend, args=("toy",), daemon=True).start()
 go_on.reached.wait()
 """
