@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +18,14 @@ from toy_backends import FarKernel, far, near
 
 import headrace as flow
 import headrace.typing as tp
+from headrace import collector
 from headrace.device import Launch
-from headrace.errors import RunError, SessionError
+from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend import delivery
 from headrace.numpy_ops import NumpyKernel
 from headrace.registry import BackendRegistry
-from headrace.runtime import shelter
+from headrace.runtime import memories, replicas, shelter
+from headrace.runtime.executor import Executor
 
 X = np.array([1, -2, 3], np.float32)
 ITSELF = "that this very thread has to bring to its end first"
@@ -255,3 +261,80 @@ def test_a_kernel_that_closes_its_own_job_is_told(within: Within, what: str) -> 
         future.result()
     session.close()
     loaded.close()
+
+
+@pytest.mark.parametrize("moment", ["made", "waited for"])
+@pytest.mark.parametrize("what", ["run", "load"])
+def test_a_handler_may_come_while_a_replica_is_had(
+    within: Within, moment: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would wait for that is refused, no memory is asked back for it; the call goes on."""
+    main, others, go_on = threading.get_ident(), threading.Semaphore(0), threading.Event()
+
+    def busy() -> None:
+        if threading.get_ident() != main:
+            others.release()
+            assert go_on.wait(20)
+
+    monkeypatch.setattr(within, "now", busy)
+    registry = within.registry()
+    loaded, x = flow.onnx.load(DOUBLED, "near", registry=registry), {"x": X}
+    if moment == "waited for":
+        monkeypatch.setattr(replicas, "_FEW", 2)
+        monkeypatch.setattr(replicas, "processors", lambda: 1)
+    with loaded, ThreadPoolExecutor(2) as pool:
+        loaded.run(x)
+        runs = [pool.submit(loaded.run, x) for _ in range(2)]
+        for _ in runs:
+            assert others.acquire(timeout=20)
+
+        def load() -> object:
+            monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "1")
+            with (
+                pytest.raises(ResourceLimitError),
+                flow.onnx.load(DOUBLED, "near", registry=registry) as another,
+            ):
+                another.run(x)
+            monkeypatch.delenv("HEADRACE_MEMORY_LIMIT")
+            return ITSELF
+
+        within.handle = {"run": lambda: loaded.run(x), "load": load}[what]
+        step = {"made": "replica", "waited for": "stand_back"}[moment]
+        real = getattr(Executor, step)
+
+        def interrupted(executor: Executor, *args: Any, **named: Any) -> object:
+            if within.handle is not None and threading.get_ident() == main:
+                signal.raise_signal(signal.SIGUSR1)
+                go_on.set()
+            return real(executor, *args, **named)
+
+        monkeypatch.setattr(Executor, step, interrupted)
+        assert loaded.run(x)["y"].tolist() == [2, -4, 6]
+        assert [run.result()["y"].tolist() for run in runs] == [[2, -4, 6]] * 2
+    assert len(within.told) == 1
+    assert ITSELF in str(within.told[0])
+
+
+@pytest.mark.parametrize("what", ["statistics", "close"])
+def test_a_handler_may_come_while_memories_are_looked_at(
+    within: Within, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lock of theirs is held by the thread that handles signals."""
+    registry = within.registry()
+    loaded = flow.onnx.load(DOUBLED, "near", registry=registry)
+    loaded.run({"x": X})
+
+    @contextmanager
+    def interrupted(lock: threading.Lock) -> Iterator[None]:
+        with collector.held(lock):
+            if within.handle is not None:
+                signal.raise_signal(signal.SIGUSR1)
+            yield
+
+    monkeypatch.setattr(memories, "held", interrupted)
+    statistics = partial(flow.memory_statistics, registry)
+    within.handle = {"statistics": statistics, "close": loaded.close}[what]
+    assert len(statistics()) == 1
+    assert len(within.told) == 1
+    loaded.close()
+    assert [one.in_use_bytes for one in statistics()] == [0]

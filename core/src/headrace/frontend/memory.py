@@ -26,7 +26,8 @@ def memory_statistics(registry: BackendRegistry | None = None) -> tuple[MemorySt
         []
     """
     process.check_not_ending("what is in use cannot be told")
-    return pool_of(registry or default_registry()).memories.statistics()
+    devices = registry or default_registry()
+    return Shelter().run(lambda: pool_of(devices).memories.statistics())
 
 
 def release_cached_memory(registry: BackendRegistry | None = None) -> int:
@@ -47,4 +48,5 @@ def release_cached_memory(registry: BackendRegistry | None = None) -> int:
     if sys.is_finalizing():  # see `process.gives_back`
         return 0
     close_dropped()
-    return Shelter().run(pool_of(registry or default_registry()).memories.release)
+    devices = registry or default_registry()
+    return Shelter().run(lambda: pool_of(devices).memories.release())

@@ -92,7 +92,7 @@ class ReadyJob(Closing):
     def _hold(self, executor: Executor) -> None:
         self._let_go()
         self._executor = executor
-        self._replicas = Replicas(executor)
+        self._replicas = Replicas(executor, self.plan.name)
         held = _Held(self, _DROPPED.append)
         held.executor, held.replicas = executor, self._replicas
         self._held = held
@@ -188,7 +188,9 @@ class ReadyJob(Closing):
     @property
     def is_here(self) -> bool:
         """True further in on a thread that works for one of its calls, in a kernel or a handler."""
-        return is_within((self,), _CALLS, sys._getframe(1)) or self._executor.is_here
+        if is_within((self,), _CALLS, sys._getframe(1)):
+            return True
+        return self._executor.is_here or self._replicas.is_here
 
     def _check_elsewhere(self) -> None:
         if self.is_here:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -13,6 +15,7 @@ from headrace.errors import DeviceError, SessionError
 from headrace.runtime import process
 from headrace.runtime.bus import new_lock
 from headrace.runtime.executor import Executor
+from headrace.runtime.reentry import codes_of, is_within, reentry_error
 
 T = TypeVar("T")
 
@@ -36,9 +39,9 @@ class Replicas:
     is not faster for having two ends. May be used from any thread.
     """
 
-    def __init__(self, first: Executor) -> None:
-        """None is made yet; ``first`` stays its owner's, who closes it after these."""
-        self._first = first
+    def __init__(self, first: Executor, name: str) -> None:
+        """None is made yet; ``first`` of the job ``name`` stays its owner's, who closes it last."""
+        self._first, self._name = first, name
         self._most = max(_FEW, processors()) - 1
         self._held: list[Executor] = []  # also one that is being opened, or could not be
         self._ready: list[Executor] = []
@@ -55,6 +58,8 @@ class Replicas:
 
         Raises:
             PlanError: the plan cannot be bound once more.
+            SessionError: this thread makes or waits for a replica further out, as where a handler
+                of a signal asks, and would wait for itself.
             BaseException: what ``call`` raises.
         """
         executor = self._one()
@@ -68,9 +73,9 @@ class Replicas:
     def give_back(self, *, busy: bool) -> bool:
         """Close those that run no call, or others as well when theirs are over; True if any was.
 
-        None of a call that this very thread is in.
+        None of a call that this very thread is in, nor while it makes one or waits for one.
         """
-        if process.forks != self._forks:
+        if process.forks != self._forks or self._is_within(sys._getframe(1)):
             return False
         with held(self._changing):
             given = [e for e in self._ready if not (e.is_here if busy else e.is_under_way)]
@@ -91,6 +96,8 @@ class Replicas:
             return first
         idle = self._idle()
         if idle is None:
+            if self._is_within(sys._getframe(1)):
+                raise reentry_error(f"job {self._name!r} was called")
             with held(self._changing):
                 idle = self._idle() or self._make()
         return idle or self._wait()
@@ -131,6 +138,14 @@ class Replicas:
         return sum(executor.held_bytes for executor in tuple(self._ready))
 
     @property
+    def is_here(self) -> bool:
+        """True further in on a thread that makes one, waits for one or gives one back."""
+        return self._is_within(sys._getframe(1))
+
+    def _is_within(self, frame: FrameType) -> bool:
+        return is_within((self,), _HOLDING, frame)
+
+    @property
     def is_under_way(self) -> bool:
         """True while one of them runs a call."""
         return any(executor.is_under_way for executor in tuple(self._ready))
@@ -145,6 +160,7 @@ class Replicas:
                 executor.close()
 
 
+_HOLDING = codes_of(Replicas._one, Replicas.give_back, Replicas.close)
 _with_replicas: WeakSet[Replicas] = WeakSet()
 _adding = new_lock()  # nobody may while the set is gone through
 
