@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import ref
 
-_counting = threading.RLock()  # the collector, still on, may come while it is held
 _blocks: set[ref[_Block]] = set()  # those that ask for it now, in all threads
 _is_off = False  # it was on when the first of them came, and is to be on again
 
@@ -43,11 +42,10 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
     block = _Block()
     mine = ref(block)
     try:
-        with _counting:
-            _blocks.add(mine)
-            if gc.isenabled():
-                _is_off = True
-                gc.disable()
+        _blocks.add(mine)
+        if gc.isenabled():
+            _is_off = True
+            gc.disable()
         yield
     finally:
         try:
@@ -59,12 +57,18 @@ def collector_rests(*, lasting: bool = False) -> Iterator[None]:
 
 
 def _ends(block: ref[_Block]) -> None:
+    # Without a lock: a finalizer or handler that comes while it is held may wait for a thread that
+    # needs it too. So a block may begin while the last one ends, which is looked at again.
     global _is_off
-    with _counting:
-        _blocks.difference_update([one for one in _blocks if one is block or one() is None])
-        if _is_off and not _blocks:
-            gc.enable()
-            _is_off = False
+    for one in tuple(_blocks):
+        if one is block or one() is None:
+            _blocks.discard(one)
+    while _is_off and not _blocks:
+        gc.enable()
+        _is_off = False
+        if _blocks:
+            _is_off = True
+            gc.disable()
 
 
 @contextmanager
@@ -80,8 +84,7 @@ def held(lock: threading.Lock) -> Iterator[None]:
 
 def _rests_no_more() -> None:
     """Of a child: the blocks of its parent's other threads never end there."""
-    global _counting, _is_off
-    _counting = threading.RLock()
+    global _is_off
     _blocks.clear()
     if _is_off:
         gc.enable()

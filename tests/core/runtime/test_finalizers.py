@@ -102,15 +102,56 @@ print(len(closed), sum(one.in_use_bytes for one in flow.memory_statistics(regist
 """
 
 
-@pytest.mark.parametrize("where", ["open", "allocate", "free", "bind"])
-def test_a_finalizer_does_not_wait_for_a_lock_of_its_own_thread(where: str) -> None:
-    """A device is opened, memory allocated or given back, or a job bound, while it is garbage."""
+COUNTING = """
+import numpy as np
+import headrace as flow
+from headrace import collector
+from headrace.registry import BackendRegistry
+from onnx_models import info, model, node
+from toy_backends import far
+
+file = model([node("Relu", "x", "y")], [info("x", ["n", 3])])
+registry = BackendRegistry.from_modules({"far": far(("relu",))})
+first, second = (flow.onnx.load(file, "far", registry=registry) for _ in range(2))
+for one in (first, second):
+    one.run({"x": np.ones((2, 3), np.float32)})
+owned = [first]
+
+
+class Blocks(set):
+    "In the middle of whose change something comes."
+
+    def add(self, block):
+        super().add(block)
+        if owned:
+            owned.pop().close()
+
+
+collector._blocks = Blocks()
+second.close()
+print(sum(one.in_use_bytes for one in flow.memory_statistics(registry)))
+"""
+
+
+def output(program: str, *arguments: str) -> tuple[str, str]:
+    """What a program prints and reports."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, where],
+        [sys.executable, "-c", program, *arguments],
         env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("1 0\n", "")
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("where", ["open", "allocate", "free", "bind"])
+def test_a_finalizer_does_not_wait_for_a_lock_of_its_own_thread(where: str) -> None:
+    """A device is opened, memory allocated or given back, or a job bound, while it is garbage."""
+    assert output(PROGRAM, where) == ("1 0\n", "")
+
+
+def test_what_comes_while_the_collector_is_told_to_rest_may_close() -> None:
+    """A handler of a signal, say, which has another thread close, that tells it to rest as well."""
+    assert output(COUNTING) == ("0\n", "")

@@ -76,11 +76,10 @@ void ThreadTeam::Start() {
       workers_.pop_back();
       threads_ = i;
       // To the stream itself: Python's warnings run code of users, who may call kernels.
-      std::fprintf(
-          stderr,
-          "headrace_cpu: kernels run on %d threads, not %d: the system starts no more (%s). "
-          "Raise its limit (ulimit -u, pids.max) or set HEADRACE_CPU_THREADS.\n",
-          i, wanted, refusal.what());
+      std::fprintf(stderr,
+                   "headrace_cpu: kernels run on %d of %d threads: the system starts no more (%s). "
+                   "Raise its limit (ulimit -u, pids.max) or set HEADRACE_CPU_THREADS.\n",
+                   i, wanted, refusal.what());
       return;
     }
   }
