@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import toy_backends
 from onnx_models import info, model, node
 from toy_backends import FarKernel, far, near
 
 import headrace as flow
 import headrace.typing as tp
 from headrace import collector
-from headrace.device import Launch
+from headrace.device import Buffer, Launch
 from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend import delivery
 from headrace.numpy_ops import NumpyKernel
@@ -261,6 +262,43 @@ def test_a_kernel_that_closes_its_own_job_is_told(within: Within, what: str) -> 
         future.result()
     session.close()
     loaded.close()
+
+
+@pytest.mark.parametrize("what", ["load", "close"])
+def test_a_plugin_may_hold_a_lock_while_it_works(
+    within: Within, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that comes then opens and closes on its own thread, which may have it again."""
+    lock = threading.RLock()
+
+    class Locked(toy_backends.FarAllocator):
+        def allocate(self, nbytes: int) -> toy_backends.FarBuffer:
+            with lock:
+                return super().allocate(nbytes)
+
+        def free(self, buffer: Buffer) -> None:
+            with lock:
+                super().free(buffer)
+
+    monkeypatch.setattr(toy_backends, "FarAllocator", Locked)
+    registry = within.registry()
+    loaded, other = (flow.onnx.load(DOUBLED, "far", registry=registry) for _ in range(2))
+    with loaded, other:
+        for one in (loaded, other):
+            one.run({"x": X})
+
+        def load() -> list[float]:
+            with flow.onnx.load(DOUBLED, "far", registry=registry) as another:
+                return list(another.run({"x": X})["y"].tolist())
+
+        def work() -> None:
+            with lock:
+                signal.raise_signal(signal.SIGUSR1)
+
+        within.handle = {"load": load, "close": other.close}[what]
+        within.work = work
+        assert loaded.run({"x": X})["y"].tolist() == [2, -4, 6]
+        assert within.told == [{"load": [2, -4, 6], "close": None}[what]]
 
 
 @pytest.mark.parametrize("moment", ["made", "waited for"])

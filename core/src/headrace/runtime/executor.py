@@ -36,7 +36,7 @@ from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.resources import Resources
-from headrace.runtime.shelter import Shelter, Stopped, Thread, new_thread, start
+from headrace.runtime.shelter import Shelter, Stopped, Thread, in_place_within, new_thread, start
 from headrace.signals import raised_by_handler
 from headrace.tensor_spec import Array
 
@@ -338,6 +338,7 @@ class Executor:
             call.finish()
         return call
 
+    @in_place_within
     def _run_inline(self, feeds: Mapping[str, Array], job: int) -> dict[str, Array]:
         """Run a call on this thread; calls wait for each other by the lock."""
         self._check_process()

@@ -16,12 +16,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 from headrace.runtime.bus import on_main_thread
+from headrace.runtime.reentry import codes_of
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 Thread = threading.Thread
 
@@ -135,9 +137,10 @@ def _others_can_run() -> bool:
 
     Finalizers come anywhere. At the end of the interpreter no other thread is let run any more. In
     Python's own code of imports the main thread may hold the lock of all imports, and what opens
-    and closes imports. Ctrl-C there leaves the lock held for ever; then it is given back here.
+    and closes imports. Ctrl-C there leaves the lock held for ever; then it is given back here. In a
+    call a plugin may hold locks of its own, which it asks for as well where it opens and closes.
     """
-    if sys.is_finalizing():
+    if sys.is_finalizing() or _is_in_call(sys._getframe()):
         return False
     if not _imp.lock_held():
         return True
@@ -150,6 +153,23 @@ def _others_can_run() -> bool:
         while _imp.lock_held():
             _imp.release_lock()
     return True
+
+
+_CALLS: set[CodeType] = set()
+
+
+def in_place_within(function: F) -> F:
+    """Mark what runs calls: handlers and finalizers that come there have pieces done in place."""
+    _CALLS.update(codes_of(function))
+    return function
+
+
+def _is_in_call(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code in _CALLS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def new_thread(work: Callable[[], None], name: str) -> Thread:
