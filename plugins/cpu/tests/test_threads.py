@@ -234,6 +234,10 @@ def test_a_forked_child_makes_threads_of_its_own():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits stacks of threads")
+@pytest.mark.skipif(
+    not {"ASAN_OPTIONS", "TSAN_OPTIONS"}.isdisjoint(os.environ),
+    reason="threads of a sanitized process take more than their stacks",
+)
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_kernels_run_on_the_threads_that_the_system_starts(most):
     """Those that there is room for; said once, and tried again when the number is set."""
