@@ -159,6 +159,13 @@ def test_places_moved_by_a_matrix(batch: int, space: tuple[int, ...]) -> None:
             np.testing.assert_allclose(made[place], theta[place[0]] @ [*there[::-1], 1])
 
 
+@pytest.mark.parametrize("size", [[2, 3, 4, 4], [1, 3, 0, -4], [1, 3, 4]])
+def test_a_grid_that_does_not_fit_its_matrices_is_refused(size: list[int]) -> None:
+    """More images than matrices, a negative size, too few axes."""
+    with pytest.raises(InvalidModelError, match="does not fit the matrices"):
+        folded("AffineGrid", noise(1, 2, 3), np.array(size))
+
+
 def test_a_grid_that_no_machine_holds_is_refused() -> None:
     """A few numbers in a file cannot ask for it."""
     with pytest.raises(ResourceLimitError, match="the places of"):

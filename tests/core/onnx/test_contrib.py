@@ -124,6 +124,30 @@ def test_nodes_are_checked_as_those_of_onnx(load_near: Any) -> None:
         load_near(made_of("Gelu", {"x": np.arange(2)})).run({})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "array"),
+    [
+        ("B", f(1, 30)),
+        ("initial_h", f(2, 1, 4)),
+        ("P", f(1, 8)),
+        ("W_scale", f(5)),
+        ("R_zero_point", f(1, 4).astype(np.int8)),
+    ],
+)
+def test_each_input_of_a_quantized_lstm_has_its_shape(
+    load_near: Any, wrong: str, array: Array
+) -> None:
+    """For each direction, or each column of it; what is beyond would be left unread."""
+    names = "X W R B lengths initial_h initial_c P W_scale W_zero_point R_scale R_zero_point"
+    inputs: dict[str, Any] = dict.fromkeys(names.split())
+    inputs |= {"X": f(5, 1, 8), "W_scale": f(1), "R_scale": f(1)}
+    inputs |= {"W": f(1, 8, 16).astype(np.int8), "R": f(1, 4, 16).astype(np.int8)}
+    inputs |= {name: f(1).astype(np.int8) for name in ("W_zero_point", "R_zero_point")}
+    assert load_near(made_of("DynamicQuantizeLSTM", inputs, hidden_size=4)).run({})
+    with pytest.raises(InvalidModelError, match=f"{wrong} is .*; its shape must be"):
+        load_near(made_of("DynamicQuantizeLSTM", inputs | {wrong: array}, hidden_size=4)).run({})
+
+
 def test_softmax_with_a_bias(load_near: Any) -> None:
     """Over all axes from the one named on; onnxruntime has no kernel of it for the processor."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 10

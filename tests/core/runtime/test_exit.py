@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from programs import output
 
 PROGRAM = '''
 import sys
@@ -238,16 +235,3 @@ def test_a_finalizer_at_the_end_of_python_waits_for_no_thread_that_is_left(
     printed, reported, code = output(program)
     assert (printed.splitlines()[-1], reported, code) == ("over", "", 0)
     assert said in printed
-
-
-def output(program: str, *arguments: str) -> tuple[str, str, int]:
-    """What a program prints and reports, and its exit code."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout, done.stderr, done.returncode

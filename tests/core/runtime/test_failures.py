@@ -5,15 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import output
 from toy_backends import FarAllocator, FarKernel, far, near
 
 from headrace.compiler.concurrency import Concurrency
@@ -216,12 +214,4 @@ if how == "raised":
 )
 def test_an_interpreter_that_ends_during_a_call_ends(how: str, code: int) -> None:
     """Whoever waits for the call, or nobody; without a word of complaint."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, how],
-        env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_SECONDS,
-        check=False,
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", code)
+    assert output(PROGRAM, how) == ("end\n", "", code)

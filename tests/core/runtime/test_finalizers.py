@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from programs import output
 
 PROGRAM = """
 import gc
@@ -133,25 +130,12 @@ print(sum(one.in_use_bytes for one in flow.memory_statistics(registry)))
 """
 
 
-def output(program: str, *arguments: str) -> tuple[str, str]:
-    """What a program prints and reports."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("where", ["open", "allocate", "free", "bind"])
 def test_a_finalizer_does_not_wait_for_a_lock_of_its_own_thread(where: str) -> None:
     """A device is opened, memory allocated or given back, or a job bound, while it is garbage."""
-    assert output(PROGRAM, where) == ("1 0\n", "")
+    assert output(PROGRAM, where) == ("1 0\n", "", 0)
 
 
 def test_what_comes_while_the_collector_is_told_to_rest_may_close() -> None:
     """A handler of a signal, say, which has another thread close, that tells it to rest as well."""
-    assert output(COUNTING) == ("0\n", "")
+    assert output(COUNTING) == ("0\n", "", 0)

@@ -8,7 +8,7 @@ so whoever finds that it would wait, or may, looks at the frames of its own thre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,12 +22,20 @@ def codes_of(*functions: Callable[..., Any]) -> Codes:
     return frozenset(getattr(one, "__wrapped__", one).__code__ for one in functions)
 
 
-def is_within(owners: tuple[object, ...], codes: Codes, frame: FrameType | None) -> bool:
-    """Whether ``frame``, or one further out, is of a method in ``codes`` of one of ``owners``."""
+def is_within(
+    owners: tuple[object, ...] | None, codes: Set[CodeType], frame: FrameType | None
+) -> bool:
+    """Whether ``frame``, or one further out, is of a method in ``codes``: one of ``owners``.
+
+    Args:
+        owners: None means whosever it is.
+        codes: see ``codes_of``.
+        frame: where to begin.
+    """
     while frame is not None:
         if frame.f_code in codes:
-            of = frame.f_locals.get("self")
-            if any(owner is of for owner in owners):
+            of = None if owners is None else frame.f_locals.get("self")
+            if owners is None or any(owner is of for owner in owners):
                 return True
         frame = frame.f_back
     return False

@@ -44,7 +44,7 @@ class Replicas:
         self._first, self._name = first, name
         self._most = max(_FEW, processors()) - 1
         self._held: list[Executor] = []  # also one that is being opened, or could not be
-        self._ready: list[Executor] = []
+        self._ready: list[Executor] = []  # grown and replaced under the lock, read without
         self._changing = new_lock()
         self._waiting = new_lock()
         self._tries_after = 0
@@ -68,7 +68,7 @@ class Replicas:
         except SessionError:
             if executor is self._first or not executor.is_closed:
                 raise
-        return call(self._first)  # its memory was wanted back
+        return call(self._first)  # a job wanted its memory
 
     def give_back(self, *, busy: bool) -> bool:
         """Close those that run no call, or others as well when theirs are over; True if any was.

@@ -20,7 +20,7 @@ from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 from headrace.runtime.bus import on_main_thread
-from headrace.runtime.reentry import codes_of
+from headrace.runtime.reentry import codes_of, is_within
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -140,7 +140,7 @@ def _others_can_run() -> bool:
     and closes imports. Ctrl-C there leaves the lock held for ever; then it is given back here. In a
     call a plugin may hold locks of its own, which it asks for as well where it opens and closes.
     """
-    if sys.is_finalizing() or _is_in_call(sys._getframe()):
+    if sys.is_finalizing() or is_within(None, _CALLS, sys._getframe()):
         return False
     if not _imp.lock_held():
         return True
@@ -162,14 +162,6 @@ def in_place_within(function: F) -> F:
     """Mark what runs calls: handlers and finalizers that come there have pieces done in place."""
     _CALLS.update(codes_of(function))
     return function
-
-
-def _is_in_call(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code in _CALLS:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def new_thread(work: Callable[[], None], name: str) -> Thread:

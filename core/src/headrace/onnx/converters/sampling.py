@@ -93,7 +93,7 @@ def _affine_grid(node: Node) -> Tensor:
     """The places of all elements of an image, from -1 to 1, moved by a matrix for each image."""
     theta, size = node.input(0), node.ints(1) or ()
     rank = len(size) - 2
-    if rank not in (2, 3) or theta.spec.shape != (size[0], rank, rank + 1):
+    if rank not in (2, 3) or min(size) < 0 or theta.spec.shape != (size[0], rank, rank + 1):
         node.invalid(f"a size {size} of images does not fit the matrices {theta.spec}")
     if math.prod(size[2:]) * (rank + 1) * 8 > limits.TENSOR_BYTES:
         raise ResourceLimitError(

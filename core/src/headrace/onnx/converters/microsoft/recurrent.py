@@ -47,6 +47,18 @@ def _check(node: Node, directions: int) -> None:
             node.invalid(
                 f"W is {w} and R is {r}; they do not fit X {x} and {directions} directions"
             )
+    scales = {(directions,), (directions, 4 * hidden)}
+    states = {(directions, x.shape[1], hidden)}
+    biases, peepholes = {(directions, 8 * hidden)}, {(directions, 3 * hidden)}
+    for index, name, shapes in (
+        *((_B, "B", biases), (_H, "initial_h", states), (_C, "initial_c", states)),
+        *((_P, "P", peepholes), (_W_SCALE, "W_scale", scales), (_W_ZERO, "W_zero_point", scales)),
+        *((_R_SCALE, "R_scale", scales), (_R_ZERO, "R_zero_point", scales)),
+    ):
+        given = node.optional(index)
+        if given is not None and given.spec.shape not in shapes:
+            texts = " or ".join(str(list(shape)) for shape in sorted(shapes))
+            node.invalid(f"{name} is {given.spec}; its shape must be {texts}")
     if node.attr("hidden_size", hidden) != hidden:
         node.invalid(f"hidden_size is {node.attr('hidden_size')} and R is {r}")
     if node.optional(_LENGTHS) is not None:
