@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.memory.place import (
     ALIGNMENT_BYTES,
+    SEARCH_PATIENCE,
     FirstFit,
     Interval,
     Placed,
@@ -106,6 +107,21 @@ def test_the_search_finds_what_no_order_does() -> None:
         orders = min(placed.nbytes for placed in attempts[:3])
         tight += min(placed.nbytes for placed in attempts) < orders
     assert tight > 0
+
+
+def test_a_search_in_vain_ends_soon() -> None:
+    """After so many rounds that found nothing smaller there is none, also far above the bound."""
+    for seed in (4, 14, 36):
+        random = np.random.default_rng(seed)
+        numbers = (random.integers(*ends, 40).tolist() for ends in ((0, 30), (1, 20), (1, 12)))
+        items = [
+            Interval(begin, begin + life, 512 * size)
+            for begin, life, size in zip(*numbers, strict=True)
+        ]
+        attempts = [placed.nbytes for placed in FirstFit(items).attempts()]
+        orders = 3
+        found = max(attempts.index(min(attempts)) + 1, orders)
+        assert len(attempts) == found + SEARCH_PATIENCE
 
 
 def test_equal_intervals_are_placed_equally() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from headrace.onnx.formula import cast, scalar, with_number
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 _COMPARISONS = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal")
@@ -56,14 +60,14 @@ class _Trees:
 
     def depth(self, node: Node) -> int:
         """How many steps the longest way down has."""
-        level, depth = np.unique(self.roots), 0
+        level, depth = _distinct(self.roots), 0
         while True:
             level = level[(self.yes[level] != level) | (self.no[level] != level)]
             if not level.size:
                 return depth
             if depth > self.yes.size:
                 node.invalid("its trees lead in a circle")
-            level, depth = np.unique([self.yes[level], self.no[level]]), depth + 1
+            level, depth = _distinct([self.yes[level], self.no[level]]), depth + 1
 
 
 def _said(node: Node, trees: _Trees, x: Tensor, aggregate: str) -> Tensor:
@@ -103,6 +107,13 @@ def _said(node: Node, trees: _Trees, x: Tensor, aggregate: str) -> Tensor:
     if is_extreme:  # a target of which no tree says anything is 0
         return node.one("where", [node.one("is_inf", [y]), scalar(node, 0, y), y])
     return with_number(node, "divide", y, trees.roots.size) if aggregate == "AVERAGE" else y
+
+
+def _distinct(values: ArrayLike) -> Array:
+    """What ``values`` has, in order, each once."""
+    # Asked for nothing else, numpy imports its masked arrays, which takes longer than to compile a
+    # model of a few trees.
+    return np.unique(values, return_index=True)[0]
 
 
 def _input(node: Node) -> Tensor:
@@ -194,7 +205,7 @@ def _classifier(node: Node) -> tuple[Tensor, ...]:
     trees = _of_lists(node, x, "class", len(labels))
     scores = _said(node, trees, x, "SUM")
     base, transform = _numbers(node, "base_values"), node.attr("post_transform", "NONE")
-    ids = np.unique(node.attr("class_ids"))
+    ids = _distinct(node.attr("class_ids"))
     if base.size == 1 and len(labels) == 2:  # of the first, and of nobody if no leaf speaks of it
         base = np.array([base.item() if 0 in ids else 0, 0])
     if base.size:
