@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headrace.light_tuple import NamedTuple
-from headrace.registry.metadata import Metadata, distribution_of, mentioning, normal_name
+from headrace.registry.metadata import (
+    Metadata,
+    MetadataFolder,
+    distribution_of,
+    mentioning,
+    normal_name,
+)
 from headrace.signals import let_handlers_through
 
 GROUP = "headrace.backends"
@@ -60,7 +66,10 @@ def discover(path: Sequence[str] | None = None) -> tuple[InstalledBackend, ...]:
 def version_of(name: str) -> str | None:
     """The version of an installed package, as its metadata say; None when it is not installed."""
     found = distribution_of(name)
-    return None if found is None else _first(_fields(found).get("version", ()))
+    if found is None:
+        return None
+    named = found.version if isinstance(found, MetadataFolder) else ""
+    return named or _first(_fields(found).get("version", ()))
 
 
 class _Package(NamedTuple):

@@ -60,6 +60,12 @@ class MetadataFolder:
             return None
 
     @property
+    def version(self) -> str:
+        """The version, as installers write it into the folder's name; empty for an egg's."""
+        name, ending = os.path.splitext(os.path.basename(self.folder))
+        return name.partition("-")[2] if ending == ".dist-info" else ""
+
+    @property
     def requires(self) -> list[str] | None:
         """As ``Metadata.requires``: of an egg, in a file of their own."""
         if not self.folder.endswith(".egg-info"):
@@ -128,7 +134,8 @@ class _Listing(NamedTuple):
 
 def _listed(entry: str) -> _Listing | None:
     """What is in a folder of the path; None for what is no plain folder."""
-    folder = os.path.abspath(entry)  # "" is where the process is, which may change
+    # "" is where the process is, which may change.
+    folder = entry if os.path.isabs(entry) else os.path.abspath(entry)
     try:
         changed_ns = os.stat(folder).st_mtime_ns
         return None if folder.endswith(".egg") else _listing(folder, changed_ns)

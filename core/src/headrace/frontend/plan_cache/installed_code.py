@@ -72,10 +72,11 @@ def _installed(package: str, distribution: str) -> bytes | None:
     try:
         with open(os.path.join(metadata.folder, "RECORD"), "rb", buffering=0) as file:
             _check_age(os.fstat(file.fileno()))
-            record = b"\n" + file.read()
+            record = file.read()
     except FileNotFoundError:
         return None
-    return digest_of(record) if f"\n{package}/__init__.py,sha256=".encode() in record else None
+    first = f"{package}/__init__.py,sha256=".encode()
+    return digest_of(record) if record.startswith(first) or b"\n" + first in record else None
 
 
 def _check_age(*states: os.stat_result) -> None:

@@ -95,10 +95,11 @@ class PlanStore:
     def __init__(self, folder: Path, limit: int = DEFAULT_BYTES) -> None:
         self.folder = folder
         self.limit = limit
+        self._prefix = os.fspath(folder)
 
     def plan(self, key: str) -> PlanFile | None:
         """The plan that was kept under ``key``; None when there is none, or it is damaged."""
-        path = self.folder / f"{key}.plan"
+        path = self._path(key, "plan")
         if not _is_ours(path):
             return None
         try:
@@ -115,10 +116,10 @@ class PlanStore:
         if nbytes > self.limit:
             _log().debug("not kept: %d bytes of weights, over %d", nbytes, self.limit)
             return
-        path = self.folder / f"{key}.plan"
+        path = self._path(key, "plan")
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            write_plan_file(path, saved, blobs, MODE, kept=True)
+            write_plan_file(Path(path), saved, blobs, MODE, kept=True)
         except (OSError, PlanError) as error:
             _log().debug("not kept: %s", error)
             return
@@ -127,15 +128,16 @@ class PlanStore:
 
     def drop_plan(self, key: str, reason: Exception) -> None:
         """Forget a plan that turned out not to be usable."""
-        self._drop(self.folder / f"{key}.plan", reason)
+        self._drop(self._path(key, "plan"), reason)
 
     def note(self, key: str) -> object:
         """The note that was kept under ``key``; None when there is none, or it is damaged."""
-        path = self.folder / f"{key}.note"
+        path = self._path(key, "note")
         if not _is_ours(path):
             return None
         try:
-            digest, _, text = path.read_bytes().partition(b"\n")
+            with open(path, "rb", buffering=0) as file:
+                digest, _, text = file.read().partition(b"\n")
             if digest != _digest(text):
                 raise ValueError("its checksum does not fit")
             value: object = marshal.loads(text)
@@ -153,17 +155,21 @@ class PlanStore:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "wb") as f:
                 f.write(_digest(text) + b"\n" + text)
-            scratch.replace(self.folder / f"{key}.note")
+            scratch.replace(self._path(key, "note"))
         except OSError as error:
             _log().debug("not kept: %s", error)
         finally:
             with contextlib.suppress(OSError):
                 scratch.unlink(missing_ok=True)
 
-    def _drop(self, path: Path, error: Exception) -> None:
+    def _path(self, key: str, kind: str) -> str:
+        # As text: to make a `Path` takes longer than to ask the system for the file.
+        return os.path.join(self._prefix, f"{key}.{kind}")
+
+    def _drop(self, path: str, error: Exception) -> None:
         _log().warning("%s cannot be used and is made again: %s", path, error)
         with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+            os.unlink(path)
 
     def files(self) -> list[StoredFile]:
         """Everything that is there, used longest ago first. What others put there is left out."""
@@ -207,10 +213,10 @@ class PlanStore:
                 total -= file.nbytes
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(path: str) -> bool:
     """True when there is such a file and this user, or the administrator, put it there."""
     try:
-        owner = path.lstat().st_uid
+        owner = os.lstat(path).st_uid
     except OSError:
         return False
     return not hasattr(os, "getuid") or owner in (0, os.getuid())
@@ -222,7 +228,7 @@ def _log() -> Logger:
     return getLogger("headrace.plan_cache")
 
 
-def _touch(path: Path) -> None:
+def _touch(path: str) -> None:
     with contextlib.suppress(OSError):
         os.utime(path)
 
