@@ -20,7 +20,6 @@ import argparse
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -33,6 +32,8 @@ from arguments import positive, positives
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+
+from headrace.bench.worker import peak_bytes
 
 if TYPE_CHECKING:
     from headrace.graph import JobGraph
@@ -93,14 +94,14 @@ def worker(ranks: int, layers: int, width: int, derived: bool) -> None:
     registry = BackendRegistry.from_modules({TAG: SimpleNamespace(**hooks)})
     compile_job(job(1, 1, width), registry)  # imports and first uses are not what is measured
     graph = job(ranks, layers, width)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = peak_bytes()
     with collector_rests():
         begin = time.process_time()
         plan = compile_job(graph, registry).plan
         seconds = time.process_time() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_bytes()
     path = simulate(plan).seconds
-    figures = {"seconds": seconds, "bytes": (peak - base) * 1024, "tasks": len(plan.tasks)}
+    figures = {"seconds": seconds, "bytes": peak - base, "tasks": len(plan.tasks)}
     print(json.dumps({**figures, "path": path}))
 
 

@@ -17,7 +17,6 @@ import argparse
 import json
 import math
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,8 @@ from peer import peer_session
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+
+from headrace.bench.worker import peak_bytes
 
 WIDTH = 8
 LEAST = 200
@@ -92,12 +93,12 @@ def worker(what: str, path: str, device: str) -> None:
         small = Path(folder) / "small.onnx"
         onnx.save(chain(4), small)
         peer_session(small) if peer else headrace_model(small, device)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = peak_bytes()
     begin = time.process_time()
     peer_session(path) if peer else headrace_model(Path(path), device)
     seconds = time.process_time() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"seconds": seconds, "bytes": (peak - base) * 1024}))
+    peak = peak_bytes()
+    print(json.dumps({"seconds": seconds, "bytes": peak - base}))
 
 
 def measure(what: str, path: Path, device: str) -> dict[str, float]:
