@@ -10,9 +10,9 @@ from runtime_mutants import Patches
 from headrace.runtime import failure, launcher, threaded
 from headrace.runtime.bus import Call, CallTable
 from headrace.runtime.devices import DevicePool
-from headrace.runtime.executor import Executor
 from headrace.runtime.resources import Resources
 from headrace.runtime.sections import Sections
+from headrace.runtime.threaded_calls import ThreadedCalls
 
 # --- calls -----------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def one_caller_is_told() -> Patches:
 
 def engine_survives_its_error() -> Patches:
     """After an error calls go on with actors that are out of step."""
-    original = Executor._restart
+    original = ThreadedCalls._restart
 
     def restart(self: Any) -> None:
         if self._engine is None:
@@ -77,7 +77,7 @@ def engine_survives_its_error() -> Patches:
         else:
             self._calls.error = None
 
-    return [(Executor, "_restart", restart)]
+    return [(ThreadedCalls, "_restart", restart)]
 
 
 def restarts_at_once() -> Patches:

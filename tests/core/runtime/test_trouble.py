@@ -133,7 +133,7 @@ def test_an_error_between_a_look_and_a_begin_starts_the_call_anew(
     """A call that is numbered after the engine failed does not wait for that engine."""
     with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
         check(compiled)
-        compiled._executor._calls.fail(ArithmeticError("late news of an earlier call"))
+        compiled._executor._threaded._calls.fail(ArithmeticError("late news of an earlier call"))
         check(compiled)
 
 

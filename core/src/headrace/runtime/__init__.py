@@ -3,7 +3,8 @@
 Start with ``actor.py``, the pure state machine, with ``events.py`` and ``commands.py``; then
 ``executor.py``, which owns a plan's resources and picks an engine (``engine.py`` is what both are):
 ``inline.py`` on the caller's thread, in the order that ``order.py`` finds, ``threaded.py`` with a
-``worker.py`` thread for each stream. ``replicas.py`` has more executors for callers that meet.
+``worker.py`` thread for each stream, started by ``threaded_calls.py``, also again after an error.
+``replicas.py`` has more executors for callers that meet.
 
 - Deciding, pure: ``network.py`` wires actors, ``sections.py`` says which calls may begin,
   ``blocks.py`` which memory is idle, ``limits.py`` whether a plan fits.

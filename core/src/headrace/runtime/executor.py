@@ -1,21 +1,14 @@
 """``Executor``: a plan on its devices, ready to be called.
 
-A call runs inline, on the caller's thread, in the order in which the actors act; streams that work
-later are ordered by their events. Where calls overlap, or launches that take as long as their work,
-each stream has a worker thread that steps its actors.
-
-An error drops the engine; the next call makes a new one, over the same buffers and weights. Calls
-that were under way beside the one that failed are begun again on it, in their order, so that their
-callers do not hear of it; but not those that write variables, of which nobody knows how far they
-came. No call that failed itself is tried twice.
+A call runs inline, on the caller's thread, in the order in which the actors act (``inline.py``);
+streams that work later are ordered by their events. Where calls overlap, or launches that take as
+long as their work, each stream has a worker thread that steps its actors (``threaded_calls.py``).
 """
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -23,11 +16,10 @@ from typing import TYPE_CHECKING
 from headrace.errors import RunError, SessionError
 from headrace.ids import ActorId
 from headrace.plan import Plan, TaskKind
-from headrace.plan.names import stream_name
 from headrace.registry.registry import BackendRegistry
 from headrace.runtime import process
 from headrace.runtime.bind import LaunchAct, bind_actor
-from headrace.runtime.bus import Call, CallTable, Exchange, Room, new_lock, stand_back
+from headrace.runtime.bus import Call, Exchange, new_lock, stand_back
 from headrace.runtime.exit import close_at_exit, threads_are_of_backends
 from headrace.runtime.inline import InlineEngine, can_run_inline
 from headrace.runtime.launcher import Launcher
@@ -36,15 +28,14 @@ from headrace.runtime.network import Network
 from headrace.runtime.order import acting_orders
 from headrace.runtime.reentry import codes_of, is_within, reentry_error
 from headrace.runtime.resources import Resources
-from headrace.runtime.shelter import Shelter, Stopped, Thread, in_place_within, new_thread, start
+from headrace.runtime.shelter import Shelter, Stopped, in_place_within
+from headrace.runtime.threaded_calls import ThreadedCalls, closed_error
 from headrace.signals import raised_by_handler
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:  # imported by those who ask for them
     from headrace.runtime.event_log import EventLog
-    from headrace.runtime.failure import Failure
     from headrace.runtime.recorder import Recorder
-    from headrace.runtime.threaded import ThreadedEngine
 
 
 class Executor:
@@ -60,6 +51,7 @@ class Executor:
         may_have_replicas: whether another executor of the plan could run calls beside this one, and
             be faster: nothing is kept from call to call, and the caller's thread does all the work,
             in the host's memory.
+        is_recorded: whether a recorder is told of each task.
     """
 
     def __init__(
@@ -106,16 +98,12 @@ class Executor:
         self._lock = new_lock()
         self.is_busy = self._lock.locked
         self.may_have_replicas = False
+        self.is_recorded = False
         self._closed = False
-        self._engine: ThreadedEngine | None = None
         self._forks = process.forks
-        self._repeatable = frozenset(s.job for s in plan.sections if not s.writes)
-        self._calls = CallTable(self._network.sources)
-        self._recoveries: list[Thread] = []
         self._is_settled = True  # streams have no work of an inline call that was interrupted
-        self._rooms = {job: Room(width) for job, width in self._network.widths.items()}
-        self._launches: list[LaunchAct] = []
         self._inline: InlineEngine | None = None
+        self._threaded = ThreadedCalls(plan, self._network, log)
         self._shelter = Shelter()
         self._held: list[Resources] = []
 
@@ -163,24 +151,26 @@ class Executor:
         launches: list[LaunchAct] = []
         for actor, job in zip(self._plan.actors, self._network.jobs, strict=True):
             self._go_on()
-            call = (lambda _: exchange) if runs_inline else partial(self._call, job)
+            call = (lambda _: exchange) if runs_inline else partial(self._threaded.exchange, job)
             launches.append(
                 bind_actor(self._plan, actor, self._resources, self._registry, call, recorder)
             )
-        inline = None
-        if runs_inline:
-            at_once = {stream_id for stream_id, c in contexts.items() if c.host_synchronous}
-            inline = InlineEngine(
-                acting_orders(self._network, at_once),
-                self._network.sinks,
-                Launcher(self._network, contexts, launches),
-                exchange,
-                self._inline_error,
-            )
-        self._stop()
-        self._launches, self._inline, self._recorder = launches, inline, recorder
+        inline = self._inline_engine(launches, exchange) if runs_inline else None
+        self._threaded.bind(self._resources, launches, recorder)
+        self._inline, self.is_recorded = inline, is_recorded
         self.may_have_replicas = (
             runs_inline and not self._plan.variables and self._resources.are_hosts
+        )
+
+    def _inline_engine(self, launches: list[LaunchAct], exchange: Exchange) -> InlineEngine:
+        contexts = self._resources.contexts
+        at_once = {stream_id for stream_id, c in contexts.items() if c.host_synchronous}
+        return InlineEngine(
+            acting_orders(self._network, at_once),
+            self._network.sinks,
+            Launcher(self._network, contexts, launches),
+            exchange,
+            self._inline_error,
         )
 
     def stand_back(self, frame: FrameType | None = None, waited: float = 0.0) -> None:
@@ -209,7 +199,8 @@ class Executor:
 
         def bind() -> None:
             with self._lock:
-                self._check_open()
+                if self._closed:
+                    raise closed_error(self._plan)
                 self._bind(recorder)
 
         self.drain()  # of calls whose callers were interrupted
@@ -225,11 +216,6 @@ class Executor:
         """True when calls run on the caller's thread."""
         return self._inline is not None
 
-    @property
-    def is_recorded(self) -> bool:
-        """True when a recorder is told of each task."""
-        return self._recorder is not None
-
     def replica(self, hold: Callable[[Executor], object]) -> Executor:
         """Another executor of the plan, with the weights of this one; to be closed before it.
 
@@ -243,7 +229,7 @@ class Executor:
         try:
             weights = self._resources.weights()
         except IndexError:  # it gave its memory back meanwhile
-            raise self._closed_error() from None
+            raise closed_error(self._plan) from None
         limit = stated_memory_limit() or host_memory_limit()  # for all of them together
         return Executor(self._plan, self._registry, weights, limit, shared=True, hold=hold)
 
@@ -262,7 +248,7 @@ class Executor:
         """True further in on a thread that works for one of its calls, as in a kernel."""
         if self._inline is not None:
             return self._is_inline(sys._getframe(1))
-        return self._engine is not None and self._engine.is_here
+        return self._threaded.is_here
 
     def _is_inline(self, frame: FrameType) -> bool:
         return is_within((self,), codes_of(Executor._run_inline), frame)
@@ -287,40 +273,7 @@ class Executor:
             return self._run_at_once(feeds, job, over)
         self._check_process()
         process.check_not_ending(f"job {self._plan.name!r} cannot run")
-        call = Call(feeds, self._network.sink_counts[job], self._rooms[job], over)
-        try:
-            self._rooms[job].enter(call)
-            with self._lock:
-                self._begin(call, job)
-        except BaseException as error:
-            if not call.place:  # it was never numbered, so that nobody else ends it
-                call.fail(error)
-            raise
-        return call
-
-    def _begin(self, call: Call, job: int) -> None:
-        self._check_open()
-        if self._engine is None or not self._engine.is_started:
-            self._restart()
-        try:
-            while not self._calls.begin(job, call):  # an error ended the calls before
-                self._restart()
-            assert self._engine is not None
-            self._engine.begin(job)
-        except BaseException as error:
-            number = self._calls.number_of(job, call)
-            if number is not None:
-                # Part of it may be announced: its number is used up, so all must start anew.
-                self._end_calls(self._for_others(error), {(job, number)})
-            raise
-
-    def _for_others(self, error: BaseException) -> BaseException:
-        """What calls are told that end with one that did not begin: Ctrl-C is its caller's."""
-        if isinstance(error, Exception):
-            return error
-        found = RunError(f"job {self._plan.name!r}: another call was interrupted while it began")
-        found.__cause__ = error
-        return found
+        return self._threaded.submit(feeds, job, over)
 
     def _run_at_once(
         self, feeds: Mapping[str, Array], job: int, over: Callable[[], None] | None
@@ -346,7 +299,7 @@ class Executor:
             self.stand_back(sys._getframe(1))
         with self._lock:
             if self._inline is None:
-                raise self._closed_error()
+                raise closed_error(self._plan)
             if not self._is_settled:  # the call before was interrupted
                 self._resources.settle()
             self._is_settled = False  # also where Ctrl-C ends what follows
@@ -359,13 +312,6 @@ class Executor:
                 raise
             self._is_settled = True
         return results
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise self._closed_error()
-
-    def _closed_error(self) -> SessionError:
-        return SessionError(f"job {self._plan.name!r} was closed and cannot run any more")
 
     def _check_process(self) -> None:
         if process.forks != self._forks:
@@ -387,8 +333,7 @@ class Executor:
     def drain(self) -> None:
         """Wait until no call is under way, if ``close`` would; for whoever begins no other."""
         if process.gives_back(self._forks):
-            for room in self._rooms.values():
-                room.drain()
+            self._threaded.drain()
 
     def close(self) -> None:
         """Stop the threads and give everything back; calls under way end with an error. Idempotent.
@@ -404,97 +349,11 @@ class Executor:
             self._closed = True
             self._inline = None
             self.may_have_replicas = False
-            self._stop()
-            closed = SessionError(f"job {self._plan.name!r} was closed while it ran")
-            self._calls.fail(closed)
-            for _, call in self._calls.take_lost():
-                call.fail(closed)
-            self._launches.clear()
+            self._threaded.close(SessionError(f"job {self._plan.name!r} was closed while it ran"))
             for resources in self._held:
                 resources.close()
-        for recovery in self._recoveries:
-            if recovery.ident is not None:  # Ctrl-C came before its start
-                recovery.join()
-
-    def _call(self, job: int, number: int) -> Exchange:
-        return self._calls.get(job, number)
-
-    def _sink_done(self, calls: CallTable, actor_id: ActorId, number: int) -> bool:
-        return calls.sink_done(self._network.jobs[actor_id], number)
-
-    def _restart(self) -> None:
-        lost = self._calls.take_lost()
-        try:
-            self._stop()
-            self._resources.settle()
-            if self._recorder is not None:
-                self._recorder.restart(math.lcm(*(r.slots for r in self._plan.registers)))
-            self._calls = CallTable(self._network.sources, self._repeatable)
-            self._engine = self._new_engine()
-            Shelter().run(self._engine.start)
-            while lost:
-                job, call = lost[0]
-                call.reset()
-                self._begin(call, job)  # which restarts again if one of them has failed meanwhile
-                lost.pop(0)
-        except BaseException as error:
-            for _, call in lost:
-                if not call.is_over:
-                    call.fail(self._for_others(error))
-            raise
 
     def _inline_error(self, error: BaseException, actor_id: ActorId) -> BaseException:
         from headrace.runtime.failure import inline_error  # most jobs have none
 
         return inline_error(self._plan, self._network, error, actor_id)
-
-    def _new_engine(self) -> ThreadedEngine:
-        from headrace.runtime.threaded import ThreadedEngine  # most models run without threads
-
-        if self._log is not None:
-            self._log.restart()
-        calls, failed = self._calls, self._fail
-        contexts = self._resources.contexts
-        names = {stream_id: stream_name(self._plan, stream_id) for stream_id in contexts}
-        return ThreadedEngine(
-            self._network,
-            names,
-            Launcher(self._network, contexts, self._launches),
-            partial(self._sink_done, calls),
-            failed,
-            self._log,
-        )
-
-    def _stop(self) -> None:
-        if self._engine is not None:
-            Shelter().run(self._engine.stop)
-            self._engine = None
-
-    def _fail(self, failure: Failure) -> None:
-        from headrace.runtime.failure import thread_error
-
-        acts = failure.acts
-        described = thread_error(self._plan, self._network, failure)
-        suspects = {(self._network.jobs[actor_id], number) for actor_id, number in acts}
-        self._end_calls(described, suspects)
-
-    def _end_calls(self, error: BaseException, suspects: Collection[tuple[int, int]]) -> None:
-        """End the calls that an error is the fault of; others are soon begun again."""
-        calls = self._calls
-        if not calls.fail(error, suspects):
-            return
-        try:
-            # Not on this thread: it is one of those that must end first.
-            recovery = new_thread(self._recover, "headrace recovery")
-            self._recoveries = [r for r in self._recoveries if r.is_alive()] + [recovery]
-            start(recovery)
-        except BaseException:
-            for _, call in calls.take_lost():
-                call.fail(error)
-            raise
-
-    def _recover(self) -> None:
-        """Begin lost calls again, unless a new call has done so."""
-        with self._lock, suppress(Exception):  # which the calls have got
-            if not self._closed and self._calls.error is not None:
-                self._restart()
