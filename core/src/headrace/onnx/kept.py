@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.decision import Fallback, How
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.digest import digest_of
 from headrace.dtypes import dtype_of
 from headrace.errors import HeadraceError, InvalidModelError, PlanError
@@ -33,9 +31,9 @@ from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.content import Content, Extent, HeldContent
 from headrace.onnx.placed_weights import PlacedWeights
+from headrace.onnx.settings import ModelSettings
 from headrace.onnx.signature import TensorInfo
 from headrace.onnx.source import GivenModel
-from headrace.placement import Placement
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun, Source, Weight
 from headrace.registry import BackendRegistry
@@ -92,15 +90,7 @@ class KeptPlans:
         self._load_note()
 
     @staticmethod
-    def of(
-        given: GivenModel,
-        placement: Placement,
-        registry: BackendRegistry,
-        fallback: str | None,
-        memory: MemoryOptions,
-        concurrency: Concurrency,
-        store: PlanStore | None,
-    ) -> KeptPlans | None:
+    def of(given: GivenModel, settings: ModelSettings, store: PlanStore | None) -> KeptPlans | None:
         """The plans of a model; None when none are kept of it.
 
         Raises:
@@ -109,13 +99,14 @@ class KeptPlans:
         """
         if store is None or given.path is None:
             return None
+        placement, registry, fallback, memory, concurrency = settings
         policy = fallback_of(fallback)
         tags = {placement.tag} if policy is Fallback.ERROR else {placement.tag, HOST_TAG}
         identity = identity_of(registry, tags)
         if identity is None:
             return None
-        settings = f"{identity}\n{placement}\n{policy}\n{memory}\n{concurrency}\n{_FORMAT}"
-        return KeptPlans(store, given, settings, policy)
+        text = f"{identity}\n{placement}\n{policy}\n{memory}\n{concurrency}\n{_FORMAT}"
+        return KeptPlans(store, given, text, policy)
 
     def find(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], made: MadeConstants

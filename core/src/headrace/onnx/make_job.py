@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
-from headrace.compiler.concurrency import Concurrency
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
 from headrace.light_tuple import NamedTuple
@@ -16,8 +14,7 @@ from headrace.onnx import limits
 from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile, ParsedFile
-from headrace.placement import Placement
-from headrace.registry import BackendRegistry
+from headrace.onnx.settings import ModelSettings
 from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
@@ -42,22 +39,14 @@ class JobMaker:
     def __init__(
         self,
         file: LazyFile | ParsedFile,
-        placement: Placement,
-        registry: BackendRegistry,
-        fallback: str | None,
-        memory: MemoryOptions,
-        concurrency: Concurrency,
+        settings: ModelSettings,
         kept: KeptPlans | None = None,
         most_fixed: int = limits.SPECIALISED_BYTES,
         guesses: bool = False,
     ) -> None:
         self.name = file.name
         self._file = file
-        self._placement = placement
-        self._registry = registry
-        self._fallback = fallback
-        self._memory = memory
-        self._concurrency = concurrency
+        self._settings = settings
         self._kept = kept
         self._most_fixed = most_fixed
         self._guesses = guesses
@@ -88,9 +77,8 @@ class JobMaker:
         try:
             with collector_rests(lasting=True):
                 weights = self._file.shared.of(found.constants)
-                job = ReadyJob(
-                    found.plan, self._registry, weights, lasting=True, passes=found.passes
-                )
+                registry = self._settings.registry
+                job = ReadyJob(found.plan, registry, weights, lasting=True, passes=found.passes)
         except PlanError as error:
             self._kept.drop(specs, arrays, error)
             return self._compile(specs, arrays, fixed, make_room)
@@ -107,10 +95,11 @@ class JobMaker:
         from headrace.frontend.compiled_job import CompiledJob
         from headrace.onnx.specialise import specialise
 
-        registry, kept = self._registry, self._kept
+        placement, registry, fallback, memory, concurrency = self._settings
+        kept = self._kept
         made = specialise(
             self._file.parsed(),
-            self._placement,
+            placement,
             specs,
             arrays,
             fixed,
@@ -136,10 +125,10 @@ class JobMaker:
         job = CompiledJob(
             graphs.pop,
             registry,
-            self._fallback,
-            self._memory,
+            fallback,
+            memory,
             keep,
-            concurrency=self._concurrency,
+            concurrency=concurrency,
             lasting=True,  # what is in a model file is nobody's to write
             weights=self._file.shared,
         )
@@ -151,11 +140,7 @@ class JobMaker:
 
         maker = JobMaker(
             ParsedFile(body),
-            self._placement,
-            self._registry,
-            self._fallback,
-            self._memory,
-            self._concurrency,
+            self._settings,
             most_fixed=limits.UNROLLED_BYTES,
             guesses=guesses,
         )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
@@ -28,6 +27,7 @@ from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
+from headrace.onnx.settings import ModelSettings
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
 from headrace.onnx.source import open_model
 from headrace.onnx.text import quote
@@ -68,26 +68,19 @@ class Model(Closing):
         file: LazyFile,
         inputs: tuple[TensorInfo, ...],
         outputs: tuple[TensorInfo, ...],
-        placement: Placement,
-        registry: BackendRegistry,
-        jobs: JobCache,
-        fallback: str | None,
-        memory: MemoryOptions,
-        concurrency: Concurrency,
+        settings: ModelSettings,
+        jobs: int | None,
+        kept: KeptPlans | None = None,
     ) -> None:
         self.name = file.name
-        self.device = placement.name
+        self.device = settings.placement.name
         self.inputs = inputs
         self.outputs = outputs
         self._takes = inputs
         self._gives = outputs
         self._file = file
-        self._placement = placement
-        self._registry = registry
-        self._jobs = jobs
-        self._fallback = fallback
-        self._memory = memory
-        self._concurrency = concurrency
+        self._settings = settings
+        self._jobs = JobCache(JobMaker(file, settings, kept), jobs)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once.
@@ -207,15 +200,8 @@ class Model(Closing):
         specs, arrays = self._specs(feeds)
         made = self._specialised(specs, arrays)
         fixed = {name: arrays[name] for name in made.fixed}
-        save_plan(
-            path,
-            made.graph,
-            self._registry,
-            self._fallback,
-            fixed,
-            self._memory,
-            self._concurrency,
-        )
+        _, registry, fallback, memory, concurrency = self._settings
+        save_plan(path, made.graph, registry, fallback, fixed, memory, concurrency)
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.
@@ -290,14 +276,15 @@ class Model(Closing):
         made = self._specialised(specs, arrays)
         fed = {name: array for name, array in arrays.items() if name not in made.fixed}
         draw((tensor.name for tensor in made.graph.inputs), fed)
+        _, registry, fallback, memory, concurrency = self._settings
         return record_job(
             made.graph,
-            self._registry,
+            registry,
             fed,
             calls,
-            fallback=self._fallback,
-            memory=self._memory,
-            concurrency=self._concurrency,
+            fallback=fallback,
+            memory=memory,
+            concurrency=concurrency,
             after_each=after_each,
         )
 
@@ -305,15 +292,16 @@ class Model(Closing):
         self, feeds: Mapping[str, TensorSpec | Array]
     ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions, Concurrency]:
         graph = self._specialised(*self._specs(feeds)).graph
-        return graph, self._registry, self._fallback, self._memory, self._concurrency
+        _, registry, fallback, memory, concurrency = self._settings
+        return graph, registry, fallback, memory, concurrency
 
     def _specialised(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
     ) -> SpecialisedJob:
         from headrace.onnx.specialise import specialise
 
-        file = self._file.parsed()
-        made = specialise(file, self._placement, specs, arrays, ops=self._registry)
+        placement, registry = self._settings[:2]
+        made = specialise(self._file.parsed(), placement, specs, arrays, ops=registry)
         self._check_is_one(made.then)
         return made
 
@@ -366,7 +354,8 @@ class Model(Closing):
         return f"<Model {self.name} on {self.device}: ({takes}) -> ({gives})>"
 
 
-_M = TypeVar("_M", bound=Model)
+Signature = tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]
+"""The inputs and the outputs of a model."""
 
 
 def load(
@@ -421,28 +410,18 @@ def load(
     registry = registry or default_registry()
     for _, index in placement.devices:
         registry.check_index(placement.tag, index)
+    settings = ModelSettings(
+        placement,
+        registry,
+        fallback,
+        memory_options_of(enable_inplace, enable_reuse_mem),
+        concurrency_of(concurrency_width, compute_streams),
+    )
     given = open_model(source)
-    store = plan_store() if plan_cache else None
-    memory = memory_options_of(enable_inplace, enable_reuse_mem)
-    concurrency = concurrency_of(concurrency_width, compute_streams)
-    kept = KeptPlans.of(given, placement, registry, fallback, memory, concurrency, store)
+    kept = KeptPlans.of(given, settings, plan_store() if plan_cache else None)
     file = LazyFile(given, registry)
-
-    def made(
-        of: type[_M],
-        file: LazyFile,
-        inputs: tuple[TensorInfo, ...],
-        outputs: tuple[TensorInfo, ...],
-        kept: KeptPlans | None = None,
-    ) -> _M:
-        maker = JobMaker(file, placement, registry, fallback, memory, concurrency, kept)
-        cache = JobCache(maker, jobs)
-        return of(file, inputs, outputs, placement, registry, cache, fallback, memory, concurrency)
-
-    if kept is not None and kept.inputs is not None and kept.outputs is not None:
-        return made(Model, file, kept.inputs, kept.outputs, kept)
     try:
-        inputs, outputs = _declared(file)
+        inputs, outputs = _signature(file, kept)
     except UnsupportedModelError as error:
         from headrace.onnx.hosted.error import HostedValuesError
 
@@ -450,14 +429,18 @@ def load(
             raise
         from headrace.onnx.hosted.model import HostedModel
 
-        return HostedModel.of(given, registry, partial(made, HostedModel))
-    if kept is not None:
-        kept.keep_model(file.parsed(), inputs, outputs)
-    return made(Model, file, inputs, outputs, kept)
+        return HostedModel.of(given, settings, jobs)
+    return Model(file, inputs, outputs, settings, jobs, kept)
 
 
-def _declared(file: LazyFile) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+def _signature(file: LazyFile, kept: KeptPlans | None) -> Signature:
+    """What the model takes and gives: as it was kept, else as the file says, which then is kept."""
+    if kept is not None and kept.inputs is not None and kept.outputs is not None:
+        return kept.inputs, kept.outputs
     parsed = file.parsed()
     from headrace.onnx.declared import inputs_of, outputs_of
 
-    return inputs_of(parsed), outputs_of(parsed)
+    inputs, outputs = inputs_of(parsed), outputs_of(parsed)
+    if kept is not None:
+        kept.keep_model(parsed, inputs, outputs)
+    return inputs, outputs

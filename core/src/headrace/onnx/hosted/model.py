@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from onnx import ModelProto
@@ -17,9 +17,9 @@ from headrace.onnx.hosted.feeds import check_feeds
 from headrace.onnx.hosted.nodes import HostedNodes
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.model import Model
+from headrace.onnx.settings import ModelSettings
 from headrace.onnx.source import GivenModel
 from headrace.onnx.text import quote
-from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 
 
@@ -35,18 +35,13 @@ class HostedModel(Model):
     _last: HostedNodes
 
     @classmethod
-    def of(
-        cls,
-        given: GivenModel,
-        registry: BackendRegistry,
-        make: Callable[..., HostedModel],
-    ) -> HostedModel:
+    def of(cls, given: GivenModel, settings: ModelSettings, jobs: int | None) -> HostedModel:
         """Cut a model and load what the device runs of it.
 
         Args:
             given: the model.
-            registry: knows the plugins' domains.
-            make: makes an object of this class of the device's part, its inputs and its outputs.
+            settings: for the part that the device runs.
+            jobs: how many compiled jobs it keeps; see ``load``.
 
         Raises:
             InvalidModelError: the model contradicts itself.
@@ -55,10 +50,10 @@ class HostedModel(Model):
         model = ModelProto.FromString(given.content.part(0, len(given.content)))
         parts = cut_model(model, given.name)
         middle = GivenModel(given.name, given.path, HeldContent(parts.middle.SerializeToString()))
-        file = LazyFile(middle, registry)
+        file = LazyFile(middle, settings.registry)
         try:
             parsed = file.parsed()
-            made = make(file, inputs_of(parsed), outputs_of(parsed))
+            made = cls(file, inputs_of(parsed), outputs_of(parsed), settings, jobs)
         except HostedValuesError as error:
             raise UnsupportedModelError(str(error)) from error
         fixed = {tensor.name for tensor in model.graph.initializer}
