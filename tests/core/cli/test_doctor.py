@@ -95,6 +95,17 @@ def test_doctor_is_not_what_doctor_recommends(tmp_path: Path) -> None:
     assert examined(tmp_path, HEADRACE_DISABLE="broken")[0] == 0
 
 
+def test_a_device_that_is_merely_absent_is_no_illness(tmp_path: Path) -> None:
+    """It is listed with its cause; only who asks for it by name is told that it does not work."""
+    install(tmp_path, next(fault for fault in FAULTS if fault.name == "zero-devices"))
+    done = run(tmp_path, "--json", HEADRACE_BACKENDS="broken")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    (row,) = (row for row in document["backends"] if row["tag"] == "broken")
+    assert (done.returncode, row["state"], row["healthy"]) == (0, "no-hardware", True)
+    assert row["cause"] == "it finds no device on this machine"
+
+
 def test_damaged_metadata_do_not_stop_it(tmp_path: Path) -> None:
     """The package is listed with what is wrong with it."""
     install(tmp_path, WORKS)

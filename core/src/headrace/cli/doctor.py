@@ -48,7 +48,8 @@ def doctor(
 
     Each is loaded in a child process, where it must open its device, allocate, copy and add; one
     that ends the process is quarantined. Exits with 0 if headrace and all of them work, and with 1
-    if headrace or a backend that the user's lists do not exclude does not.
+    if headrace or a backend that the user's lists do not exclude does not. A backend that finds no
+    device on this machine counts only if it is named.
     """
     from headrace.cli.plain import changing_line
     from headrace.doctor import DEFAULT_LIMIT_SECONDS, examine, schema
@@ -110,11 +111,17 @@ def _print(document: Any) -> None:
                 )
                 for row in rows
             ],
-            {2: ["green" if row["healthy"] else "red" for row in rows]},
+            {2: [_colour(row) for row in rows]},
         )
     else:
         click.echo("no backend is installed. Try: pip install headrace-cpu")
     click.echo("healthy" if document["healthy"] else "sick")
+
+
+def _colour(row: Any) -> str:
+    if row["state"] == "ready":
+        return "green"
+    return "yellow" if row["healthy"] else "red"
 
 
 def _details(row: Any) -> str:

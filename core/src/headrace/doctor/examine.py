@@ -52,7 +52,8 @@ def examine(
 
     Returns:
         JSON values that fit ``schema()``. ``healthy`` is true when headrace is, and every backend
-        that was asked for and that the user did not leave out himself.
+        but those that the user left out himself, and those without a device here that ``tags`` does
+        not name: a plugin that is installed on machines with and without its card is well on both.
     """
     quarantine = quarantine or Quarantine(state_folder)
     wanted = tuple(tags)
@@ -79,7 +80,11 @@ def examine(
         if record.state is State.BLOCKED
     }
     backends = [
-        _backend(record, finding, backend in chosen)
+        _backend(
+            record,
+            finding,
+            is_excused=backend in chosen or (not wanted and finding.state == State.NO_HARDWARE),
+        )
         for (backend, record), finding in zip(pairs, findings, strict=True)
     ]
     absent = [tag for tag in wanted if tag not in {record.tag for record in records}]
@@ -156,13 +161,13 @@ def _crash(record: BackendRecord, finding: Finding) -> Crash:
     )
 
 
-def _backend(record: BackendRecord, finding: Finding, by_choice: bool) -> dict[str, object]:
+def _backend(record: BackendRecord, finding: Finding, *, is_excused: bool) -> dict[str, object]:
     return {
         "tag": record.tag,
         "distribution": record.distribution,
         "version": record.version,
         "entry_point": f"{record.tag} = {record.module}",
-        "healthy": finding.state == State.READY or by_choice,
+        "healthy": finding.state == State.READY or is_excused,
         "state": finding.state,
         "phase": finding.phase,
         "cause": finding.cause,
@@ -180,4 +185,4 @@ def _absent(tag: str) -> dict[str, object]:
         "not-run", "discover", "not-installed", "no distribution offers it",
         f"pip install {CORE}-{tag}",
     )  # fmt: skip
-    return _backend(record, finding, by_choice=False) | {"entry_point": ""}
+    return _backend(record, finding, is_excused=False) | {"entry_point": ""}
