@@ -39,6 +39,7 @@ void RegisterGather(py::module_& m);
 void RegisterTrees(py::module_& m);
 void RegisterDetection(py::module_& m);
 void RegisterSampling(py::module_& m);
+void RegisterSpectrum(py::module_& m);
 void RegisterRanking(py::module_& m);
 void RegisterThreads(py::module_& m);
 

@@ -30,5 +30,6 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterTrees(m);
   headrace::cpu::bind::RegisterDetection(m);
   headrace::cpu::bind::RegisterSampling(m);
+  headrace::cpu::bind::RegisterSpectrum(m);
   headrace::cpu::bind::RegisterRanking(m);
 }

@@ -30,6 +30,7 @@ FILES = [
     "test_ranking.py",
     "test_rows.py",
     "test_sampling.py",
+    "test_signal.py",
     "test_winograd.py",
 ]
 """Tests of kernels that are compiled for each."""

@@ -27,6 +27,7 @@ from headrace.testing.conformance import (
     test_reduce,
     test_resize,
     test_sampling,
+    test_signal,
     test_softmax,
     test_unary,
 )
@@ -34,8 +35,8 @@ from headrace.testing.run import call_of, compare
 
 FAMILIES = (
     test_activation, test_binary, test_conv, test_gather, test_integer, test_logic, test_norm,
-    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_sampling, test_softmax,
-    test_unary,
+    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_sampling, test_signal,
+    test_softmax, test_unary,
 )  # fmt: skip
 
 PRIMITIVE = {

@@ -25,8 +25,8 @@ MOST_ELEMENTS = 1000
 KEEP_THEIR_ORDER = {
     "arange", "expand", "fill", "gather", "gather_elements", "gather_nd", "layer_norm", "matmul",
     "matmul_integer", "non_max_suppression", "one_hot", "scatter_elements", "scatter_nd",
-    "grid_sample", "top_k", "transpose", "gru", "lstm", "lstm_integer", "rnn", "tree_ensemble",
-    "unpack_bits",
+    "dft", "grid_sample", "stft", "top_k", "transpose", "gru", "lstm", "lstm_integer", "rnn",
+    "tree_ensemble", "unpack_bits",
 }  # fmt: skip
 """Ops that are about the order of axes, or whose meaning stands on it."""
 

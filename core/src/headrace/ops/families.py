@@ -42,6 +42,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "norm": ("normalization", "instance_norm", "group_norm", "layer_norm", "lrn"),
     "resize": ("resize",),
     "sampling": ("grid_sample",),
+    "signal": ("dft", "stft"),
     "shape": ("identity", "reshape", "transpose", "expand"),
     "slice": ("slice", "concat", "pad", "tile"),
     "gather": (

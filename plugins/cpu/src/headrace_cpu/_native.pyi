@@ -410,6 +410,19 @@ def grid_sample(
     y: [batch, channels, points]. taps: elements that are read along an axis: 1, 2 or 4.
     """
 
+def spectrum_floats(length: int, parts: int, is_inverse: bool, is_onesided: bool) -> int:
+    """How many elements the scratch of ``spectrum`` has: none for a short transform."""
+
+def spectrum(
+    x: _Floats, window: _Floats | None, scratch: _Floats, y: _Floats, length: int, step: int,
+    is_inverse: bool, is_onesided: bool,
+) -> Launch:  # fmt: skip
+    """Transform signals, or frames of them, as the ops ``dft`` and ``stft`` have it.
+
+    x: [batch, points, parts]; window: [length], of frames; y: [batch, frames, bins, parts]. A
+    single frame is the whole signal; ``step`` numbers are from the beginning of one to the next.
+    """
+
 def top_k(
     x: NDArray[_Ranked], values: NDArray[_Ranked], indices: NDArray[np.int64], largest: bool,
 ) -> Launch:  # fmt: skip

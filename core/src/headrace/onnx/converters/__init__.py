@@ -18,6 +18,6 @@ __all__ = ["CONVERTERS"]
 CONVERTERS: Mapping[str, Converter] = merged(
     __name__,
     "CONVERTERS",
-    (*FAMILIES, "signal", "regions", "sequences", "random", "deform"),
+    (*FAMILIES, "regions", "sequences", "random", "deform"),
 )
 """The converter of every ONNX op that headrace imports, by ONNX name (default domain)."""

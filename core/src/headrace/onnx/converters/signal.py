@@ -1,8 +1,4 @@
-"""ONNX nodes for: spectra. Said as products with a matrix of cosines and sines.
-
-A product with a matrix takes more steps than a fast transform, and fewer than a second for every
-frame that a model of speech or music has; any device that multiplies matrices runs it.
-"""
+"""ONNX nodes for: spectra."""
 
 from __future__ import annotations
 
@@ -14,10 +10,6 @@ from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Converter, Node
 from headrace.onnx.tensors import dtype_from_onnx
 from headrace.ops import Tensor
-from headrace.tensor_spec import Array
-
-_MATRIX_ELEMENTS = 1 << 26
-"""A transform of more than 8192 points is refused: its matrix would be larger than the model."""
 
 
 def _dft(node: Node) -> Tensor:
@@ -37,56 +29,8 @@ def _dft(node: Node) -> Tensor:
     back = tuple(perm.index(i) for i in range(rank))
     moved = perm != tuple(range(rank))
     signal = node.one("transpose", [x], perm=perm) if moved else x
-    y = _transformed(node, signal, length, inverse, onesided)
+    y = node.one("dft", [signal], length=length, inverse=inverse, onesided=onesided)
     return node.one("transpose", [y], perm=back) if moved else y
-
-
-def _transformed(node: Node, x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:
-    """The transform of ``x`` [..., n, 1 or 2] along n, to [..., bins, 1 or 2]."""
-    if x.spec.shape[-1] not in (1, 2):
-        node.invalid(f"the last axis holds a real part, or two parts; it is {x.spec}")
-    if length < 1:
-        node.invalid(f"is of {length} points")
-    matrix = _matrix(node, x, length, inverse, onesided)
-    used = min(x.spec.shape[-2], length)  # what is missing is 0, and adds nothing
-    if used < x.spec.shape[-2]:
-        x = node.one("slice", [x], starts=(0,), ends=(used,), axes=(x.spec.rank - 2,))
-    parts = x.spec.shape[-1]
-    outer, parts = x.spec.shape[:-2], x.spec.shape[-1]
-    flat = node.one("reshape", [x], shape=(*outer, used * parts))
-    weights = node.constant(matrix[:used, :parts].reshape(used * parts, -1))
-    product = node.one("matmul", [flat, weights])
-    return node.one("reshape", [product], shape=(*outer, *matrix.shape[2:]))
-
-
-def _matrix(node: Node, x: Tensor, length: int, inverse: bool, onesided: bool) -> Array:
-    """[point, its part, bin, its part]: what each adds to each.
-
-    Of an inverse from one side, a bin other than the first and the middle one stands for its mirror
-    image as well, and only the real part of the result is made.
-    """
-    points = bins = length
-    if onesided and inverse:
-        points = length // 2 + 1
-    elif onesided:
-        bins = length // 2 + 1
-    if points * bins > _MATRIX_ELEMENTS:
-        node.refuse(f"is of {length} points; up to {int(_MATRIX_ELEMENTS**0.5)} are run")
-    # The product is taken modulo the length before it is an angle, or long ones lose digits.
-    turns = np.outer(np.arange(points), np.arange(bins)) % length / length
-    angle = 2 * np.pi * (turns if inverse else -turns)
-    real, imaginary = np.cos(angle), np.sin(angle)
-    matrix = np.stack([np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)], axis=1)
-    if inverse:
-        matrix /= length
-    if inverse and onesided:
-        matrix = matrix[..., :1]
-        twice = np.full(points, 2.0)
-        twice[0] = 1
-        if length % 2 == 0:
-            twice[-1] = 1
-        matrix *= twice.reshape(-1, 1, 1, 1)
-    return np.asarray(matrix.astype(x.spec.dtype.numpy))
 
 
 def _stft(node: Node) -> Tensor:
@@ -97,21 +41,11 @@ def _stft(node: Node) -> Tensor:
         node.invalid(f"the signal is [batch, length, 1 or 2]; it is {x.spec}")
     (step,) = node.ints(1) or (0,)
     usual = x.spec.shape[1] if window is None else window.spec.elements
-    (size,) = node.ints(3) or (usual,)
-    if step < 1 or not 1 <= size <= x.spec.shape[1]:
-        node.invalid(f"frame_step {step} and frame_length {size} do not fit {x.spec}")
-    frames = (x.spec.shape[1] - size) // step + 1
-    at = np.arange(frames)[:, np.newaxis] * step + np.arange(size)
-    framed = node.one("gather", [x, node.constant(at)], axis=1)  # [batch, frames, size, parts]
+    (length,) = node.ints(3) or (usual,)
     if window is not None:
-        if window.spec.elements != size:
-            node.invalid(f"the window {window.spec} is not as long as a frame, {size}")
-        column = node.one("reshape", [window], shape=(size, 1))
-        framed = node.one("multiply", [framed, column])
+        window = node.one("reshape", [window], shape=(window.spec.elements,))
     onesided = bool(node.attr("onesided", 1))
-    if onesided and framed.spec.shape[-1] != 1:
-        node.invalid("a spectrum from one side is that of a real signal; this one is complex")
-    return _transformed(node, framed, size, inverse=False, onesided=onesided)
+    return node.one("stft", [x, window], length=length, step=step, onesided=onesided)
 
 
 def _mel_weight_matrix(node: Node) -> Tensor:
