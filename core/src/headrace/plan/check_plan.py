@@ -19,7 +19,18 @@ def check(plan: Plan) -> None:
 
 
 def _problems(plan: Plan) -> Iterator[str]:
-    registers = len(plan.registers)
+    yield from _register_problems(plan)
+    yield from _job_problems(plan)
+    if any(register >= len(plan.registers) for register in plan.persistent()):
+        return  # which was said of the variable
+    yield from _task_problems(plan)
+    yield from _order_problems(plan)
+    yield from _actor_problems(plan)
+    yield from _section_problems(plan)
+
+
+def _register_problems(plan: Plan) -> Iterator[str]:
+    """Every register lies in a chunk, and its slots apart."""
     for register in plan.registers:
         if register.chunk >= len(plan.chunks):
             yield f"register {register.name!r} lies in chunk {register.chunk}, which is not there"
@@ -36,15 +47,14 @@ def _problems(plan: Plan) -> Iterator[str]:
                 f"register {register.name!r} has {register.slots} slots of {register.spec.nbytes} "
                 f"bytes, one every {register.stride} bytes"
             )
-    yield from _job_problems(plan)
-    persistent = plan.persistent()
-    if any(register >= registers for register in persistent):
-        return
+
+
+def _task_problems(plan: Plan) -> Iterator[str]:
+    """What a task names is there, and it has an op where its kind has one."""
+    registers = len(plan.registers)
     actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
-    written: dict[int, str] = {}
     for position, task in enumerate(plan.tasks):
-        waits_for, makes = task.waits_for, task.makes
-        used = [*waits_for, *makes]
+        used = [*task.waits_for, *task.makes]
         if task.workspace is not None:
             used.append(task.workspace)
         if max(used, default=-1) >= registers:
@@ -58,7 +68,14 @@ def _problems(plan: Plan) -> Iterator[str]:
         yield from _shared_problems(plan, task)
         if task.job >= len(plan.jobs):
             yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
-        for index in waits_for:
+
+
+def _order_problems(plan: Plan) -> Iterator[str]:
+    """Every register is written once, before it is read; constants and variables are not."""
+    persistent = plan.persistent()
+    written: dict[int, str] = {}
+    for task in plan.tasks:
+        for index in task.waits_for:
             if plan.registers[index].constant is not None or index in persistent:
                 continue
             if index not in written:
@@ -66,7 +83,7 @@ def _problems(plan: Plan) -> Iterator[str]:
                     f"task {task.name!r} reads register {plan.registers[index].name!r} before "
                     "any task writes it"
                 )
-        for index in makes:
+        for index in task.makes:
             if index in persistent:
                 if task.kind is not TaskKind.COPY_D2D:
                     yield f"task {task.name!r} of kind {task.kind.value} writes a variable"
@@ -76,8 +93,6 @@ def _problems(plan: Plan) -> Iterator[str]:
             if plan.registers[index].constant is not None:
                 yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
             written[index] = task.name
-    yield from _actor_problems(plan)
-    yield from _section_problems(plan)
 
 
 def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:

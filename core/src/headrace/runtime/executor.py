@@ -107,36 +107,31 @@ class Executor:
         self._shelter = Shelter()
         self._held: list[Resources] = []
 
-        @threads_are_of_backends()
-        def open_all() -> None:
-            try:
-                self._resources = Resources(
-                    plan,
-                    registry,
-                    constants,
-                    limit,
-                    lasting=lasting,
-                    shared=shared,
-                    go_on=self._go_on,
-                )
-                self._held.append(self._resources)
-                self._bind(recorder)
-                close_at_exit(self)
-                self._go_on()
-            except BaseException:
-                self._close()
-                raise
-
-        def stop() -> None:
-            self._closed = True
-
+        acquire = partial(
+            Resources, plan, registry, constants, limit, lasting=lasting, shared=shared
+        )
         process.check_not_ending(f"job {plan.name!r} cannot be made ready")
         hold(self)
         try:
-            self._shelter.run(open_all, stop)
+            self._shelter.run(partial(self._open, acquire, recorder), self._stop_opening)
         except BaseException:
             self.close()
             raise
+
+    @threads_are_of_backends()
+    def _open(self, acquire: Callable[..., Resources], recorder: Recorder | None) -> None:
+        try:
+            self._resources = acquire(go_on=self._go_on)
+            self._held.append(self._resources)
+            self._bind(recorder)
+            close_at_exit(self)
+            self._go_on()
+        except BaseException:
+            self._close()
+            raise
+
+    def _stop_opening(self) -> None:
+        self._closed = True
 
     def _go_on(self) -> None:
         """Between steps of opening: has who wants it been interrupted?"""

@@ -180,33 +180,9 @@ _LOGIC = {"logical_and": "AND", "logical_or": "OR", "logical_xor": "XOR", "logic
 
 def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     """Kernels for ops that the library has an elementwise function for."""
-    for op in ("relu", "sigmoid", "tanh"):
-        mode = f"CNNL_ACTIVATION_{op.upper()}"
-        match = Takes(FLOATS, vendor.ACTIVATION, (mode,))
-        yield KernelEntry(tag, op, Made(OneOperand, (vendor.activation, mode)), match)
-    for op in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"):
-        mode = f"CNNL_TRIGON_{op.upper()}"
-        match = Takes(FLOATS, vendor.TRIGON, (mode,))
-        yield KernelEntry(tag, op, Made(OneOperand, (vendor.trigon, mode)), match)
-    for op, (say, name) in _WAYS.items():
-        dtypes = NUMBERS if op == "negative" else FLOATS
-        yield KernelEntry(tag, op, Made(OneOperand, (say, name)), Takes(dtypes, (name,)))
-    yield KernelEntry(
-        tag, "sqrt", Made(OneOperand, (vendor.unary, "cnnlSqrt")), Takes(FLOATS, ("cnnlSqrt",)), -1
-    )
-    yield KernelEntry(tag, "log", Log, Takes(FLOATS, ("cnnlLog_v2",)))
-    for op, kind, of_b in (
-        ("add", "CNNL_OP_TENSOR_ADD", 1),
-        ("subtract", "CNNL_OP_TENSOR_ADD", -1),
-        ("multiply", "CNNL_OP_TENSOR_MUL", 1),
-    ):
-        match = Takes(NUMBERS, vendor.OP_TENSOR, (kind,))
-        yield KernelEntry(tag, op, Made(OpTensor, (kind, of_b)), match)
-    for op, name in (("maximum", "Maximum"), ("minimum", "Minimum")):
-        yield KernelEntry(tag, op, Made(Binary, (name,)), Takes(NUMBERS, (f"cnnl{name}",)))
-    for op, name, function in (("divide", "Div", "cnnlDiv_v2"), ("power", "Pow", "cnnlPow")):
-        made = Made(PreciseBinary, (name, function))
-        yield KernelEntry(tag, op, made, Takes(FLOATS, (function,)))
+    yield from _unary_entries(tag)
+    yield from _binary_entries(tag)
+    yield from _logic_entries(tag)
     yield KernelEntry(
         tag,
         "add_n",
@@ -225,6 +201,44 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         Prelu,
         Takes(FLOATS, ("cnnlPrelu",), where=_slope_is_one_vector, text="a slope along one axis"),
     )
+    for op in ("identity", "reshape"):
+        yield KernelEntry(tag, op, Copy)
+
+
+def _unary_entries(tag: str) -> Iterator[KernelEntry]:
+    for op in ("relu", "sigmoid", "tanh"):
+        mode = f"CNNL_ACTIVATION_{op.upper()}"
+        match = Takes(FLOATS, vendor.ACTIVATION, (mode,))
+        yield KernelEntry(tag, op, Made(OneOperand, (vendor.activation, mode)), match)
+    for op in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"):
+        mode = f"CNNL_TRIGON_{op.upper()}"
+        match = Takes(FLOATS, vendor.TRIGON, (mode,))
+        yield KernelEntry(tag, op, Made(OneOperand, (vendor.trigon, mode)), match)
+    for op, (say, name) in _WAYS.items():
+        dtypes = NUMBERS if op == "negative" else FLOATS
+        yield KernelEntry(tag, op, Made(OneOperand, (say, name)), Takes(dtypes, (name,)))
+    yield KernelEntry(
+        tag, "sqrt", Made(OneOperand, (vendor.unary, "cnnlSqrt")), Takes(FLOATS, ("cnnlSqrt",)), -1
+    )
+    yield KernelEntry(tag, "log", Log, Takes(FLOATS, ("cnnlLog_v2",)))
+
+
+def _binary_entries(tag: str) -> Iterator[KernelEntry]:
+    for op, kind, of_b in (
+        ("add", "CNNL_OP_TENSOR_ADD", 1),
+        ("subtract", "CNNL_OP_TENSOR_ADD", -1),
+        ("multiply", "CNNL_OP_TENSOR_MUL", 1),
+    ):
+        match = Takes(NUMBERS, vendor.OP_TENSOR, (kind,))
+        yield KernelEntry(tag, op, Made(OpTensor, (kind, of_b)), match)
+    for op, name in (("maximum", "Maximum"), ("minimum", "Minimum")):
+        yield KernelEntry(tag, op, Made(Binary, (name,)), Takes(NUMBERS, (f"cnnl{name}",)))
+    for op, name, function in (("divide", "Div", "cnnlDiv_v2"), ("power", "Pow", "cnnlPow")):
+        made = Made(PreciseBinary, (name, function))
+        yield KernelEntry(tag, op, made, Takes(FLOATS, (function,)))
+
+
+def _logic_entries(tag: str) -> Iterator[KernelEntry]:
     for op, logic in _COMPARISONS.items():
         compared = (*COMPARED, "bool") if op == "equal" else COMPARED
         match = Takes(compared, vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
@@ -232,5 +246,3 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     for op, logic in _LOGIC.items():
         match = Takes(("bool",), vendor.LOGIC, (f"CNNL_LOGIC_OP_{logic}",))
         yield KernelEntry(tag, op, Made(Compare, (logic,)), match)
-    for op in ("identity", "reshape"):
-        yield KernelEntry(tag, op, Copy)
