@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import TypeProto, ValueInfoProto
 
-from headrace.errors import InvalidModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.hosted.error import HostedValuesError
 from headrace.onnx.hosted.kinds import is_number_tensor
 from headrace.onnx.read import ModelFile
@@ -71,6 +71,12 @@ def info_of(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
         shape = _shape(tensor, where) if tensor.HasField("shape") else None
         return TensorInfo(value.name, None, shape, optional, kind="text")
     kind = str(value.type.WhichOneof("value")).removesuffix("_type")
+    if kind == "map":
+        of = value.type.map_type.value_type
+        if not of.HasField("tensor_type") or not is_number_tensor(of):
+            raise UnsupportedModelError(f"{where}: is a map of what is no number")
+        dtype = dtype_from_onnx(of.tensor_type.elem_type, where)
+        return TensorInfo(value.name, dtype, None, optional, kind=kind)
     if kind == "sequence":
         of_maps = value.type.sequence_type.elem_type.HasField("map_type")
         kind = "sequence of maps" if of_maps else "sequence of tensors"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from headrace.errors import UnsupportedModelError
 from headrace.onnx.calls import domain_of, function_key
@@ -44,8 +44,19 @@ def cut_model(model: ModelProto, name: str) -> CutModel:
         UnsupportedModelError: what is computed of such a value cannot be put at an end.
     """
     check_graph(model.graph, name)
-    model = onnx.shape_inference.infer_shapes(model)
-    return _Cutting(model, name).run()
+    typed = ModelProto()
+    typed.CopyFrom(model)
+    typed.graph.value_info.extend(_types_unknown_to_onnx(model.graph))
+    return _Cutting(onnx.shape_inference.infer_shapes(typed), name).run()
+
+
+def _types_unknown_to_onnx(graph: GraphProto) -> Iterable[ValueInfoProto]:
+    maps = {i.name: i.type.map_type.value_type.tensor_type.elem_type for i in graph.input}
+    for node in graph.node:
+        is_of_map = node.op_type == "DictVectorizer" and domain_of(node.domain) == ML_DOMAIN
+        kind = maps.get(node.input[0]) if is_of_map else kinds.result_type(node)
+        if kind:
+            yield helper.make_tensor_value_info(node.output[0], kind, None)
 
 
 class _Cutting:
@@ -61,6 +72,7 @@ class _Cutting:
         # Names by where their values are; text of the file itself is wherever it is read.
         self._early = set(fed)
         self._late: set[str] = set()
+        self._light: dict[str, NodeProto] = {}  # by output: the host could make it early too
         self._hosted = {i.name for i in graph.input if not kinds.is_number_tensor(i.type)}
         self._hosted |= {t.name for t in graph.initializer if t.data_type == TensorProto.STRING}
         self._wanted = self._sequences_wanted()
@@ -70,6 +82,7 @@ class _Cutting:
         first, middle, last = self._parts
         for node in self._nodes:
             self._place(node)
+        middle[:] = [node for node in middle if not self._early.issuperset(node.output)]
         given = [value.name for value in self._model.graph.input]
         made = [_made(nodes) for nodes in self._parts]
         read = [_read(nodes) for nodes in self._parts]
@@ -102,6 +115,8 @@ class _Cutting:
         if not (touched or made or is_wanted or kinds.is_always_hosted(node)):
             self._refuse_late(node, given)
             middle.append(node)
+            if given <= self._early | self._light.keys() and self._can_choose(node):
+                self._light.update(dict.fromkeys(node.output, node))
             return
         if not kinds.can_run(node) or function_key(node) in self._functions():
             raise UnsupportedModelError(
@@ -109,12 +124,31 @@ class _Cutting:
                 "and sequences that are fed or given back"
             )
         self._hosted |= made
-        if given <= self._early:
+        if given <= self._early | self._light.keys():
+            self._make_early(given)
             first.append(node)
             self._early.update(node.output)
         else:
             last.append(node)
             self._late.update(node.output)
+
+    def _can_choose(self, node: NodeProto) -> bool:
+        return kinds.chooses(node) and function_key(node) not in self._functions()
+
+    def _make_early(self, names: Collection[str]) -> None:
+        """Have the host make what is light, before what reads it."""
+        pending = sorted(names)
+        while pending:
+            if pending[-1] in self._early or pending[-1] in self._fixed:
+                pending.pop()
+                continue
+            node = self._light[pending[-1]]
+            missing = reads(node) - self._fixed - self._early
+            if missing:
+                pending.extend(sorted(missing))
+            else:
+                self._parts[0].append(node)
+                self._early.update(node.output)
 
     def _refuse_external(self, part: ModelProto) -> None:
         """Only the import of numbers reads other files, and knows where they may be."""

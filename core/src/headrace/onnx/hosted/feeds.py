@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from headrace.onnx.text import quote
 def check_feeds(
     feeds: Mapping[str, Any], inputs: tuple[TensorInfo, ...], model: str
 ) -> dict[str, Any]:
-    """What is fed by name: arrays of numbers, of ``str`` as objects, or lists of arrays.
+    """What is fed by name: arrays of numbers, of ``str`` as objects, lists of arrays, or maps.
 
     Raises:
         InputError: a name, a kind, a dtype or a shape is not the model's.
@@ -34,6 +35,11 @@ def _checked(value: Any, info: TensorInfo, model: str) -> Any:
         if not isinstance(value, (list, tuple)):
             raise InputError(f"{where}: is a sequence; give a list, not {type(value).__name__}")
         return [np.asarray(item) for item in value]
+    if info.kind == "map" and info.dtype is not None:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: is a map; give a dict, not {type(value).__name__}")
+        number = info.dtype.numpy.type
+        return defaultdict(number, {key: number(item) for key, item in value.items()})
     if info.kind == "optional":
         is_list = isinstance(value, (list, tuple))
         return (

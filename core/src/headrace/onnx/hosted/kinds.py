@@ -7,6 +7,7 @@ from collections.abc import Collection
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
 
 from headrace.onnx.calls import domain_of
+from headrace.onnx.contrib import MICROSOFT
 from headrace.onnx.converters.ml import ML_DOMAIN
 
 CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
@@ -83,7 +84,26 @@ _READERS = frozenset(
 )
 _WRITERS = frozenset({"StringNormalizer", "StringConcat", "StringSplit"})
 _TABLES = frozenset({"LabelEncoder", "CategoryMapper"})
-_ALWAYS = frozenset({"TfIdfVectorizer", "ZipMap", "RegexFullMatch", *_WRITERS})
+_ALWAYS = frozenset({"TfIdfVectorizer", "ZipMap", "DictVectorizer", "RegexFullMatch", *_WRITERS})
+_CONTRIB = frozenset({"Tokenizer", "MurmurHash3"})
+# What chooses among values by numbers: the host can do it too, where text waits for the choice.
+_CHOOSERS = frozenset(
+    {
+        "Cast",
+        "Shape",
+        "Size",
+        "Equal",
+        "Less",
+        "LessOrEqual",
+        "Greater",
+        "GreaterOrEqual",
+        "Not",
+        "And",
+        "Or",
+        "Xor",
+        "IsNaN",
+    }
+)
 _TEXT_MAKERS = _TABLES | CLASSIFIERS | {"Cast"}
 _DOMAINS = ("", ML_DOMAIN)
 
@@ -106,16 +126,37 @@ def holds_text(node: NodeProto) -> bool:
 
 def can_run(node: NodeProto) -> bool:
     """True for a node that the host knows."""
+    if domain_of(node.domain) == MICROSOFT:
+        return node.op_type in _CONTRIB
     known = _MOVERS | _SEQUENCES | _READERS | _ALWAYS | _TABLES | {"Cast", "CastLike", "Constant"}
     return domain_of(node.domain) in _DOMAINS and node.op_type in known
 
 
 def is_always_hosted(node: NodeProto) -> bool:
     """True for a node that the host runs whatever it is given: no device could."""
-    if domain_of(node.domain) not in _DOMAINS:
-        return False
-    op = node.op_type
+    op, domain = node.op_type, domain_of(node.domain)
+    if domain not in _DOMAINS:
+        return domain == MICROSOFT and op in _CONTRIB
     return op in _ALWAYS or (op in _TEXT_MAKERS and bool(hosted_outputs(node, ())))
+
+
+def chooses(node: NodeProto) -> bool:
+    """True for a node of numbers that the host can run if text is to be chosen by what it makes."""
+    known = _MOVERS | _CHOOSERS | _TABLES
+    return domain_of(node.domain) in _DOMAINS and node.op_type in known
+
+
+def result_type(node: NodeProto) -> int | None:
+    """What a node gives whose type ONNX does not infer, as its number of an element type."""
+    match domain_of(node.domain), node.op_type:
+        case (domain, "Tokenizer") if domain == MICROSOFT:
+            return TensorProto.STRING
+        case (domain, "MurmurHash3") if domain == MICROSOFT:
+            signed = any(a.name == "positive" and not a.i for a in node.attribute)
+            return TensorProto.INT32 if signed else TensorProto.UINT32
+        case (domain, "OneHotEncoder") if domain == ML_DOMAIN:  # unless its input has a rank
+            return TensorProto.FLOAT
+    return None
 
 
 def makes_sequences(node: NodeProto) -> bool:
@@ -134,7 +175,7 @@ def hosted_outputs(node: NodeProto, hosted: Collection[str]) -> frozenset[int]:
     is_given = any(name in hosted for name in node.input)
     if op == "Constant":
         return _FIRST if holds_text(node) else _NONE
-    if op in _WRITERS or op == "ZipMap":
+    if op in _WRITERS or op in ("ZipMap", "Tokenizer"):
         return _FIRST
     if op == "Cast":
         return _FIRST if _is_cast_to_text(attributes) else _NONE

@@ -12,9 +12,10 @@ from onnx.helper import get_attribute_value
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from headrace.errors import InvalidModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.converters.ml import ML_DOMAIN
-from headrace.onnx.hosted.ops import OneHot, Optional, Unique
+from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
+from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
 from headrace.signals import let_handlers_through
 
 
@@ -93,7 +94,33 @@ class CategoryMapper(OpRun):
         return (np.array(found, np.int64).reshape(x.shape),)
 
 
-_OPS = (ZipMap, CategoryMapper, Unique, OneHot, Optional)
+class DictVectorizer(OpRun):
+    """The values of a map in the order of a list of its keys, 0 for those that it has not."""
+
+    op_domain = ML_DOMAIN
+
+    def _run(
+        self,
+        x: Mapping[Any, Any],
+        int64_vocabulary: Sequence[int] = (),
+        string_vocabulary: Sequence[str] = (),
+    ) -> tuple[Any]:
+        return (np.array([[x[key] for key in string_vocabulary or int64_vocabulary]]),)
+
+
+_OPS = (
+    ZipMap,
+    CategoryMapper,
+    DictVectorizer,
+    Unique,
+    OneHot,
+    Optional,
+    RegexFullMatch,
+    StringNormalizer,
+    Tokenizer,
+    TfIdfVectorizer,
+    MurmurHash3,
+)
 
 
 class HostedNodes:
@@ -101,6 +128,7 @@ class HostedNodes:
 
     Raises:
         InvalidModelError: a node has not the attributes that it needs.
+        UnsupportedModelError: a pattern of text is one that the host cannot look for.
     """
 
     def __init__(self, model: ModelProto, name: str) -> None:
@@ -114,6 +142,8 @@ class HostedNodes:
                 self._direct = direct
                 return
             self._evaluator = ReferenceEvaluator(model, new_ops=list(_OPS))
+        except UnsupportedModelError as error:
+            raise UnsupportedModelError(f"{name}: {error}") from error
         except Exception as error:  # whatever the library raises speaks of the model
             let_handlers_through(error)
             raise InvalidModelError(f"{name}: {error}") from error

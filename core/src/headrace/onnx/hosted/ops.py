@@ -1,11 +1,14 @@
-"""Ops of text and of optional values that the reference implementation lacks or has for numbers."""
+"""Ops of text and of optional values that the reference implementation lacks or has otherwise."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+
+from headrace.onnx.hosted.patterns import compiled
 
 
 class Unique(OpRun):
@@ -43,3 +46,54 @@ class Optional(OpRun):
 
     def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
         return (x,)
+
+
+class StringNormalizer(OpRun):
+    """Words in upper or lower case, without those that are to be left out.
+
+    Letters are changed one for one, whatever the locale: the locale is the process's.
+    """
+
+    def _run(
+        self,
+        x: Any,
+        case_change_action: str,
+        is_case_sensitive: int,
+        locale: str | None = None,
+        stopwords: Sequence[str] | None = None,
+    ) -> tuple[Any]:
+        if x.ndim not in (1, 2) or (x.ndim == 2 and len(x) != 1):
+            raise ValueError(f"StringNormalizer takes [C] or [1, C], not {list(x.shape)}")
+        if case_change_action not in _CASES:
+            raise ValueError(f"case_change_action {case_change_action} is none of {list(_CASES)}")
+        change = _CASES[case_change_action]
+        compared = _CASES["NONE" if is_case_sensitive else "LOWER"]
+        left_out = {compared(word) for word in stopwords or ()}
+        kept = [word for word in x.reshape(-1).tolist() if compared(word) not in left_out]
+        made = np.array([change(word) for word in kept] or [""], object)
+        return (made.reshape((1, -1) if x.ndim == 2 else -1),)
+
+
+def _lower(text: str) -> str:
+    return text.lower() if text.isascii() else "".join(c.lower()[0] for c in text)
+
+
+def _upper(text: str) -> str:
+    if text.isascii():
+        return text.upper()
+    return "".join(c if len(c.upper()) > 1 else c.upper() for c in text)
+
+
+_CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": _lower, "UPPER": _upper}
+
+
+class RegexFullMatch(OpRun):
+    """Whether a pattern fits each text as a whole."""
+
+    def __init__(self, node: Any, params: Any) -> None:
+        super().__init__(node, params)
+        self._pattern = compiled(getattr(self, "pattern", None) or "")
+
+    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        fits = self._pattern.fullmatch
+        return (np.array([bool(fits(t)) for t in x.reshape(-1)], bool).reshape(x.shape),)

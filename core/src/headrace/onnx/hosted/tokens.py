@@ -1,0 +1,182 @@
+"""Text cut into tokens, tokens counted, and text as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from onnx.helper import get_attribute_value
+from onnx.reference.op_run import OpRun
+
+from headrace.onnx.contrib import MICROSOFT
+from headrace.onnx.hosted.patterns import compiled
+
+_START, _END = "\x02", "\x03"
+
+
+class Tokenizer(OpRun):
+    """The tokens of each text along a new last axis, filled up to as many as the most has."""
+
+    op_domain = MICROSOFT
+
+    def __init__(self, node: Any, params: Any) -> None:
+        super().__init__(node, params)
+        attrs = {a.name: get_attribute_value(a) for a in node.attribute}
+        separators = tuple(text.decode() for text in attrs.get("separators", ()))
+        expression = attrs.get("tokenexp", b"").decode()
+        self._cut = _cutter(separators, expression, attrs.get("mincharnum", 0))
+
+    def _run(self, x: Any, mark: int = 0, pad_value: str = "", **attrs: Any) -> tuple[Any]:
+        if x.ndim not in (1, 2):
+            raise ValueError(f"Tokenizer takes one or two axes, not {x.ndim}")
+        if not x.size:
+            return (np.empty((*x.shape[:1], 0)[: x.ndim], object),)
+        rows = [self._cut(text) for text in x.reshape(-1).tolist()]
+        most = max(map(len, rows))
+        if not most:
+            return (np.empty((*x.shape, 0), object),)
+        if mark:
+            rows = [[_START, *row, _END] for row in rows]
+            most += 2
+        made = np.empty((len(rows), most), object)
+        made[:] = [row + [pad_value] * (most - len(row)) for row in rows]
+        return (made.reshape(*x.shape, most),)
+
+
+def _cutter(separators: tuple[str, ...], expression: str, least: int) -> Callable[[str], list[str]]:
+    if least < 1:
+        raise ValueError(f"Tokenizer: mincharnum {least} is less than 1")
+    if not separators and not expression:
+        raise ValueError("Tokenizer needs separators or tokenexp")
+    if separators == ("",) or expression == ".":
+        if least > 1:
+            raise ValueError("Tokenizer: single characters are shorter than mincharnum")
+        return list
+    for pattern in separators or (expression,):
+        compiled(pattern)
+    if separators:
+        return lambda text: [t for t in _between(text, separators) if len(t) >= least]
+    return lambda text: [text[a:b] for a, b in _matches(expression, text) if b - a >= least]
+
+
+def _between(text: str, separators: Iterable[str]) -> list[str]:
+    """What is left where the first separators are taken out, then of that the second, and so on."""
+    pieces = [text]
+    for separator in separators:
+        kept = []
+        for piece in pieces:
+            place = 0
+            for first, last in _matches(separator, piece):
+                kept.append(piece[place:first])
+                place = max(last, first + 1)
+            kept.append(piece[place:])
+        pieces = kept
+    return [piece for piece in pieces if piece]
+
+
+def _matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where the leftmost matches are, the longest at each place, one after the other."""
+    place = 0
+    search = compiled(pattern).search
+    while place < len(text) and (found := search(text, place)):
+        first, last = found.span()
+        # ``re`` takes the first alternative that fits, not the longest: ask for one more character
+        # than it has, in a text that begins one before the match, so that few lengths are asked.
+        begin = max(first - 1, 0)
+        while last < len(text):
+            longer = compiled(pattern, f"(?<=[\\s\\S]{{{last - begin + 1}}})")
+            more = longer.match(text[begin:], first - begin)
+            if more is None:
+                break
+            last = begin + more.end()
+        yield first, last
+        place = max(last, first + 1)
+
+
+class TfIdfVectorizer(OpRun):
+    """How often each n-gram of a pool is in each row, or what weighs it.
+
+    ONNX's reference implementation goes through every column of every row.
+    """
+
+    def __init__(self, node: Any, params: Any) -> None:
+        super().__init__(node, params)
+        attrs = {a.name: get_attribute_value(a) for a in node.attribute}
+        words = [text.decode() for text in attrs.get("pool_strings", ())]
+        pool, columns = words or list(attrs.get("pool_int64s", ())), attrs["ngram_indexes"]
+        starts = [*attrs["ngram_counts"], len(pool)]
+        self._width = max(columns) + 1
+        self._weights = np.ones(self._width, np.float32)
+        if attrs.get("weights"):  # in the order of the pool
+            self._weights[columns] = attrs["weights"]
+        self._columns: dict[tuple[Any, ...], int] = {}
+        self._sizes = range(attrs["min_gram_length"], attrs["max_gram_length"] + 1)
+        grams = (
+            tuple(pool[place : place + size])
+            for size, (start, end) in enumerate(pairwise(starts), 1)
+            for place in range(start, end - size + 1, size)
+        )
+        found = zip(grams, columns, strict=False)
+        self._columns.update((gram, c) for gram, c in found if len(gram) in self._sizes)
+
+    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        if x.ndim > 2 or (x.ndim == 2 and not len(x)):
+            raise ValueError(f"TfIdfVectorizer takes [C] or [B, C], not {list(x.shape)}")
+        rows = x.tolist() if x.ndim == 2 else [x.reshape(-1).tolist()]
+        places = [
+            number * self._width + column
+            for number, row in enumerate(rows)
+            for column in self._found(row, attrs["max_skip_count"])
+        ]
+        counts = np.bincount(places, minlength=len(rows) * self._width).astype(np.float32)
+        counts = counts.reshape(len(rows), -1) if x.ndim == 2 else counts
+        if attrs["mode"] == "IDF":
+            counts = np.minimum(counts, 1)
+        return (counts if attrs["mode"] == "TF" else counts * self._weights,)
+
+    def _found(self, row: Sequence[Any], most_skipped: int) -> Iterator[int]:
+        """The columns of the n-grams of a row: once for each that is there."""
+        column_of = self._columns.get
+        for size in self._sizes:
+            steps = range(1, most_skipped + 2) if size > 1 else (1,)
+            for step in steps:
+                shifted = (row[place * step :] for place in range(size))
+                columns = map(column_of, zip(*shifted, strict=False))
+                yield from (column for column in columns if column is not None)
+
+
+class MurmurHash3(OpRun):
+    """A number of 32 bits for each element: of its bytes, of text those of UTF-8."""
+
+    op_domain = MICROSOFT
+
+    def _run(self, x: Any, positive: int = 1, seed: int = 0) -> tuple[Any]:
+        of_text = x.dtype.kind in "OU"
+        parts = [t.encode() if of_text else t.tobytes() for t in x.reshape(-1)]
+        made = np.array([_hashed(part, seed & 0xFFFFFFFF) for part in parts], np.uint32)
+        return (made.reshape(x.shape).view(np.uint32 if positive else np.int32),)
+
+
+def _hashed(data: bytes, seed: int) -> int:
+    """MurmurHash3 of 32 bits, as its author published it for x86."""
+    state = seed
+    whole = len(data) // 4 * 4
+    for place in range(0, whole, 4):
+        state ^= _mixed(int.from_bytes(data[place : place + 4], "little"))
+        state = (_turned(state, 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    if rest := data[whole:]:
+        state ^= _mixed(int.from_bytes(rest, "little"))
+    state ^= len(data)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = ((state ^ state >> shift) * factor) & 0xFFFFFFFF
+    return state ^ state >> 16
+
+
+def _mixed(word: int) -> int:
+    return (_turned(word * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593) & 0xFFFFFFFF
+
+
+def _turned(word: int, by: int) -> int:
+    return (word << by | word >> 32 - by) & 0xFFFFFFFF

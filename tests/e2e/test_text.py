@@ -1,0 +1,240 @@
+"""Text that a model takes: changed, cut into tokens, counted, looked for, and made numbers of."""
+
+from __future__ import annotations
+
+import locale
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+from headrace.errors import InputError, InvalidModelError, UnsupportedModelError
+from headrace.onnx import load
+
+ort = pytest.importorskip("onnxruntime")
+ort.set_default_logger_severity(4)
+
+TEXTS = np.array(["A bc  déf_1, g.", "", "x-y\nzz 22", "日本 ab"], object)
+MS, ML = "com.microsoft", "ai.onnx.ml"
+
+
+def node(op: str, inputs: str, outputs: str, domain: str = "", **attrs: Any) -> NodeProto:
+    return helper.make_node(op, inputs.split(), outputs.split(), domain=domain, **attrs)
+
+
+def model(
+    nodes: list[NodeProto], takes: dict[str, Any], gives: dict[str, int], weights: Any = ()
+) -> ModelProto:
+    inputs = [
+        helper.make_value_info(name, kind)
+        if not isinstance(kind, int)
+        else helper.make_tensor_value_info(name, kind, None)
+        for name, kind in takes.items()
+    ]
+    results = [helper.make_tensor_value_info(name, kind, None) for name, kind in gives.items()]
+    graph = helper.make_graph(nodes, "g", inputs, results, list(weights))
+    imports = [helper.make_opsetid(d, v) for d, v in (("", 20), (ML, 3), (MS, 1))]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def tokens(**attrs: Any) -> ModelProto:
+    attrs = {"mark": 0, "pad_value": "#", "mincharnum": 1, **attrs}
+    nodes = [node("Tokenizer", "x", "y", MS, **attrs)]
+    return model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.STRING})
+
+
+def run(device: str, source: ModelProto, **feeds: Any) -> list[Any]:
+    with load(source, device) as loaded:
+        return list(loaded.run(feeds).values())
+
+
+def agree(device: str, source: ModelProto, **feeds: Any) -> None:
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    for got, want in zip(run(device, source, **feeds), session.run(None, feeds), strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        assert got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[a-zA-Z0-9_]+",
+        r"\w+",
+        r"\b\w\w+\b",
+        "a|ab|é",
+        "b*?c",
+        "(?i)A|DÉ",
+        ".",
+        r"[[:alpha:]]+|\d$",
+        r"[\pL-]+",
+        r"[^\s\W]+",
+        r"\x{e9}f_?|[]a&&]",
+        "(?m)^.*$",
+        r"\S+",
+    ],
+)
+def test_tokens_are_the_longest_matches_of_a_pattern(device: str, pattern: str) -> None:
+    agree(device, tokens(tokenexp=pattern), x=TEXTS)
+
+
+@pytest.mark.parametrize(
+    "separators",
+    [[" "], [" ", r"\.", ",", "-"], ["b", "ab"], ["ab", "b"], [r"\s+|_"], ["a*"], [""]],
+)
+def test_tokens_are_what_is_left_between_separators(device: str, separators: list[str]) -> None:
+    agree(device, tokens(separators=separators), x=TEXTS)
+    agree(device, tokens(separators=separators, mark=1), x=TEXTS[:, None])
+
+
+def test_short_tokens_are_left_out_and_nothing_has_no_tokens(device: str) -> None:
+    agree(device, tokens(tokenexp=r"\w+", mincharnum=2, mark=1), x=TEXTS[:, None])
+    agree(device, tokens(tokenexp=r"\w+"), x=np.array(["!", ""], object))
+    agree(device, tokens(tokenexp=r"\w+"), x=np.empty((3, 0), object))
+
+
+@pytest.mark.parametrize("pattern", ["a(?=b)", r"(a)\1", "(", r"\p{Greek}", "[[:letter:]]", "\\"])
+def test_patterns_that_are_not_of_re2_are_refused(device: str, pattern: str) -> None:
+    with pytest.raises(UnsupportedModelError, match="does not run the pattern"):
+        load(tokens(tokenexp=pattern), device)
+
+
+def test_a_tokenizer_needs_to_be_told_how(device: str) -> None:
+    with pytest.raises(InvalidModelError, match="needs separators or tokenexp"):
+        load(tokens(), device)
+    with pytest.raises(InvalidModelError, match="mincharnum 0 is less than 1"):
+        load(tokens(tokenexp="a", mincharnum=0), device)
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", "a.b", "a$", r"[\d,]+", "a|ab", "(?s)a.b"])
+def test_a_whole_text_fits_a_pattern_in_the_syntax_of_re2(device: str, pattern: str) -> None:
+    nodes = [node("RegexFullMatch", "x", "y", pattern=pattern)]
+    source = model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.BOOL})
+    x = np.array([["é", "ab", "a\nb"], ["a\n", "1,2", "٣"]], object)
+    agree(device, source, x=x)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "want"),
+    [
+        ({"case_change_action": "LOWER"}, ["", "a été", "íß", "ὀδυσσεύσ"]),
+        ({"case_change_action": "UPPER"}, ["", "A ÉTÉ", "Í́ß", "ὈΔΥΣΣΕΎΣ"]),
+        ({"stopwords": ["A ÉTÉ", "ﬀ"]}, ["", "Í́ß", "ὈΔΥΣΣΕΎΣ"]),
+        ({"stopwords": ["a été"], "is_case_sensitive": 1}, ["", "A Été", "Í́ß", "ὈΔΥΣΣΕΎΣ"]),
+        ({"stopwords": ["", "a"], "case_change_action": "LOWER"}, None),
+    ],
+)
+def test_words_are_normalized_letter_for_letter(
+    device: str, attrs: dict[str, Any], want: list[str] | None
+) -> None:
+    """Accents, words that are empty and words inside of a text stay as they are."""
+    before = locale.setlocale(locale.LC_ALL)
+    nodes = [node("StringNormalizer", "x", "y", locale="fr_FR", **attrs)]
+    source = model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.STRING})
+    words = ["", "A"] if want is None else ["", "A Été", "Í́ß", "ὈΔΥΣΣΕΎΣ"]
+    expected = [""] if want is None else want
+    if attrs.get("case_change_action") == "LOWER" and want is not None:
+        expected = ["", "a été", "í́ß", "ὀδυσσεύσ"]
+    (got,) = run(device, source, x=np.array(words, object))
+    assert got.tolist() == expected
+    (row,) = run(device, source, x=np.array([words], object))
+    assert row.tolist() == [expected]
+    assert locale.setlocale(locale.LC_ALL) == before
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("skips", [0, 2])
+def test_n_grams_are_counted_and_weighted(device: str, mode: str, skips: int) -> None:
+    """The weights are in the order of the pool, the columns in an order of their own."""
+    attrs = {
+        "mode": mode,
+        "min_gram_length": 1,
+        "max_gram_length": 3,
+        "max_skip_count": skips,
+        "ngram_counts": [0, 2, 6],
+        "ngram_indexes": [4, 0, 3, 1, 2],
+        "weights": [0.5, 2.0, 3.0, 5.0, 7.0],
+    }
+    words = ["a", "c", "a", "b", "b", "b", "a", "b", "c"]
+    numbers = [ord(word) for word in words]
+    x = np.array([list("abcab"), list("bbbba"), list("zzabc")], object)
+    for kind, pool, rows in (
+        (TensorProto.STRING, {"pool_strings": words}, x),
+        (TensorProto.INT64, {"pool_int64s": numbers}, np.vectorize(ord)(x)),
+    ):
+        nodes = [node("TfIdfVectorizer", "x", "y", **attrs, **pool)]
+        source = model(nodes, {"x": kind}, {"y": TensorProto.FLOAT})
+        agree(device, source, x=rows)
+        agree(device, source, x=rows[0])
+
+
+def test_a_text_classifier_counts_tokens_and_computes(device: str) -> None:
+    pool = ["ab", "bc", "g", "zz"]
+    nodes = [
+        node("Tokenizer", "x", "t", MS, mark=0, pad_value="#", mincharnum=1, tokenexp="[a-z0-9]+"),
+        node("Flatten", "t", "f"),
+        node(
+            "TfIdfVectorizer",
+            "f",
+            "c",
+            mode="TF",
+            min_gram_length=1,
+            max_gram_length=1,
+            max_skip_count=0,
+            ngram_counts=[0],
+            ngram_indexes=[0, 1, 2, 3],
+            pool_strings=pool,
+        ),
+        node(
+            "LinearClassifier",
+            "c",
+            "label scores",
+            ML,
+            classlabels_strings=["no", "yes"],
+            coefficients=[1.0, -1.0, 0.5, 2.0, -1.0, 1.0, -0.5, -2.0],
+            intercepts=[0.25, -0.25],
+        ),
+    ]
+    gives = {"label": TensorProto.STRING, "scores": TensorProto.FLOAT}
+    agree(device, model(nodes, {"x": TensorProto.STRING}, gives), x=TEXTS[:, None])
+
+
+@pytest.mark.parametrize("attrs", [{}, {"positive": 0}, {"seed": 7, "positive": 0}])
+@pytest.mark.parametrize("x", [TEXTS, np.array([[0, -5], [2**31 - 1, 9]], np.int32)])
+def test_hashes_are_those_of_murmur(device: str, attrs: dict[str, int], x: Any) -> None:
+    kind = TensorProto.STRING if x.dtype == object else TensorProto.INT32
+    gives = TensorProto.UINT32 if attrs.get("positive", 1) else TensorProto.INT32
+    nodes = [node("MurmurHash3", "x", "h", MS, **attrs), node("Identity", "h", "y")]
+    agree(device, model(nodes, {"x": kind}, {"y": gives}), x=x)
+
+
+def test_a_map_is_a_row_in_the_order_of_a_vocabulary(device: str) -> None:
+    value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    takes = {"x": helper.make_map_type_proto(TensorProto.STRING, value)}
+    nodes = [
+        node("DictVectorizer", "x", "row", ML, string_vocabulary=["b", "none", "a"]),
+        node("Add", "row row", "y"),
+    ]
+    source = model(nodes, takes, {"y": TensorProto.FLOAT})
+    agree(device, source, x={"a": 1.5, "b": -2.0, "other": 9.0})
+    with load(source, device) as loaded:
+        assert loaded.run({"x": {}})["y"].tolist() == [[0, 0, 0]]
+        with pytest.raises(InputError, match="is a map; give a dict"):
+            loaded.run({"x": [1.0]})
+
+
+def test_text_may_be_chosen_by_numbers_before_the_device_has_it(device: str) -> None:
+    """Missing words are replaced by one, then each is a column for the device."""
+    missing = {"keys_strings": [""], "values_int64s": [1], "default_int64": 0}
+    nodes = [
+        node("LabelEncoder", "x", "m", ML, **missing),
+        node("Cast", "m", "b", to=TensorProto.BOOL),
+        node("Where", "b usual x", "w"),
+        node("OneHotEncoder", "w", "h", ML, cats_strings=["a", "b"], zeros=1),
+        node("Add", "h z", "y"),
+    ]
+    usual = helper.make_tensor("usual", TensorProto.STRING, [1], [b"b"])
+    takes = {"x": TensorProto.STRING, "z": TensorProto.FLOAT}
+    source = model(nodes, takes, {"y": TensorProto.FLOAT}, [usual])
+    x = np.array([["a"], [""], ["c"]], object)
+    agree(device, source, x=x, z=np.ones((3, 1, 2), np.float32))
