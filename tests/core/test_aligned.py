@@ -7,7 +7,7 @@ import mmap
 
 import numpy as np
 
-from headrace.aligned import Region, address_of, aligned_empty, is_aligned
+from headrace.aligned import Region, address_of, aligned_empty, is_aligned, whole
 
 SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
 FLOATS = np.dtype(np.float32)
@@ -102,3 +102,15 @@ def test_a_large_place_is_not_kept() -> None:
 def test_a_copy_of_many_rows_is_aligned() -> None:
     """What is made alone is aligned as well, in small pages or in its own."""
     assert all(is_aligned(aligned_empty((size,), FLOATS)) for size in SIZES)
+
+
+def test_a_part_is_copied_where_it_would_keep_more_than_itself() -> None:
+    """A view of all of an array keeps no more than is looked at, however its axes are turned."""
+    array = aligned_empty((4, 64), FLOATS)
+    array[...] = np.arange(256).reshape(4, 64)
+    for view in (array, array.T, array.reshape(-1)):
+        assert whole(view) is view
+    part = whole(array[1:3])
+    assert not np.shares_memory(part, array)
+    assert is_aligned(part)
+    np.testing.assert_array_equal(part, np.arange(64, 192).reshape(2, 64))

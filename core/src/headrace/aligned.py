@@ -131,8 +131,18 @@ def _pages(nbytes: int) -> mmap.mmap:
 
 def aligned(array: Array) -> Array:
     """``array`` row by row at a multiple of ``ALIGNMENT_BYTES``: itself, or a copy."""
-    if is_aligned(array):
+    return array if is_aligned(array) else _copy(array)
+
+
+def whole(array: Array) -> Array:
+    """``array``, or a copy of a part of other memory, all of which it would keep."""
+    base = array.base
+    if not isinstance(base, np.ndarray) or base.nbytes <= array.nbytes + ALIGNMENT_BYTES:
         return array
+    return _copy(array)
+
+
+def _copy(array: Array) -> Array:
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy

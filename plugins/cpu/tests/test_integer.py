@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 import headrace as flow
 import headrace.typing as tp
 import headrace_cpu
+from headrace.numpy_ops import evaluate
+from headrace.ops import make_call
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu import _native
+from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 
 
 def packed(weight, groups=1, transposed=False):
@@ -135,6 +139,31 @@ def test_a_convolution_of_any_geometry(geometry, dtypes, kind):
         made.append(y)
     compare(made[0], product.want(exact, kind))
     np.testing.assert_array_equal(*made)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@given(
+    depth=st.integers(1, 40),
+    columns=st.integers(1, 24),
+    groups=st.integers(1, 3),
+    dtype=st.sampled_from(BYTES),
+    turned=st.booleans(),
+)
+def test_a_matrix_is_packed_as_it_lies(transposed, depth, columns, groups, dtype, turned):
+    """Panels and sums of columns, of rows or of columns that follow each other in memory."""
+    matrix = some_bytes(np.random.default_rng(depth), dtype, (depth, groups * columns))
+    weight = matrix.T if transposed else matrix
+    weight = np.asfortranarray(weight) if turned else np.ascontiguousarray(weight)
+    attrs = {"groups": groups, "transposed": transposed}
+    call = make_call(PackIntegers, "pack", [TensorSpec.of(weight)], attrs, outputs=2)
+    panels, sums = evaluate(call, [weight], pack_integers)
+    moved = matrix.astype(np.int32) - (128 if dtype == np.uint8 else 0)
+    wanted = np.zeros((groups, -(-columns // 16) * 16, -(-depth // 4) * 4), np.int32)
+    wanted[:, :columns, :depth] = moved.T.reshape(groups, columns, depth)
+    np.testing.assert_array_equal(
+        panels, wanted.reshape(len(panels), 16, -1, 4).transpose(0, 2, 1, 3)
+    )
+    np.testing.assert_array_equal(sums, moved.sum(0))
 
 
 def test_quotients_are_rounded_once():

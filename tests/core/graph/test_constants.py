@@ -214,3 +214,26 @@ def test_a_mapping_of_arrays_will_do() -> None:
     arrays = {"w": np.zeros(3)}
     assert entries_of(arrays) is arrays
     assert dict(Constants(arrays)) == arrays
+
+
+def test_parts_of_a_constant_are_views_until_a_job_has_one() -> None:
+    """What gates are put together of is copied once; a device is given no part of a weight."""
+    made, rows, width = MadeConstants(same), 4, SIZE // 4
+    making = Making()
+    builder = JobGraphBuilder("job", NEAR)
+    (weight,) = builder.op("reshape", [builder.constant(making.lazy(made))], shape=(rows, width))
+    halves = [
+        builder.op("slice", [weight], starts=(start,), ends=(start + 2,), axes=(0,))[0]
+        for start in (0, 2)
+    ]
+    (row,) = builder.op("slice", [weight], starts=(1,), ends=(2,), axes=(0,), steps=(1,))
+    (turned,) = builder.op("concat", halves[::-1], axis=0)
+    value, part, small = (builder.value(tensor) for tensor in (weight, halves[1], row))
+    assert value is not None and part is not None and small is not None
+    assert np.shares_memory(part, value)
+    assert np.shares_memory(small, value)
+    assert making.count == 1
+    lies = settled(entries_of(builder.finish().constants)[halves[1].name])
+    assert not np.shares_memory(lies, value)
+    np.testing.assert_array_equal(lies, value[2:])
+    np.testing.assert_array_equal(builder.value(turned), np.concatenate([value[2:], value[:2]]))

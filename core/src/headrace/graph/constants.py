@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
 
-from headrace.aligned import Empty, address_of, aligned, aligned_empty
+from headrace.aligned import Empty, address_of, aligned, aligned_empty, whole
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -81,7 +81,7 @@ class MadeConstants:
 
     def settled_of(self, key: Hashable, get: Callable[[], Array]) -> Array:
         """``settled``, where ``get`` gives the value that is called ``key`` here."""
-        return self.value(("settled", key), lambda: self._shared(aligned(get())))
+        return self.value(("settled", key), lambda: self._shared(aligned(whole(get()))))
 
 
 class _Recipe:

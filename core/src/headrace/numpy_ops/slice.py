@@ -13,9 +13,13 @@ from headrace.ops.axes import pad_amounts, slice_ranges
 from headrace.tensor_spec import Array
 
 
+def part(call: OpCall, x: Array) -> Array:
+    """The view of ``x`` that a ``slice`` makes a copy of."""
+    return x[tuple(map(_as_slice, slice_ranges(call)))]
+
+
 def _slice(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    x = given(inputs, 0)
-    outputs[0][...] = x[tuple(map(_as_slice, slice_ranges(call)))]
+    outputs[0][...] = part(call, given(inputs, 0))
 
 
 def _as_slice(indices: range) -> slice:

@@ -26,16 +26,29 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """Compute ``call``, with ``function`` or the one of the table.
 
-    The results are new arrays that ``empty`` gives; but what only moves elements (``MOVES``)
-    gives a view of its input, which may not lie row by row. Floating point warnings are off:
-    overflow and invalid values give inf and NaN, as on devices.
+    The results are new arrays that ``empty`` gives; but what only moves elements (``MOVES``), or
+    takes many of them, gives a view of its input, which may not lie row by row. Floating point
+    warnings are off: overflow and invalid values give inf and NaN, as on devices.
     """
     from headrace.numpy_ops.shape import MOVES
 
     move = MOVES.get(call.op)
     if move is not None and inputs[0] is not None:
         return (move(call, inputs[0]),)
+    if call.op == "slice" and inputs[0] is not None and _takes_much(call):
+        from headrace.numpy_ops.slice import part
+
+        return (part(call, inputs[0]),)
     outputs = tuple([empty(spec.shape, spec.dtype.numpy) for spec in call.outputs])
     with np.errstate(all="ignore"):
         (function or FUNCTIONS[call.op])(call, inputs, outputs)
     return outputs
+
+
+def _takes_much(call: OpCall) -> bool:
+    """Whether a ``slice`` takes so much that it may keep all that it is a part of in memory."""
+    return _PARTS * call.outputs[0].elements >= call.input(0).elements
+
+
+_PARTS = 4
+"""The gates of a recurrent layer, which stand in another order where exporters cut them out."""

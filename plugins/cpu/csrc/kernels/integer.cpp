@@ -19,6 +19,25 @@ constexpr Size kPartsPerThread = 4;
 // Bytes to pack that are worth a part of their own.
 constexpr Size kPackedBytes = 1 << 16;
 
+// Takes `down` off numbers of `deep` rows and `width` columns. `stride`: bytes between rows of b as
+// it lies, which are its columns if `transposed`.
+inline void ReadQuad(const std::uint8_t* from, Size deep, Size width, Size stride, bool transposed,
+                     std::uint8_t down, std::uint8_t (&quad)[kQuad][kPanel]) {
+  if (transposed) {
+    for (Size c = 0; c < width; ++c) {
+      for (Size i = 0; i < deep; ++i) {
+        quad[i][c] = static_cast<std::uint8_t>(from[c * stride + i] - down);
+      }
+    }
+  } else {
+    for (Size i = 0; i < deep; ++i) {
+      for (Size c = 0; c < width; ++c) {
+        quad[i][c] = static_cast<std::uint8_t>(from[i * stride + c] - down);
+      }
+    }
+  }
+}
+
 std::uint32_t Bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 
 // What the zero points add to each column, the zero points of the weights and the factors, for
@@ -150,21 +169,28 @@ void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size strid
   const Size grain = std::max<Size>(1, kPackedBytes / std::max<Size>(1, depth * kPanel));
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
+      const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
       std::int8_t* to = panels + p * quads * kPanel * kQuad;
-      std::memset(to, 0, static_cast<std::size_t>(quads * kPanel * kQuad));
-      const Size width = std::min<Size>(kPanel, columns - p * kPanel);
-      for (Size c = 0; c < width; ++c) {
-        const Size column = p * kPanel + c;
-        const std::uint8_t* from = b + column * (transposed ? stride : 1);
-        const Size step = transposed ? 1 : stride;
-        std::int32_t sum = 0;
-        for (Size k = 0; k < depth; ++k) {
-          const auto number = static_cast<std::int8_t>(from[k * step] - down);
-          to[(k / kQuad * kPanel + c) * kQuad + k % kQuad] = number;
-          sum += number;
+      std::int32_t panel_sums[kPanel] = {};
+      for (Size k = 0; k < depth; k += kQuad, to += kPanel * kQuad) {
+        const Size deep = std::min(kQuad, depth - k);
+        std::uint8_t quad[kQuad][kPanel] = {};
+        const std::uint8_t* from = transposed ? b + first * stride + k : b + k * stride + first;
+        if (deep == kQuad && width == kPanel) {  // so that the loops have bounds known here
+          ReadQuad(from, kQuad, kPanel, stride, transposed, down, quad);
+        } else {
+          ReadQuad(from, deep, width, stride, transposed, down, quad);
         }
-        sums[column] = sum;
+        for (Size c = 0; c < kPanel; ++c) {
+          for (Size i = 0; i < kQuad; ++i) {
+            to[c * kQuad + i] = static_cast<std::int8_t>(quad[i][c]);
+          }
+        }
+        for (Size i = 0; i < kQuad; ++i) {
+          for (Size c = 0; c < kPanel; ++c) panel_sums[c] += static_cast<std::int8_t>(quad[i][c]);
+        }
       }
+      std::copy(panel_sums, panel_sums + width, sums + first);
     }
   });
 }

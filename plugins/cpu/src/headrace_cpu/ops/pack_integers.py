@@ -59,6 +59,8 @@ def pack_integers(call: OpCall, inputs: Sequence[Array | None], outputs: Sequenc
 
     transposed, (depth, columns) = call.flag_attr("transposed"), matrix_of(call)
     matrix = given(inputs, 0).reshape((columns, depth) if transposed else (depth, columns))
+    if matrix.flags.f_contiguous:  # a transposed one that was turned is packed as it lies
+        matrix, transposed = matrix.T, not transposed
     matrix = np.ascontiguousarray(matrix)
     panels, sums = outputs
     _native.pack_integers(matrix, panels, sums, call.int_attr("groups"), transposed)()
