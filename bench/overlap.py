@@ -32,6 +32,7 @@ import headrace as flow
 import headrace_cpu
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraph, JobGraphBuilder
 from headrace.placement import Placement
@@ -90,7 +91,7 @@ def run_stages(width: int, pieces: int) -> float:
     """Virtual seconds of ``pieces`` calls, on the streams of a fake device."""
     with (
         deterministic(0, in_time_order=True) as schedule,
-        CompiledJob(job(), concurrency=Concurrency(width)) as compiled,
+        CompiledJob(job(), options=CompileOptions(concurrency=Concurrency(width))) as compiled,
         experiment(latencies=Latencies(h2d=1, launch=1, d2h=1), clock=schedule) as seen,
     ):
         for call in [compiled.submit({"x": X}) for _ in range(pieces)]:

@@ -11,6 +11,7 @@ from toy_backends import far, host, near
 
 from headrace.compiler.decision import Fallback
 from headrace.device import CHANNELS_LAST, DeviceEntry, KernelEntry
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.stages import Stage, stage_text, stages_of
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
 from headrace.hookspecs import hookimpl
@@ -170,7 +171,7 @@ JOBS: Mapping[str, Callable[[], Made]] = {
 def stages(name: str) -> tuple[Stage, ...]:
     """The stages of one of the jobs."""
     graph, modules, policy = JOBS[name]()
-    return stages_of(graph, BackendRegistry.from_modules(modules), policy)
+    return stages_of(graph, BackendRegistry.from_modules(modules), CompileOptions(policy))
 
 
 def golden_text(name: str) -> str:

@@ -19,6 +19,7 @@ from test_models import GIVEN, MODELS, Trained, content, golden
 from twin_jobs import REPORT_VARIABLE
 
 from headrace.compiler.memory.options import MemoryOptions
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraphBuilder
 from headrace.onnx import load
@@ -156,7 +157,7 @@ def job_of(device: str, cases: Sequence[Case], options: MemoryOptions) -> Compil
         for index, result in enumerate(made):
             (line,) = builder.op("reshape", [result], shape=(result.spec.elements,))
             builder.output(f"{number} {case} {index}", line)
-    return CompiledJob(builder.finish(), registry, memory=options)
+    return CompiledJob(builder.finish(), registry, CompileOptions(memory=options))
 
 
 def _feeds(cases: Sequence[Case]) -> Iterator[tuple[str, Array]]:

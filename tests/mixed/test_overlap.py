@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from headrace.compiler.concurrency import Concurrency
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph import JobGraph, JobGraphBuilder
 from headrace.placement import Placement
@@ -44,7 +45,7 @@ def seconds(graph: JobGraph, concurrency: Concurrency, latencies: Latencies, cal
     names = [tensor.name for tensor in graph.inputs]
     with (
         deterministic(0, in_time_order=True) as schedule,
-        CompiledJob(graph, concurrency=concurrency) as job,
+        CompiledJob(graph, options=CompileOptions(concurrency=concurrency)) as job,
         experiment(latencies=latencies, clock=schedule) as seen,
     ):
         under_way = [job.submit(dict.fromkeys(names, X + n)) for n in range(calls)]
@@ -60,7 +61,7 @@ def test_copies_overlap_with_work_as_far_as_the_plan_allows(width: int) -> None:
     """Copy, work and copy back take a second each; the simulator says how long a hundred take."""
     concurrency = Concurrency(width)
     taken = seconds(one_op(), concurrency, Latencies(h2d=1, launch=1, d2h=1), PIECES)
-    with CompiledJob(one_op(), concurrency=concurrency) as job:
+    with CompiledJob(one_op(), options=CompileOptions(concurrency=concurrency)) as job:
         assert taken == simulate(job.plan, PIECES).seconds
     if width >= 3:
         assert taken <= 1.03 * (PIECES + 2)

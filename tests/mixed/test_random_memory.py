@@ -19,6 +19,7 @@ import headrace_fakedevice.plugin as fakedevice
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.device import Device, DeviceContextEntry, StreamIndexEntry
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.hookspecs import hookimpl
 from headrace.registry import BackendRegistry
@@ -81,7 +82,9 @@ def test_memory_is_never_written_too_early(
     The verifier has proved each plan before it runs (HEADRACE_VERIFY); calls overlap or do not.
     """
     with CompiledJob(
-        case.graph, registry(seed), memory=MemoryOptions(), concurrency=concurrency
+        case.graph,
+        registry(seed),
+        CompileOptions(memory=MemoryOptions(), concurrency=concurrency),
     ) as job:
         all_feeds = [feeds_of(case, number) for number in range(CALLS)]
         names = list(case.compute(all_feeds[0]))

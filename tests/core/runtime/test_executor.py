@@ -11,6 +11,7 @@ from toy_backends import FarAllocator, FarKernel, far, near
 
 from headrace.compiler.concurrency import Concurrency
 from headrace.errors import ResourceLimitError, RunError, SessionError, SettingError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph
@@ -75,7 +76,7 @@ def test_calls_that_follow_each_other_run_on_the_callers_thread(registry: Backen
     mixed, width = job(["near", "far", "near"]), Concurrency(2)
     with CompiledJob(mixed, registry) as compiled:
         assert compiled._executor.runs_inline
-    with CompiledJob(mixed, registry, concurrency=width) as compiled:
+    with CompiledJob(mixed, registry, CompileOptions(concurrency=width)) as compiled:
         assert not compiled._executor.runs_inline
 
 

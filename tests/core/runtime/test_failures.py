@@ -17,6 +17,7 @@ from toy_backends import FarAllocator, FarKernel, far, near
 from headrace.compiler.concurrency import Concurrency
 from headrace.device import DeviceContext, Launch
 from headrace.errors import RunError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph
@@ -84,7 +85,7 @@ def test_a_kernel_that_would_end_the_process_ends_its_call(error: BaseException)
     """On a thread of the runtime it is an error of the run, and the next call works."""
     errors: list[BaseException] = [error]
     registry = backend("far", lambda: errors.pop() if errors else None)
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
         with pytest.raises(RunError, match=r"from relu 'first' .* failed on far:0/s0") as caught:
             compiled.run({"x": X})
         assert caught.value.__cause__ is error
@@ -106,7 +107,9 @@ def test_an_error_carries_the_last_transitions_of_its_actor(tag: str, width: int
     """What it was told and asked for, the act that failed last; inline as on threads."""
     errors = [ArithmeticError("on fire")]
     registry = backend(tag, lambda: errors.pop() if errors else None)
-    with CompiledJob(job(tag), registry, concurrency=Concurrency(width)) as compiled:
+    with CompiledJob(
+        job(tag), registry, CompileOptions(concurrency=Concurrency(width))
+    ) as compiled:
         with pytest.raises(RunError, match="on fire") as caught:
             compiled.run({"x": X})
         told = caught.value.transitions
@@ -124,7 +127,7 @@ def thread_named(text: str) -> int:
 def test_a_thread_of_a_stream_that_dies_is_replaced(stream: str) -> None:
     """Killed while it waits, it is missed by the call that needs it; the next one works."""
     registry = BackendRegistry.from_modules({"far": far()})
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
         check(compiled)
         ident = ctypes.c_ulong(thread_named(f"far:0/{stream}"))
         kill = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -146,7 +149,7 @@ def test_a_process_that_is_forked_during_a_call_disturbs_nobody() -> None:
         assert may_go_on.wait(LIMIT_SECONDS)
 
     registry = backend("far", wait)
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
         call = compiled._executor.submit({"x": X})
         assert reached.wait(LIMIT_SECONDS)
         with warnings.catch_warnings():

@@ -14,6 +14,7 @@ from toy_backends import FarContext, FarKernel, far
 from headrace.compiler.concurrency import Concurrency
 from headrace.device import Device, DeviceContext, Event, Launch
 from headrace.errors import RunError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.ids import ActorId, DeviceId, StreamId
@@ -186,7 +187,9 @@ def test_the_act_that_failed_first_is_named_call_after_call(width: int) -> None:
     with builder.placed(Placement.of_device("far:1")):
         builder.output("y", *builder.op("add", [y, y]))
     registry = BackendRegistry.from_modules({"far": far(kernel=Kernel)})
-    with CompiledJob(builder.finish(), registry, concurrency=Concurrency(width)) as compiled:
+    with CompiledJob(
+        builder.finish(), registry, CompileOptions(concurrency=Concurrency(width))
+    ) as compiled:
         for op, device in (("add", "far:1/s0"), ("relu", "far:0/s0"), ("add", "far:1/s0")):
             Kernel.broken.append(op)
             with pytest.raises(RunError, match=f"{op} is on fire") as caught:

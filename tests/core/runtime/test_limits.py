@@ -14,6 +14,7 @@ import headrace.typing as tp
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.device import AllocatorEntry, Device, DeviceEntry, MemoryKind
 from headrace.errors import PluginError, ResourceLimitError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph
@@ -54,7 +55,7 @@ def test_a_device_that_is_too_small_is_named() -> None:
     live = FarAllocator.live
     apart = MemoryOptions(inplace=False, reuse=False)
     with pytest.raises(ResourceLimitError) as caught:
-        CompiledJob(job(), registry(free_bytes=9_999), memory=apart)
+        CompiledJob(job(), registry(free_bytes=9_999), CompileOptions(memory=apart))
     assert str(caught.value) == (
         "job 'wide' needs 24,576 bytes on far:1, which has 9,999 left; nothing was allocated. Of 5 "
         "registers the largest are: widen/y float32[120, 10] (4,800 bytes, made by pad 'widen'); "
@@ -112,9 +113,9 @@ def test_a_stated_limit_is_for_each_device(monkeypatch: pytest.MonkeyPatch) -> N
         ResourceLimitError,
         match=r"needs 24,576 bytes of the memory of far:1 and the limit is 24,575; .*'widen'",
     ):
-        CompiledJob(job(), registry(1 << 30), memory=apart)
+        CompiledJob(job(), registry(1 << 30), CompileOptions(memory=apart))
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "24576")
-    with CompiledJob(job(), registry(free_bytes=None), memory=apart) as running:
+    with CompiledJob(job(), registry(free_bytes=None), CompileOptions(memory=apart)) as running:
         assert sum(chunk.nbytes for chunk in running.plan.chunks) > 24_576
     monkeypatch.setenv("HEADRACE_MEMORY_LIMIT", "8000")
     with pytest.raises(ResourceLimitError, match=r"bytes of the host's memory and the limit is"):

@@ -20,6 +20,7 @@ from headrace.device import (
     Launch,
     StreamIndexEntry,
 )
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.hookspecs import hookimpl
 from headrace.numpy_ops import NumpyKernel
@@ -106,7 +107,9 @@ def test_a_random_job_gives_what_numpy_gives(
     """
     memory = MemoryOptions(inplace, reuse)
     with CompiledJob(
-        case.graph, poisoned_registry(), memory=memory, concurrency=concurrency
+        case.graph,
+        poisoned_registry(),
+        CompileOptions(memory=memory, concurrency=concurrency),
     ) as compiled:
         all_feeds = [feeds_of(case, seed) for seed in range(4)]
         all_results = [compiled.run(feeds) for feeds in all_feeds[:2]]

@@ -19,6 +19,7 @@ from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.pipeline import compile_job
 from headrace.device import Buffer, DeviceContext, DeviceContextEntry, HostBuffer, Launch
 from headrace.errors import LaunchError, PlanError, RunError, SessionError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph
@@ -88,7 +89,7 @@ def test_ctrl_c_while_waiting_leaves_the_job_usable() -> None:
     """A caller that is interrupted while the device works gets its exception before that ends."""
     gate = Gate()
     registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel)})
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
 
         def interrupt() -> None:
             assert gate.reached.wait(20)
@@ -117,7 +118,7 @@ def test_an_error_ends_every_call_in_flight() -> None:
     gate = Gate()
     gate.broken = True
     registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel)})
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(5)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(5))) as compiled:
         calls = [compiled._executor.submit({"x": X}) for _ in range(5)]
         gate.open.set()
         for call in calls:
@@ -131,7 +132,7 @@ def test_an_error_between_a_look_and_a_begin_starts_the_call_anew(
     registry: BackendRegistry,
 ) -> None:
     """A call that is numbered after the engine failed does not wait for that engine."""
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
         check(compiled)
         compiled._executor._threaded._calls.fail(ArithmeticError("late news of an earlier call"))
         check(compiled)
@@ -141,7 +142,7 @@ def test_close_during_calls_tells_their_callers() -> None:
     """Calls in flight when a job closes finish or say that it was closed; none waits for ever."""
     gate = Gate()
     registry = BackendRegistry.from_modules({"far": far(kernel=gate.kernel)})
-    compiled = CompiledJob(job("far"), registry, concurrency=Concurrency(4))
+    compiled = CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(4)))
     calls = [compiled._executor.submit({"x": X}) for _ in range(4)]
     assert gate.reached.wait(20)
     closing = threading.Thread(target=compiled.close)
@@ -160,7 +161,7 @@ def test_an_interrupted_close_can_be_repeated(
 ) -> None:
     """Ctrl-C while threads end leaves nothing behind once close is called again."""
     live = FarAllocator.live
-    compiled = CompiledJob(job("far"), registry, concurrency=Concurrency(2))
+    compiled = CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2)))
     check(compiled)
 
     def interrupt(worker: Worker) -> None:
@@ -189,7 +190,7 @@ def test_threads_that_cannot_all_start_leave_none_behind(
         started(worker)
 
     before = threading.active_count()
-    with CompiledJob(job("far"), registry, concurrency=Concurrency(2)) as compiled:
+    with CompiledJob(job("far"), registry, CompileOptions(concurrency=Concurrency(2))) as compiled:
         with monkeypatch.context() as patch:
             patch.setattr(Worker, "start", start)
             with pytest.raises(RuntimeError, match="can't start"):

@@ -14,6 +14,7 @@ import pytest
 from toy_backends import far, near
 
 from headrace.compiler.concurrency import Concurrency
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.job_graph import JobGraph
@@ -48,7 +49,7 @@ def run(seed: int) -> list[str]:
     registry = BackendRegistry.from_modules({"near": near(), "far": far()})
     with (
         deterministic(seed) as schedule,
-        CompiledJob(job(), registry, concurrency=Concurrency(2)) as compiled,
+        CompiledJob(job(), registry, CompileOptions(concurrency=Concurrency(2))) as compiled,
     ):
         calls = [compiled._executor.submit({"x": X + number}) for number in range(3)]
         for number, call in enumerate(calls):

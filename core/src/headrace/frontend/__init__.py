@@ -6,8 +6,8 @@ Start with ``global_function.py`` and ``session.py``. What users import is re-ex
 - Writing a job: ``functional``, ``variables``, ``initializers``, ``distribute``, ``mirrored`` and
   ``scope`` are called inside of it; ``tracing`` is what happens then, ``trace_job`` starts it, and
   ``signature`` knows what goes in and out.
-- How it is compiled: ``config``, ``fallback``, ``memory_options``, ``concurrency_options``,
-  ``default_device``.
+- How it is compiled: ``config``, ``compile_options``, ``fallback``, ``memory_options``,
+  ``concurrency_options``, ``default_device``.
 - Running it: ``job_set`` has the jobs of a session, ``compiled_job`` is the one place where
   compiler and runtime meet, ``ready_job`` is on its devices; ``shared_weights`` are what several
   of them have in common. ``feeds`` checks what a call is given;

@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 from headrace import plan as plans
 from headrace.collector import collector_rests
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
-from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import Compiled, compile_job, verifies
-from headrace.compiler.stage import Watch, nobody
-from headrace.frontend.fallback import fallback_of
-from headrace.frontend.memory_options import memory_options_of
+from headrace.compiler.pipeline import Compiled, verifies
+from headrace.compiler.stage import Watch
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.ready_job import ReadyJob, close_dropped
 from headrace.frontend.shared_weights import SharedWeights
 from headrace.graph.job_graph import JobGraph
@@ -36,12 +33,10 @@ class CompiledJob(ReadyJob):
         self,
         graph: JobGraph | Callable[[], JobGraph],
         registry: BackendRegistry | None = None,
-        fallback: str | None = None,
-        memory: MemoryOptions | None = None,
+        options: CompileOptions = AS_USUAL,
         keep: Callable[[Compiled], None] | None = None,
         recorder: Recorder | None = None,
-        concurrency: Concurrency = ONE_AT_A_TIME,
-        watch: Watch = nobody,
+        watch: Watch | None = None,
         *,
         lasting: bool = False,
         weights: SharedWeights | None = None,
@@ -51,12 +46,9 @@ class CompiledJob(ReadyJob):
         Args:
             graph: the job, or what gives it; see ``rewrite_job``.
             registry: where devices come from; default: the installed plugins.
-            fallback: what becomes of ops that their device cannot run: ``error``, ``warn`` or
-                ``allow``; None means what ``HEADRACE_FALLBACK`` says, else ``error``.
-            memory: what may be done to save memory; None means what the environment says.
+            options: how it is compiled.
             keep: is told what compiling gave, before devices are opened.
             recorder: told when each task is worked on.
-            concurrency: how much of it may happen at once.
             watch: told every stage of compiling.
             lasting: nobody writes to the constants of ``graph``, so that devices in host memory
                 may use them where they lie.
@@ -68,14 +60,7 @@ class CompiledJob(ReadyJob):
         """
         close_dropped()  # before the compiler asks devices for anything
         registry = registry or default_registry()
-        compiled = compile_job(
-            graph,
-            registry,
-            fallback_of(fallback),
-            watch=watch,
-            memory=memory or memory_options_of(),
-            concurrency=concurrency,
-        )
+        compiled = options.compile(graph, registry, watch)
         if keep is not None:
             keep(compiled)
         plan = compiled.plan

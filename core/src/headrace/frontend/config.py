@@ -7,6 +7,7 @@ from typing import NoReturn
 from headrace.compiler.concurrency import Concurrency
 from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.scope import LogicalView, PlacementScope, ViewScope
@@ -83,6 +84,11 @@ class FunctionConfig:
             JobError: the number of calls or of streams is none.
         """
         return concurrency_of(self.concurrency_width, self.compute_streams)
+
+    @property
+    def options(self) -> CompileOptions:
+        """How the job is compiled; raises as ``memory`` and ``concurrency``."""
+        return CompileOptions(self.fallback, self.memory, self.concurrency)
 
     def default_placement_scope(self, scope: PlacementScope) -> None:
         """Place the job's ops where no ``with scope.placement(...)`` says otherwise.

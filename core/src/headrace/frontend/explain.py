@@ -6,17 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.layouts.choice import choose_format
 from headrace.compiler.layouts.ways import Ways
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.compiler.passes.lower_ops import judge_ops
-from headrace.compiler.pipeline import Prepared, compile_job, prepare
+from headrace.compiler.pipeline import Prepared, prepare
 from headrace.compiler.sharding.log import BoxedTensor
 from headrace.device import CollectiveEntry, KernelEntry
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.fallback import fallback_of
-from headrace.frontend.memory_options import memory_options_of
 from headrace.graph.job_graph import JobGraph
 from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind
@@ -99,22 +97,19 @@ class Explanation:
 def explain_graph(
     graph: JobGraph,
     registry: BackendRegistry,
-    fallback: str | None = None,
-    memory: MemoryOptions | None = None,
-    concurrency: Concurrency = ONE_AT_A_TIME,
+    options: CompileOptions = AS_USUAL,
 ) -> Explanation:
     """Explain a job; compiles it, opens no device. What cannot run is listed, not raised.
 
     Raises:
         DeviceError: a device cannot be used at all.
     """
-    policy = fallback_of(fallback)
+    policy = fallback_of(options.fallback)
     prepared = prepare(graph, registry)
     decisions = judge_ops(prepared.graph, registry, policy).decisions
     if any(decision.how is How.UNSUPPORTED for decision in decisions):
         return _explain(graph.name, decisions, prepared, None, registry)
-    options = memory or memory_options_of()
-    compiled = compile_job(graph, registry, policy, memory=options, concurrency=concurrency)
+    compiled = options.compile(graph, registry)
     return _explain(graph.name, compiled.decisions, prepared, compiled.plan, registry)
 
 

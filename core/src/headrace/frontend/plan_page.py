@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.collector import collector_rests
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.decision import Decision, How
-from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.explain import kernel_text
-from headrace.frontend.fallback import fallback_of
-from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.stages import is_same_job
 from headrace.graph import JobGraph
 from headrace.page import OpNote, StageNote, render_page
@@ -23,9 +19,7 @@ from headrace.registry.registry import BackendRegistry
 def plan_page(
     graph: JobGraph,
     registry: BackendRegistry,
-    fallback: str | None = None,
-    memory: MemoryOptions | None = None,
-    concurrency: Concurrency = ONE_AT_A_TIME,
+    options: CompileOptions = AS_USUAL,
 ) -> str:
     """Compile a job and draw its plan: one HTML document that needs nothing else.
 
@@ -34,15 +28,8 @@ def plan_page(
     Raises:
         UnsupportedError, DeviceError: as compiling it.
     """
-    passes, options = PassNotes(), memory or memory_options_of()
-    compiled = compile_job(
-        graph,
-        registry,
-        fallback_of(fallback),
-        watch=passes,
-        memory=options,
-        concurrency=concurrency,
-    )
+    passes = PassNotes()
+    compiled = options.compile(graph, registry, passes)
     return render_page(compiled.plan, op_notes(compiled.decisions, registry), passes.notes())
 
 

@@ -8,11 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace.collector import collector_rests
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
-from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import Compiled, compile_job
-from headrace.frontend.fallback import fallback_of
-from headrace.frontend.memory_options import memory_options_of
+from headrace.compiler.pipeline import Compiled
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.plan_file import WeightPacker, write_plan_file
 from headrace.frontend.versions import versions_for
 from headrace.graph.job_graph import JobGraph
@@ -26,10 +23,8 @@ def save_plan(
     path: str | os.PathLike[str],
     graph: JobGraph,
     registry: BackendRegistry,
-    fallback: str | None = None,
+    options: CompileOptions = AS_USUAL,
     fixed: Mapping[str, Array] = MappingProxyType({}),
-    memory: MemoryOptions | None = None,
-    concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> None:
     """Compile a job and write it to a plan file, whole or not at all.
 
@@ -37,19 +32,15 @@ def save_plan(
         path: where to; what is there is replaced.
         graph: the job.
         registry: where its devices come from.
-        fallback: what becomes of ops that their device cannot run; see ``CompiledJob``.
+        options: how it is compiled.
         fixed: values of the inputs that became part of the job.
-        memory: what may be done to save memory; see ``CompiledJob``.
-        concurrency: how much of it may happen at once.
 
     Raises:
         UnsupportedError: an op or a placement cannot be run.
         DeviceError: a device cannot be used.
         PlanError: the file cannot be written.
     """
-    options = memory or memory_options_of()
-    policy = fallback_of(fallback)
-    compiled = compile_job(graph, registry, policy, memory=options, concurrency=concurrency)
+    compiled = options.compile(graph, registry)
     packer = WeightPacker()
     saved = pack(packer, graph, compiled, registry, fixed)
     write_plan_file(Path(path), saved, packer.blobs)

@@ -11,10 +11,9 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import Any
 
-from headrace.compiler.concurrency import Concurrency
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import JobError, SessionError
 from headrace.frontend import checkpoint
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import REGISTERS, Delivery
 from headrace.frontend.explain import Explanation, explain_graph
@@ -289,8 +288,7 @@ class Session:
             PlanError: the file cannot be written.
             SessionError: the session is closed.
         """
-        graph, registry, fallback, memory, concurrency = self._traced(name)
-        save_plan(path, graph, registry, fallback, memory=memory, concurrency=concurrency)
+        save_plan(path, *self._traced(name))
 
     def plan_page(self, name: str) -> str:
         """The plan of a job as one HTML document: ops, streams, memory. Runs nothing.
@@ -348,16 +346,14 @@ class Session:
             self.close(cancel=True)  # Ctrl-C came, and nobody will ask for it again
             raise
 
-    def _traced(
-        self, name: str
-    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions, Concurrency]:
+    def _traced(self, name: str) -> tuple[JobGraph, BackendRegistry, CompileOptions]:
         """The graph of a job, and what it is compiled with."""
         check_not_tracing(f"job {name!r} was called")
         job = self._job(name)
         registry = self._registry or default_registry()
         graph, _ = job.trace(registry)
         config = job.config
-        return graph, registry, config.fallback, config.memory, config.concurrency
+        return graph, registry, config.options
 
     def _called(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None

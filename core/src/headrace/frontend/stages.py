@@ -6,14 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.collector import collector_rests
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.dumps import dump_structure
-from headrace.compiler.memory.options import MemoryOptions
-from headrace.compiler.pipeline import compile_job
 from headrace.compiler.stage import Structure
 from headrace.errors import InputError
-from headrace.frontend.fallback import fallback_of
-from headrace.frontend.memory_options import memory_options_of
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.graph import JobGraph
 from headrace.graph.constants import Entry, LazyConstant, entries_of
 from headrace.registry.registry import BackendRegistry
@@ -58,9 +54,7 @@ class Stage:
 def stages_of(
     graph: JobGraph,
     registry: BackendRegistry,
-    fallback: str | None = None,
-    memory: MemoryOptions | None = None,
-    concurrency: Concurrency = ONE_AT_A_TIME,
+    options: CompileOptions = AS_USUAL,
 ) -> tuple[Stage, ...]:
     """Compile a job, keeping what every stage made. Opens no device.
 
@@ -73,15 +67,7 @@ def stages_of(
         before = stages[-1].structure if stages else None
         stages.append(Stage(name, structure, not is_same_job(before, structure)))
 
-    options = memory or memory_options_of()
-    compile_job(
-        graph,
-        registry,
-        fallback_of(fallback),
-        watch=keep,
-        memory=options,
-        concurrency=concurrency,
-    )
+    options.compile(graph, registry, keep)
     return tuple(stages)
 
 

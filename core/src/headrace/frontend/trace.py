@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
-from headrace.compiler.memory.options import MemoryOptions
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.plan_page import PassNotes, op_notes
 from headrace.graph import JobGraph
@@ -85,9 +84,7 @@ def record_job(
     feeds: Mapping[str, Array],
     calls: int,
     *,
-    fallback: str | None = None,
-    memory: MemoryOptions | None = None,
-    concurrency: Concurrency = ONE_AT_A_TIME,
+    options: CompileOptions = AS_USUAL,
     after_each: Callable[[], object] = lambda: None,
 ) -> Trace:
     """Compile a job, call it once to warm up, then record ``calls`` calls.
@@ -97,8 +94,7 @@ def record_job(
         registry: where its devices come from.
         feeds: what is fed in every call.
         calls: how many are recorded.
-        fallback: as for ``CompiledJob``.
-        memory, concurrency: as for ``CompiledJob``.
+        options: how it is compiled.
         after_each: called when a call is over.
 
     Raises:
@@ -106,15 +102,7 @@ def record_job(
         RunError: a run stopped.
     """
     recorder, passes = Recorder(), PassNotes()
-    with CompiledJob(
-        graph,
-        registry,
-        fallback,
-        memory,
-        recorder=recorder,
-        concurrency=concurrency,
-        watch=passes,
-    ) as job:
+    with CompiledJob(graph, registry, options, recorder=recorder, watch=passes) as job:
         job.run(feeds)
         recorder.clear()
         for _ in range(calls):

@@ -99,12 +99,13 @@ class KeptPlans:
         """
         if store is None or given.path is None:
             return None
-        placement, registry, fallback, memory, concurrency = settings
-        policy = fallback_of(fallback)
+        placement, registry, options = settings
+        policy = fallback_of(options.fallback)
         tags = {placement.tag} if policy is Fallback.ERROR else {placement.tag, HOST_TAG}
         identity = identity_of(registry, tags)
         if identity is None:
             return None
+        _, memory, concurrency = options
         text = f"{identity}\n{placement}\n{policy}\n{memory}\n{concurrency}\n{_FORMAT}"
         return KeptPlans(store, given, text, policy)
 

@@ -95,7 +95,7 @@ class JobMaker:
         from headrace.frontend.compiled_job import CompiledJob
         from headrace.onnx.specialise import specialise
 
-        placement, registry, fallback, memory, concurrency = self._settings
+        placement, registry, options = self._settings
         kept = self._kept
         made = specialise(
             self._file.parsed(),
@@ -125,10 +125,8 @@ class JobMaker:
         job = CompiledJob(
             graphs.pop,
             registry,
-            fallback,
-            memory,
+            options,
             keep,
-            concurrency=concurrency,
             lasting=True,  # what is in a model file is nobody's to write
             weights=self._file.shared,
         )

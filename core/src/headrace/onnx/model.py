@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headrace.compiler.concurrency import Concurrency
-from headrace.compiler.memory.options import MemoryOptions
 from headrace.errors import InputError, SessionError, UnsupportedModelError
 from headrace.frontend.closing import Closing
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.concurrency_options import concurrency_of
 from headrace.frontend.default_device import default_device
 from headrace.frontend.future import Future
@@ -200,8 +199,8 @@ class Model(Closing):
         specs, arrays = self._specs(feeds)
         made = self._specialised(specs, arrays)
         fixed = {name: arrays[name] for name in made.fixed}
-        _, registry, fallback, memory, concurrency = self._settings
-        save_plan(path, made.graph, registry, fallback, fixed, memory, concurrency)
+        _, registry, options = self._settings
+        save_plan(path, made.graph, registry, options, fixed)
 
     def explain(self, feeds: Mapping[str, TensorSpec | Array]) -> ExplainedModel:
         """Where each node would run for these inputs, by which kernel and why. Nothing runs.
@@ -276,31 +275,21 @@ class Model(Closing):
         made = self._specialised(specs, arrays)
         fed = {name: array for name, array in arrays.items() if name not in made.fixed}
         draw((tensor.name for tensor in made.graph.inputs), fed)
-        _, registry, fallback, memory, concurrency = self._settings
-        return record_job(
-            made.graph,
-            registry,
-            fed,
-            calls,
-            fallback=fallback,
-            memory=memory,
-            concurrency=concurrency,
-            after_each=after_each,
-        )
+        _, registry, options = self._settings
+        return record_job(made.graph, registry, fed, calls, options=options, after_each=after_each)
 
     def _compiled_with(
         self, feeds: Mapping[str, TensorSpec | Array]
-    ) -> tuple[JobGraph, BackendRegistry, str | None, MemoryOptions, Concurrency]:
+    ) -> tuple[JobGraph, BackendRegistry, CompileOptions]:
         graph = self._specialised(*self._specs(feeds)).graph
-        _, registry, fallback, memory, concurrency = self._settings
-        return graph, registry, fallback, memory, concurrency
+        return graph, self._settings.registry, self._settings.options
 
     def _specialised(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
     ) -> SpecialisedJob:
         from headrace.onnx.specialise import specialise
 
-        placement, registry = self._settings[:2]
+        placement, registry, _ = self._settings
         made = specialise(self._file.parsed(), placement, specs, arrays, ops=registry)
         self._check_is_one(made.then)
         return made
@@ -413,9 +402,11 @@ def load(
     settings = ModelSettings(
         placement,
         registry,
-        fallback,
-        memory_options_of(enable_inplace, enable_reuse_mem),
-        concurrency_of(concurrency_width, compute_streams),
+        CompileOptions(
+            fallback,
+            memory_options_of(enable_inplace, enable_reuse_mem),
+            concurrency_of(concurrency_width, compute_streams),
+        ),
     )
     given = open_model(source)
     kept = KeptPlans.of(given, settings, plan_store() if plan_cache else None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.compiler.concurrency import Concurrency
-from headrace.compiler.memory.options import MemoryOptions
+from headrace.frontend.compile_options import CompileOptions
 from headrace.light_tuple import NamedTuple
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
@@ -15,13 +14,9 @@ class ModelSettings(NamedTuple):
     Attributes:
         placement: where the model runs.
         registry: where devices come from.
-        fallback: what becomes of ops that the device cannot run; None: what the environment says.
-        memory: how memory is planned.
-        concurrency: how many runs are under way at once, and on how many streams.
+        options: how they are compiled.
     """
 
     placement: Placement
     registry: BackendRegistry
-    fallback: str | None
-    memory: MemoryOptions
-    concurrency: Concurrency
+    options: CompileOptions
