@@ -238,3 +238,39 @@ def test_text_may_be_chosen_by_numbers_before_the_device_has_it(device: str) -> 
     source = model(nodes, takes, {"y": TensorProto.FLOAT}, [usual])
     x = np.array([["a"], [""], ["c"]], object)
     agree(device, source, x=x, z=np.ones((3, 1, 2), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("version", "attrs", "x"),
+    [
+        (1, {"classes_strings": ["a", "", "é"]}, [["", "é"], ["a", "z"]]),
+        (1, {"classes_strings": ["a", "b"], "default_int64": 9}, [["b", "z"]]),
+        (1, {"classes_strings": ["a", "b"]}, [[1, 0], [-1, 2]]),
+        (1, {"classes_strings": ["a", "b"], "default_string": "other"}, [[1, 2]]),
+        (2, {"keys_strings": ["a"], "values_floats": [float("nan")]}, [["a", "z"]]),
+        (2, {"keys_floats": [0.1, float("nan")], "values_strings": ["x", "y"]}, [[0.1, np.nan]]),
+        (4, {"keys_floats": [0.1, float("nan")], "values_strings": ["x", "y"]}, [[0.1, np.nan]]),
+        (4, {"keys_strings": ["a", "b"], "values_int64s": [3, 4]}, [["b", "z"]]),
+    ],
+)
+def test_words_are_looked_up_in_each_version_of_a_table(
+    device: str, version: int, attrs: dict[str, Any], x: Any
+) -> None:
+    """A NaN is a key from version 4 on."""
+    kinds = {"strings": TensorProto.STRING, "int64s": TensorProto.INT64}
+    fed = np.array(x, object if isinstance(x[0][0], str) else None)
+    fed = fed.astype(np.float32) if fed.dtype == np.float64 else fed
+    takes = {"O": TensorProto.STRING, "i": TensorProto.INT64, "f": TensorProto.FLOAT}
+    of = next((name[7:] for name in attrs if name.startswith("values_")), "")
+    given = kinds.get(of, TensorProto.FLOAT)
+    if not of:
+        given = TensorProto.INT64 if fed.dtype == object else TensorProto.STRING
+    source = model(
+        [node("LabelEncoder", "x", "y", ML, **attrs)], {"x": takes[fed.dtype.kind]}, {"y": given}
+    )
+    source.opset_import[1].version = version
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {"x": fed})
+    (got,) = run(device, source, x=fed)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    assert [str(item) for item in got.flat] == [str(item) for item in want.flat]

@@ -15,6 +15,7 @@ from onnx.reference.op_run import OpRun
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.converters.ml import ML_DOMAIN
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
+from headrace.onnx.hosted.tables import CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
 from headrace.signals import let_handlers_through
 
@@ -69,48 +70,10 @@ def _direct(node: NodeProto) -> Callable[[Any], Any] | None:
 _FROM_NUMBERS = {"keys_int64s", "values_strings"}
 
 
-class CategoryMapper(OpRun):
-    """Text as numbers, or numbers as text, by two lists."""
-
-    op_domain = ML_DOMAIN
-
-    def _run(
-        self,
-        x: Any,
-        cats_int64s: Sequence[int] | None = None,
-        cats_strings: Sequence[str] | None = None,
-        default_int64: int | None = None,
-        default_string: str | None = None,
-    ) -> tuple[Any]:
-        pairs = list(zip(cats_strings or (), cats_int64s or (), strict=True))
-        if x.dtype.kind in "iu":
-            default = "_Unused" if default_string is None else default_string
-            names = {number: text for text, number in pairs}
-            made = [names.get(number, default) for number in x.reshape(-1).tolist()]
-            return (np.array(made, object).reshape(x.shape),)
-        unknown = -1 if default_int64 is None else default_int64
-        numbers = dict(pairs)
-        found = [numbers.get(text, unknown) for text in x.reshape(-1).tolist()]
-        return (np.array(found, np.int64).reshape(x.shape),)
-
-
-class DictVectorizer(OpRun):
-    """The values of a map in the order of a list of its keys, 0 for those that it has not."""
-
-    op_domain = ML_DOMAIN
-
-    def _run(
-        self,
-        x: Mapping[Any, Any],
-        int64_vocabulary: Sequence[int] = (),
-        string_vocabulary: Sequence[str] = (),
-    ) -> tuple[Any]:
-        return (np.array([[x[key] for key in string_vocabulary or int64_vocabulary]]),)
-
-
 _OPS = (
     ZipMap,
     CategoryMapper,
+    LabelEncoder,
     DictVectorizer,
     Unique,
     OneHot,
