@@ -105,7 +105,7 @@ X, Y, THEN = (
     ("broken", "says"),
     [
         (model([node("Identity", "x", "y")], [X, X]), "two inputs are called 'x'"),
-        (model([node("Identity", "x", "y")], outputs=[Y, Y]), "two outputs are called 'y'"),
+        (model([node("Identity", "x", "y")], outputs=[Y, info("")]), "an output has no name"),
         (model([node("Identity", "x", "x")], outputs=[X]), "'x', which an input or initializer"),
         (model([node("Identity", "x", "y")] * 2), "'y', which node making 'y'"),
         (model([node("Identity", "q", "y")]), "reads 'q', which nothing makes"),

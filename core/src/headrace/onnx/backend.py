@@ -51,7 +51,8 @@ class HeadraceRep(BackendRep):
                     f"{self.model.name}: takes {len(required)} inputs; {len(inputs)} were given"
                 )
             inputs = {info.name: value for info, value in zip(required, inputs, strict=True)}
-        return tuple(self.model.run(inputs).values())
+        made = self.model.run(inputs)
+        return tuple(made[info.name] for info in self.model.outputs)
 
 
 class HeadraceBackend(Backend):

@@ -231,7 +231,8 @@ def _once(names: Sequence[str], what: str, where: str, node: NodeProto | None = 
 
 
 def _check_made(outputs: Sequence[str], known: Names, where: str) -> None:
-    _once(outputs, "output", where)
+    """Each output has a name, which need not be its own: it may be given more than once."""
+    _once(list(dict.fromkeys(outputs)), "output", where)
     for name in outputs:
         if not any(name in names for names in known):
             raise InvalidModelError(f"{where}: output {quote(name)} is made by nothing")

@@ -115,9 +115,12 @@ class Importer:
                 scope.bind_later(name, partial(self.builder.constant, value))
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
-        for output, tensor in zip(self._file.graph.output, results, strict=True):
-            checked = self._output(output.name, output.type.tensor_type.elem_type, tensor)
-            self.builder.output(output.name, checked)
+        results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
+        for output, value in zip(self._file.graph.output, results, strict=True):
+            declared = output.type.tensor_type.elem_type
+            results_by_name[output.name] = self._output(output.name, declared, value)
+        for name, tensor in results_by_name.items():
+            self.builder.output(name, tensor)
         assumptions = self.builder.assumptions
         for check, assumption in zip(checks_of(assumptions), assumptions, strict=True):
             for name, tensor in zip(check.outputs, assumption.tensors, strict=True):

@@ -89,7 +89,8 @@ class Model(Closing):
                 order and memory layout will do; the dtype must be the input's.
 
         Returns:
-            The outputs by name, in the model's order; arrays of the caller's own.
+            The outputs by name, in the model's order, one that is listed twice at its first place;
+            arrays of the caller's own.
 
         Raises:
             InputError: the feeds do not fit the model's inputs.
