@@ -116,9 +116,9 @@ class Importer:
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
         results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
-        for output, value in zip(self._file.graph.output, results, strict=True):
+        for output, result in zip(self._file.graph.output, results, strict=True):
             declared = output.type.tensor_type.elem_type
-            results_by_name[output.name] = self._output(output.name, declared, value)
+            results_by_name[output.name] = self._output(output.name, declared, result)
         for name, tensor in results_by_name.items():
             self.builder.output(name, tensor)
         assumptions = self.builder.assumptions
