@@ -150,6 +150,33 @@ def test_external_data_is_read_in_the_models_folder(
     np.testing.assert_array_equal(array, first + np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
+def test_a_file_beside_a_model_is_opened_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tensors are in it; and closed when all of them are read."""
+    names, opened = ["a", "b", "c"], list[int]()
+    model = external("ok.bin")
+    for index, name in enumerate(names):
+        weight = model.graph.initializer.add()
+        weight.CopyFrom(model.graph.initializer[0])
+        weight.name = name
+        weight.external_data.add(key="offset", value=str(4 * (index % 2)))
+    (home / "model.onnx").write_bytes(model.SerializeToString())
+    system_open = os.open
+
+    def count(path: Any, *rest: int) -> int:
+        descriptor = system_open(path, *rest)
+        opened.extend([descriptor] * (Path(path).name == "ok.bin"))
+        return descriptor
+
+    monkeypatch.setattr(os, "open", count)
+    weights = read_model(home / "model.onnx").weights
+    for index, name in enumerate(names):
+        wanted = index % 2 + np.arange(6, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_array_equal(weights[name], wanted)
+    (descriptor,) = opened
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
 @pytest.mark.parametrize(
     ("location", "entries", "says"),
     [

@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -60,24 +62,68 @@ def range_of(tensor: TensorProto, nbytes: int, where: str) -> ExternalRange:
     return ExternalRange(entries.get("location", ""), offset, nbytes)
 
 
-def read(wanted: ExternalRange, where: str, folder: Path | None) -> Array:
-    """Read a part of a file beside the model; nothing is allocated before its bytes exist.
+class ExternalFiles:
+    """Files beside a model, each opened when something of it is first read. For one thread.
 
-    Returns:
-        uint8[nbytes], aligned and in memory of its own.
+    A context manager; they are closed behind it.
 
-    Raises:
-        InvalidModelError: the model has no folder, or the file is not right.
+    Attributes:
+        folder: the model's own; None for a model that was given as bytes.
     """
-    location, offset, length = wanted.location, wanted.offset, wanted.nbytes
-    if folder is None:
-        raise InvalidModelError(
-            f"{where}: is in the external file {quote(location)}, and a model given as bytes has "
-            "no folder to look in; load it by its path"
-        )
-    path = _path(folder, location, where)
-    try:
-        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._files: dict[str, BufferedReader] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def read(self, wanted: ExternalRange, where: str) -> Array:
+        """Read a part of one; nothing is allocated before its bytes exist.
+
+        Returns:
+            uint8[nbytes], aligned and in memory of its own.
+
+        Raises:
+            InvalidModelError: the model has no folder, or the file is not right.
+        """
+        location, offset, length = wanted.location, wanted.offset, wanted.nbytes
+        try:
+            file = self._file(location, where)
+            size = os.fstat(file.fileno()).st_size
+            if offset + length > size:
+                raise InvalidModelError(
+                    f"{where}: bytes {offset} to {offset + length} are past the end of "
+                    f"{quote(location)}, which has {size}"
+                )
+            file.seek(offset)
+            data = aligned_empty((length,), np.dtype(np.uint8))
+            found = file.readinto(data.data) if length else 0
+        except OSError as error:
+            raise InvalidModelError(
+                f"{where}: external file {quote(location)} cannot be read: "
+                f"{error.strerror or error}"
+            ) from error
+        if found != length:
+            raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
+        return data
+
+    def _file(self, location: str, where: str) -> BufferedReader:
+        known = self._files.get(location)
+        if known is not None:
+            return known
+        if self.folder is None:
+            raise InvalidModelError(
+                f"{where}: is in the external file {quote(location)}, and a model given as bytes "
+                "has no folder to look in; load it by its path"
+            )
+        path = _path(self.folder, location, where)
+        with ExitStack() as opened:
+            file = opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise InvalidModelError(f"{where}: {quote(location)} is no plain file")
@@ -86,21 +132,9 @@ def read(wanted: ExternalRange, where: str, folder: Path | None) -> Array:
                     f"{where}: {quote(location)} has {status.st_nlink} hard links and may belong "
                     "to something else; put a copy in its place"
                 )
-            if offset + length > status.st_size:
-                raise InvalidModelError(
-                    f"{where}: bytes {offset} to {offset + length} are past the end of "
-                    f"{quote(location)}, which has {status.st_size}"
-                )
-            file.seek(offset)
-            data = aligned_empty((length,), np.dtype(np.uint8))
-            found = file.readinto(data.data) if length else 0
-    except OSError as error:
-        raise InvalidModelError(
-            f"{where}: external file {quote(location)} cannot be read: {error.strerror or error}"
-        ) from error
-    if found != length:
-        raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
-    return data
+            self._stack.push(opened.pop_all())
+        self._files[location] = file
+        return file
 
 
 def _path(folder: Path, location: str, where: str) -> Path:

@@ -15,7 +15,7 @@ Models that are given as bytes are not kept: who decrypts a model in memory want
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.decision import Fallback, How
@@ -155,10 +155,11 @@ class KeptPlans:
         if file.externals is None:
             return
         try:
-            parts = {p: self._part(p.location, p.offset, p.nbytes) for p in file.externals}
+            ranges = dict.fromkeys(file.externals)
+            parts = self._parts((p.location, p.offset, p.nbytes) for p in ranges)
         except HeadraceError:  # a file was changed since it was read
             return
-        self._externals = tuple(source for source, _ in parts.values())
+        self._externals = tuple(source for source, _ in parts)
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         value = {
             "inputs": [_described(info) for info in inputs],
@@ -193,7 +194,7 @@ class KeptPlans:
         if self._placed.base is not None:
             sources.append(Source(self._placed.base, 0, 0, b""))
         try:
-            read = [self._part(s.location, s.offset, s.nbytes) for s in self._externals]
+            read = self._parts((s.location, s.offset, s.nbytes) for s in self._externals)
             if tuple(source for source, _ in read) != self._externals:
                 return  # a file was changed since it was read
             files = [self._content, *(HeldContent(array.data) for _, array in read)]
@@ -286,7 +287,7 @@ class KeptPlans:
             inputs = tuple(map(_info, note["inputs"]))
             outputs = tuple(map(_info, note["outputs"]))
             files = [(part, bytes.fromhex(digest)) for *part, digest in note["files"]]
-            parts = [self._part(*part) for part, _ in files]
+            parts = self._parts(part for part, _ in files)
         except (HeadraceError, KeyError, TypeError, ValueError):
             return  # the model is parsed, which says what is wrong with its files
         if any(source.digest != said for (source, _), (_, said) in zip(parts, files, strict=True)):
@@ -295,11 +296,19 @@ class KeptPlans:
         self._read = tuple(array for _, array in parts)
         self.inputs, self.outputs = inputs, outputs
 
-    def _part(self, location: str, offset: int, nbytes: int) -> tuple[Source, Array]:
-        from headrace.onnx.external import ExternalRange, read  # few models have any
+    def _parts(self, ranges: Iterable[Sequence[Any]]) -> list[tuple[Source, Array]]:
+        """What is at (location, offset, nbytes) beside the model."""
+        ranges = tuple(ranges)
+        if not ranges:  # as of most models
+            return []
+        from headrace.onnx.external import ExternalFiles, ExternalRange
 
-        data = read(ExternalRange(location, offset, nbytes), "external data", self._folder)
-        return Source(location, offset, nbytes, digest_of(data.data)), data
+        found: list[tuple[Source, Array]] = []
+        with ExternalFiles(self._folder) as files:
+            for location, offset, nbytes in ranges:
+                data = files.read(ExternalRange(location, offset, nbytes), "external data")
+                found.append((Source(location, offset, nbytes, digest_of(data.data)), data))
+        return found
 
 
 class _Finder:

@@ -19,7 +19,7 @@ from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph.constants import Entry, MadeConstants
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
-from headrace.onnx.external import ExternalRange
+from headrace.onnx.external import ExternalFiles, ExternalRange
 from headrace.onnx.graphs import Wired, check_graph, initializer_names, order
 from headrace.onnx.source import GivenModel, open_model
 from headrace.onnx.split import split_model
@@ -119,7 +119,8 @@ def parse_model(
         raise InvalidModelError(f"{name}: the model has no outputs")
     externals = _external_ranges(model.graph, name)
     initializers = initializer_names(model.graph)
-    weights, taken = take_weights(model, split, name, folder, made)
+    with ExternalFiles(folder) as files:
+        weights, taken = take_weights(model, split, name, files, made)
     left = [index for index in range(len(model.graph.node)) if index not in taken]
     constants = initializers + [model.graph.node[index].output[0] for index in sorted(taken)]
     reads = check_graph(

@@ -126,11 +126,12 @@ def to_array(
         InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    return array_maker(tensor, where, folder, cut)(aligned_empty)
+    with external.ExternalFiles(folder) as files:
+        return array_maker(tensor, where, files, cut)(aligned_empty)
 
 
 def array_maker(
-    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
+    tensor: TensorProto, where: str, files: external.ExternalFiles, cut: Extent | None = None
 ) -> Callable[[Empty], Array]:
     """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
 
@@ -148,7 +149,7 @@ def array_maker(
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
         part = external.range_of(tensor, _packed_bytes(count, dtype), where)
-        flat = _from_bytes(external.read(part, where, folder), dtype, count)
+        flat = _from_bytes(files.read(part, where), dtype, count)
     elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")

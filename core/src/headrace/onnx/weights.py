@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -13,6 +12,7 @@ from headrace.graph.constants import SMALL_BYTES, Entry, LazyConstant, MadeConst
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import domain_of
 from headrace.onnx.content import Extent
+from headrace.onnx.external import ExternalFiles
 from headrace.onnx.split import SplitModel
 from headrace.onnx.text import place, quote
 from headrace.tensor_spec import TensorSpec
@@ -36,7 +36,7 @@ def take_weights(
     model: ModelProto,
     split: SplitModel,
     name: str,
-    folder: Path | None,
+    files: ExternalFiles,
     made: MadeConstants | None = None,
 ) -> Taken:
     """Turn the weights of the main graph into arrays; it keeps none, so that they are there once.
@@ -49,7 +49,7 @@ def take_weights(
         model: changed in place.
         split: what was cut out of it before it was parsed.
         name: of the file, for messages.
-        folder: where external data may be; None when there is none.
+        files: where external data is.
         made: what jobs of the model share; None: all is read now.
 
     Raises:
@@ -58,7 +58,7 @@ def take_weights(
         ResourceLimitError: they are larger than a stated limit.
     """
     empty = Region(split.cut_bytes).empty
-    weights = _take_initializers(model.graph, split, name, folder, made, empty)
+    weights = _take_initializers(model.graph, split, name, files, made, empty)
     inputs = {value.name for value in model.graph.input}
     taken: set[int] = set()
     # A model may say for itself what the op is.
@@ -71,7 +71,7 @@ def take_weights(
             tensor, where, output = node.attribute[0].t, place(name, node), node.output[0]
             if output not in weights and output not in inputs:  # else the check of names tells
                 taken.add(index)
-            weights[output] = _weight(tensor, where, folder, raw, made, empty)
+            weights[output] = _weight(tensor, where, files, raw, made, empty)
             node.ClearField("attribute")
         elif raw is not None:
             node.attribute[0].t.raw_data = raw.part()
@@ -82,7 +82,7 @@ def _take_initializers(
     graph: GraphProto,
     split: SplitModel,
     name: str,
-    folder: Path | None,
+    files: ExternalFiles,
     made: MadeConstants | None,
     empty: Empty,
 ) -> dict[str, Entry]:
@@ -95,10 +95,10 @@ def _take_initializers(
     weights: dict[str, Entry] = {}
     for index, (tensor, where) in enumerate(zip(graph.initializer, places, strict=True)):
         cut = split.initializers.get(index)
-        weights[tensor.name] = _weight(tensor, where, folder, cut, made, empty)
+        weights[tensor.name] = _weight(tensor, where, files, cut, made, empty)
     for sparse in graph.sparse_initializer:
         where = f"{name}: initializer {quote(sparse.values.name)}"
-        weights[sparse.values.name] = aligned(tensors.sparse_to_array(sparse, where, folder))
+        weights[sparse.values.name] = aligned(tensors.sparse_to_array(sparse, where, files.folder))
     graph.ClearField("initializer")
     graph.ClearField("sparse_initializer")
     return weights
@@ -107,13 +107,13 @@ def _take_initializers(
 def _weight(
     tensor: TensorProto,
     where: str,
-    folder: Path | None,
+    files: ExternalFiles,
     cut: Extent | None,
     made: MadeConstants | None,
     empty: Empty,
 ) -> Entry:
     """The elements of a tensor, aligned; what is read now, in memory that ``empty`` gives."""
-    make = tensors.array_maker(tensor, where, folder, cut)
+    make = tensors.array_maker(tensor, where, files, cut)
     if made is not None and cut is not None and not cut.content.is_held:
         spec = TensorSpec(tuple(tensor.dims), tensors.dtype_from_onnx(tensor.data_type, where))
         return LazyConstant(spec, cut.key(spec), lambda empty: aligned(make(empty)), made)
