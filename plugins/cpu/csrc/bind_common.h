@@ -32,6 +32,7 @@ void RegisterInteger(py::module_& m);
 void RegisterProgram(py::module_& m);
 void RegisterRows(py::module_& m);
 void RegisterAttention(py::module_& m);
+void RegisterCache(py::module_& m);
 void RegisterRecurrent(py::module_& m);
 void RegisterImage(py::module_& m);
 void RegisterCopy(py::module_& m);

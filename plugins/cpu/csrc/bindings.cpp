@@ -23,6 +23,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterProgram(m);
   headrace::cpu::bind::RegisterRows(m);
   headrace::cpu::bind::RegisterAttention(m);
+  headrace::cpu::bind::RegisterCache(m);
   headrace::cpu::bind::RegisterRecurrent(m);
   headrace::cpu::bind::RegisterImage(m);
   headrace::cpu::bind::RegisterCopy(m);

@@ -14,6 +14,7 @@ from headrace_cpu import _native
 ISAS = ["baseline", "avx2", "avx512", "avx512_vnni"]
 FILES = [
     "test_attention.py",
+    "test_cache.py",
     "test_block_matmul.py",
     "test_detection.py",
     "test_halves.py",

@@ -37,7 +37,7 @@ void AttendRows(const Attention& a, Size batch, Size head, Size begin, Size end,
   const float* mask =
       a.mask.first == nullptr ? nullptr : a.mask.At(batch, head) + begin * a.mask.row_step;
   AttentionRows().softmax(scores, count, a.keys, stride, a.scale, mask, a.mask.row_step,
-                          a.nan_is_zero);
+                          a.nan_is_zero, kNoScore);
   const DenseRows weights{scores, stride};
   float* y = a.y + batch * a.y_batch_step + head * a.y_head_step + begin * a.y_row_step;
   const Product second{
@@ -57,7 +57,7 @@ void AttendFew(const Attention& a, Size batch, Size head, float* scores) {
   }
   const float* mask = a.mask.first == nullptr ? nullptr : a.mask.At(batch, head);
   AttentionRows().softmax(scores, a.queries, a.keys, stride, a.scale, mask, a.mask.row_step,
-                          a.nan_is_zero);
+                          a.nan_is_zero, kNoScore);
   AttentionRows().weigh({scores, a.queries, stride}, {a.v.At(batch, head), a.keys, a.v.row_step},
                         a.columns, a.y + batch * a.y_batch_step + head * a.y_head_step,
                         a.y_row_step);

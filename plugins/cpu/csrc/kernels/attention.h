@@ -1,6 +1,8 @@
 // Attention: y = softmax(scale * q * k^T + mask) * v, head by head, with scores that stay in cache.
 #pragma once
 
+#include <limits>
+
 #include "isa.h"
 
 namespace headrace::cpu {
@@ -14,6 +16,9 @@ struct Heads {
     return first + batch * batch_step + head * head_step;
   }
 };
+
+// A score of which softmax makes 0.
+constexpr float kNoScore = -std::numeric_limits<float>::infinity();
 
 // So few queries read keys and values where they lie: packing them takes longer than the products.
 constexpr Size kFewQueries = 8;
@@ -44,10 +49,13 @@ struct StridedRows {
 };
 
 struct AttentionTable {
-  // Each of `count` rows becomes softmax(row * scale + mask), `stride` floats apart; up to the
-  // stride, what lies behind a row is room.
+  // Each of `count` rows becomes softmax(row * scale + mask), `stride` floats apart; up to a whole
+  // vector, what lies behind a row is room. `sink` is one score more, whose share nobody gets;
+  // -infinity is none.
   void (*softmax)(float* rows, Size count, Size length, Size stride, float scale, const float* mask,
-                  Size mask_step, bool nan_is_zero);
+                  Size mask_step, bool nan_is_zero, float sink);
+  // row = tanh(row * scale) * cap; behind it there is room as above.
+  void (*bend)(float* row, Size length, float scale, float cap);
   // Row r of y: the products of row r of a with each row of b, all `length` floats, each summed up.
   void (*dots)(const StridedRows& a, const StridedRows& b, Size length, float* y, Size y_step);
   // Row r of y: the rows of b, `columns` floats each, times the numbers in row r of a, added up.

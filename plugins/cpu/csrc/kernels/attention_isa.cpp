@@ -25,16 +25,18 @@ HEADRACE_INLINE float Score(float* row, Size length, float scale, const float* m
 }
 
 void Softmax(float* rows, Size count, Size length, Size stride, float scale, const float* mask,
-             Size mask_step, bool nan_is_zero) {
+             Size mask_step, bool nan_is_zero, float sink) {
   for (Size r = 0; r < count; ++r, rows += stride) {
-    const V most = Broadcast(Score(rows, length, scale, mask));
+    V most = Broadcast(Score(rows, length, scale, mask));
+    if (sink != kNoScore) most = NanOr(most, AtLeast(most, Broadcast(sink)));
     V sum = Broadcast(0.0f);
     for (Size i = 0; i < length; i += kWidth) {
       const V grown = FullExp(Load(rows + i) - most);
       sum = sum + grown;
       Store(rows + i, grown);
     }
-    const float all = Sum(sum);
+    float all = Sum(sum);
+    if (sink != kNoScore) all += Largest(FullExp(Broadcast(sink) - most));
     const V share = Broadcast(1.0f / all);
     if (all != all && nan_is_zero) {
       for (Size i = 0; i < length; i += kWidth) Store(rows + i, Broadcast(0.0f));
@@ -42,6 +44,12 @@ void Softmax(float* rows, Size count, Size length, Size stride, float scale, con
       for (Size i = 0; i < length; i += kWidth) Store(rows + i, Load(rows + i) * share);
     }
     if (mask != nullptr) mask += mask_step;
+  }
+}
+
+void Bend(float* row, Size length, float scale, float cap) {
+  for (Size i = 0; i < length; i += kWidth) {
+    Store(row + i, Tanh(Load(row + i) * Broadcast(scale)) * Broadcast(cap));
   }
 }
 
@@ -135,6 +143,6 @@ void Weigh(const StridedRows& a, const StridedRows& b, Size columns, float* y, S
 
 }  // namespace
 
-extern const AttentionTable kAttentionRows = {Softmax, Dots, Weigh};
+extern const AttentionTable kAttentionRows = {Softmax, Bend, Dots, Weigh};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

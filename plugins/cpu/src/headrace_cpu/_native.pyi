@@ -27,6 +27,7 @@ _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
 _Ints = NDArray[np.int32]
+_Places = NDArray[np.int64]
 _Bytes = NDArray[np.int8] | NDArray[np.uint8]
 
 class Launch:
@@ -509,6 +510,27 @@ def attention(
 
     q, k, v, y: float32 of four axes, which lie as ``layout`` says. mask: float32 of four axes, all
     but the last of which may be 1. panels: float32[n], room for all keys and values, packed.
+    """
+
+def cache_write(
+    x: NDArray[Any], past: NDArray[Any] | None, before: _Places, y: NDArray[Any], clears: bool,
+) -> Launch:  # fmt: skip
+    """``past``, or zeros, with the steps of x from ``before`` on, as ``cache_write`` says.
+
+    x, past, y: [batch, heads, steps, size] of one dtype, past and y with as many steps as they
+    have room for; past may be y itself. before: int64[batch]. The launch raises IndexError where
+    a step is outside y.
+    """
+
+def cached_attention(
+    q: _Floats, k: _Floats, v: _Floats, before: _Places, end: _Places | None,
+    bias: _Floats | None, sink: _Floats | None, y: _Floats, panels: _Floats, scale: float,
+    causal: bool, window: int, softcap: float,
+) -> Launch:  # fmt: skip
+    """Attention over the places that each step sees, as ``cached_attention`` says.
+
+    q, k, v, bias, y: float32 of four axes; before, end: int64[batch]; sink: float32[heads].
+    panels: float32[n], room for all keys and values, packed, if a head of keys has many queries.
     """
 
 def recurrent_scratch(kind: str, steps: int, batch: int, features: int, hidden: int) -> int:

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from headrace.onnx.axes import normal_axis
-from headrace.onnx.formula import with_number
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
@@ -117,29 +116,6 @@ def _nonzero(node: Node) -> Tensor:
     return node.measured((0,), lambda value: (np.argwhere(value).T.astype(np.int64),))[0]
 
 
-def _tensor_scatter(node: Node) -> Tensor:
-    """A cache with an update written into it, at a place of each batch element's own."""
-    cache, update, places = node.input(0), node.input(1), node.optional(2)
-    rank = cache.spec.rank
-    axis = normal_axis(node, node.attr("axis", -2), rank)
-    mode = node.attr("mode", "linear")
-    if axis == 0 or update.spec.rank != rank or mode not in ("linear", "circular"):
-        node.invalid(f"axis is {axis}, the update {update.spec} and mode {mode!r}")
-    batch, steps, length = cache.spec.shape[0], update.spec.shape[axis], cache.spec.shape[axis]
-    begin = node.constant(np.zeros(batch, np.int64)) if places is None else places
-    begin = node.one("reshape", [begin], shape=(batch, 1))
-    place = node.one("add", [begin, node.constant(np.arange(steps))])
-    if mode == "circular":
-        place = with_number(node, "mod", place, length)
-    place = node.one("reshape", [place], shape=(batch, steps, 1))
-    rows = np.broadcast_to(np.arange(batch)[:, None, None], (batch, steps, 1))
-    where = node.one("concat", [node.constant(np.ascontiguousarray(rows)), place], axis=2)
-    order = (0, axis, *(i for i in range(1, rank) if i != axis))
-    first, written = (node.one("transpose", [x], perm=order) for x in (cache, update))
-    y = node.one("scatter_nd", [first, where, written])
-    return node.one("transpose", [y], perm=tuple(np.argsort(order).tolist()))
-
-
 def _unique(node: Node) -> tuple[Tensor, ...]:
     rank = node.input(0).spec.rank
     axis = normal_axis(node, node.attr("axis"), rank) if node.has_attr("axis") else None
@@ -173,5 +149,4 @@ CONVERTERS: Mapping[str, Converter] = {
     "TopK": _top_k,
     "NonZero": _nonzero,
     "Unique": _unique,
-    "TensorScatter": _tensor_scatter,
 }

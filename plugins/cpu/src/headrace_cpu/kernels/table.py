@@ -9,6 +9,7 @@ from headrace.device import CHANNELS_LAST, KernelEntry, dtypes
 from headrace.numpy_ops import NumpyKernel, kernel_entries
 from headrace_cpu.halves import InHalves
 from headrace_cpu.kernels.attention import AttentionKernel
+from headrace_cpu.kernels.cache import cache_entries
 from headrace_cpu.kernels.conv import DepthwiseConv as PlanarDepthwiseConv
 from headrace_cpu.kernels.conv import Im2colConv, depthwise
 from headrace_cpu.kernels.conv_transpose import ConvTranspose, parted
@@ -103,6 +104,7 @@ def kernels_of(tag: str) -> Iterator[KernelEntry]:
     yield from program_entries(tag)
     yield from row_entries(tag)
     yield from recurrent_entries(tag)
+    yield from cache_entries(tag)
     yield from copy_entries(tag)
     yield from gather_entries(tag)
     yield from reduce_entries(tag)

@@ -15,7 +15,7 @@ from headrace_cpu.passes.own_ops import KnownOps
 
 MOVES = frozenset(
     {"identity", "reshape", "transpose", "expand", "slice", "concat", "pad", "tile",
-     "gather", "gather_elements", "gather_nd"}
+     "gather", "gather_elements", "gather_nd", "cache_write"}
 )  # fmt: skip
 """Ops whose results are elements of their inputs: they need not compute, so halves stay halves."""
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from headrace.dtypes import float32, int64
 from headrace.onnx.contrib import declare
-from headrace.onnx.converters.microsoft.heads import least, part, parts, split_heads
+from headrace.onnx.converters.microsoft.heads import parts, split_heads
 from headrace.onnx.converters.microsoft.rotary import turned
 from headrace.onnx.converters.norm import rms
-from headrace.onnx.formula import cast, scalar, with_number
+from headrace.onnx.formula import cast, with_number
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
 
@@ -115,76 +115,42 @@ class _Seen:
 
     def kept(self, x: Tensor, past: Tensor | None) -> Tensor:
         """What is kept: the steps before, then those of ``x``, then nothing."""
-        node, room, steps = self._node, self._room, self._steps
         batch, heads, _, size = x.spec.shape
-        if past is not None and past.spec.shape != (batch, heads, room, size):
-            node.invalid(f"what was kept is {past.spec}, not {[batch, heads, room, size]}")
-        if self._is_first and self.length == steps:
+        if past is not None and past.spec.shape != (batch, heads, self._room, size):
+            kept = [batch, heads, self._room, size]
+            self._node.invalid(f"what was kept is {past.spec}, not {kept}")
+        if self._is_first and self.length == self._steps:
             return x
-        nothing = node.constant(np.zeros((batch, heads, 1, size), x.spec.dtype.numpy))
-        joined = node.one("concat", [x, nothing] if past is None else [past, x, nothing], axis=2)
-        width = room + steps + 1
-        place = node.constant(np.arange(self.length))
-        new = node.one("subtract", [place, self.before])
-        source = node.one(
-            "where",
-            [
-                with_number(node, "less", new, steps),
-                with_number(node, "add", new, room),
-                scalar(node, width - 1, new),
-            ],
-        )
-        source = node.one("where", [with_number(node, "less", new, 0), place, source])
-        source = node.one("reshape", [source], shape=(batch, 1, self.length))
-        rows = np.arange(batch * heads).reshape(batch, heads, 1) * width
-        source = node.one("add", [source, node.constant(rows)])
-        flat = node.one("reshape", [joined], shape=(batch * heads * width, size))
-        return node.one("gather", [flat, source], axis=0)
+        before = self._node.one("reshape", [self.before], shape=(self._batch,))
+        inputs = [x, past, before]
+        return self._node.one("cache_write", inputs, length=self.length, clears=True)
 
-    def hidden(self) -> Tensor:
-        """Which of what is kept a step does not see, ``[batch, 1, 1 or steps, kept]``."""
-        node, place = self._node, np.arange(self.length)
-        ends = node.one("reshape", [self._last], shape=(self._batch, 1, 1, 1))
-        beyond = node.one("greater", [node.constant(place), ends])
-        window = max(node.attr("local_window_size", -1), 0)
-        if not node.attr("causal", 1):
-            if window:
-                node.refuse("has a window and is not causal; a causal one runs")
-            return beyond
-        # How far a place is after the step that sees it.
-        before = node.one("reshape", [self.before], shape=(self._batch, 1, 1, 1))
-        after = node.constant(place - np.arange(self._steps)[:, None])
-        after = node.one("subtract", [after, before])
-        reasons = [with_number(node, "greater", after, 0)]
-        if self._is_first:  # else nothing is beyond the end that is not later
-            reasons.append(beyond)
-        if window:
-            reasons.append(with_number(node, "less_equal", after, -window))
-        hidden = reasons[0]
-        for reason in reasons[1:]:
-            hidden = node.one("logical_or", [hidden, reason])
-        return hidden
+    def ends(self) -> tuple[Tensor, Tensor | None]:
+        """The steps before, for each sequence; and where its steps end, where that hides some."""
+        node, causal = self._node, self._node.attr("causal", 1)
+        before = node.one("reshape", [self.before], shape=(self._batch,))
+        if causal and not self._is_first:  # then nothing is beyond the end that is not later
+            return before, None
+        end = node.one("reshape", [self._last], shape=(self._batch,))
+        return before, with_number(node, "add", end, 1)
 
 
 def _attend(node: Node, seen: _Seen, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The heads side by side, ``[batch, steps, heads * size]``."""
     batch, heads, steps, size = q.spec.shape
-    shared = k.spec.shape[1]
-    # Heads that share keys are rows of one product: keys are not copied for each.
-    rows = node.one("reshape", [q], shape=(batch, shared, heads // shared * steps, size))
-    scores = node.one("matmul", [rows, k], transpose_b=True)
-    scores = with_number(node, "multiply", scores, node.attr("scale", 0.0) or 1 / math.sqrt(size))
-    scores = node.one("reshape", [scores], shape=(batch, heads, steps, seen.length))
-    cap = node.attr("softcap", 0.0)
-    if cap > 0:
-        scores = with_number(node, "multiply", scores, 1 / cap)
-        scores = with_number(node, "multiply", node.one("tanh", [scores]), cap)
-    if node.optional(10) is not None:
-        scores = node.one("add", [scores, _bias(node, node.input(10), seen.length)])
-    scores = node.one("where", [seen.hidden(), least(node, scores), scores])
-    weights = _weights(node, scores)
-    weights = node.one("reshape", [weights], shape=(*rows.spec.shape[:3], seen.length))
-    y = node.one("reshape", [node.one("matmul", [weights, v])], shape=(batch, heads, steps, size))
+    causal, window = bool(node.attr("causal", 1)), max(node.attr("local_window_size", -1), 0)
+    if window and not causal:
+        node.refuse("has a window and is not causal; a causal one runs")
+    before, end = seen.ends()
+    bias = None if node.optional(10) is None else _bias(node, node.input(10), seen.length)
+    y = node.one(
+        "cached_attention",
+        [q, k, v, before, end, bias, _sink(node, heads)],
+        scale=node.attr("scale", 0.0) or 1 / math.sqrt(size),
+        causal=causal,
+        window=window,
+        softcap=max(node.attr("softcap", 0.0), 0.0),
+    )
     y = node.one("transpose", [y], perm=(0, 2, 1, 3))
     return node.one("reshape", [y], shape=(batch, steps, heads * size))
 
@@ -200,18 +166,11 @@ def _bias(node: Node, bias: Tensor, length: int) -> Tensor:
     return node.one("concat", [bias, node.constant(nothing)], axis=3)
 
 
-def _weights(node: Node, scores: Tensor) -> Tensor:
-    """Softmax, in which each head may have one more score, that nothing is taken of."""
-    batch, heads, steps, length = scores.spec.shape
-    sink = node.optional(_HEAD_SINK)
-    if sink is None and not node.attr("smooth_softmax", 0):
-        return node.one("softmax", [scores], axis=3)
-    if sink is None:
-        sink = node.constant(np.zeros(heads, scores.spec.dtype.numpy))
-    column = node.one("reshape", [sink], shape=(1, heads, 1, 1))
-    column = node.one("expand", [column], shape=(batch, heads, steps, 1))
-    joined = node.one("concat", [scores, column], axis=3)
-    return part(node, node.one("softmax", [joined], axis=3), 0, length)
+def _sink(node: Node, heads: int) -> Tensor | None:
+    """One more score of each head, that nothing is taken of; None where there is none."""
+    if node.optional(_HEAD_SINK) is not None or not node.attr("smooth_softmax", 0):
+        return node.optional(_HEAD_SINK)
+    return node.constant(np.zeros(heads, node.input(0).spec.dtype.numpy))
 
 
 OPS = (
