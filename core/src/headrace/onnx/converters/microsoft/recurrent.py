@@ -30,6 +30,8 @@ def _dynamic_lstm(node: Node) -> tuple[Tensor, ...]:
         _run(node, d, x, _functions(node, d, len(directions[name])), own)
         for d, own in enumerate(directions[name])
     ]
+    if len(ends) == 1:
+        return ends[0][: node.output_count]
     joined = (
         node.one("concat", [end[output] for end in ends], axis=1 if output == 0 else 0)
         for output in range(node.output_count)
@@ -119,7 +121,9 @@ def _driven(node: Node, d: int, x: Quantized) -> Tensor:
 def _own(node: Node, index: int, d: int) -> Tensor:
     """The entry of input ``index`` that is this direction's."""
     x = node.input(index)
-    part = node.one("slice", [x], starts=(d,), ends=(d + 1,), axes=(0,))
+    part = x
+    if x.spec.shape[0] > 1:
+        part = node.one("slice", [x], starts=(d,), ends=(d + 1,), axes=(0,))
     return node.one("reshape", [part], shape=x.spec.shape[1:])
 
 
