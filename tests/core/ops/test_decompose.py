@@ -15,6 +15,7 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.case import Case
 from headrace.testing.conformance import (
     test_activation,
+    test_attention,
     test_binary,
     test_conv,
     test_gather,
@@ -34,9 +35,9 @@ from headrace.testing.conformance import (
 from headrace.testing.run import call_of, compare
 
 FAMILIES = (
-    test_activation, test_binary, test_conv, test_gather, test_integer, test_logic, test_norm,
-    test_pool, test_quantize, test_recurrent, test_reduce, test_resize, test_sampling, test_signal,
-    test_softmax, test_unary,
+    test_activation, test_attention, test_binary, test_conv, test_gather, test_integer,
+    test_logic, test_norm, test_pool, test_quantize, test_recurrent, test_reduce, test_resize,
+    test_sampling, test_signal, test_softmax, test_unary,
 )  # fmt: skip
 
 PRIMITIVE = {
