@@ -350,3 +350,30 @@ def test_ops_that_onnx_took_over_later(device: str) -> None:
     for upper in (0, 1):
         agree(both(device, "Trilu", [x, np.array(-1)], upper=upper))
         agree(both(device, "Trilu", [x], upper=upper))
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("of", [u, s])
+def test_normalised_embeddings_of_quantized_tables(device: str, of: Any, optional: bool) -> None:
+    """As a text model is written that was optimised first and quantized then."""
+    ids, segments = (np.random.default_rng(2).integers(0, n, (2, 5), np.int32) for n in (9, 2))
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    tables = [of(9, 8), of(6, 8), of(2, 8) if optional else None, of(8), of(8)]
+    scales = [scale(0.02), scale(0.01), scale(0.03) if optional else None, scale(0.1), scale(0.05)]
+    zeros = [zero(3, tables[0].dtype) if s is not None else None for s in scales]
+    inputs = [ids, segments if optional else None, *tables, mask if optional else None]
+    made = both(
+        device, "QEmbedLayerNormalization", [*inputs, *scales, *zeros], "y lengths", epsilon=1e-5
+    )
+    agree(made)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (2, 3, 4, 4)])
+def test_inverse_matrices(device: str, shape: tuple[int, ...], dtype: Any) -> None:
+    """Also of one whose first pivot is 0."""
+    x = np.random.default_rng(3).normal(size=shape).astype(dtype)
+    if shape[-1] > 1:
+        x[..., 0, 0] = 0
+    ((got, _),) = both(device, "Inverse", [x])
+    np.testing.assert_allclose(got, np.linalg.inv(x), rtol=1e-3, atol=1e-4)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from headrace.onnx.contrib import declare
 from headrace.onnx.converters.sampling import CONVERTERS as SAMPLES
 from headrace.onnx.converters.slice import CONVERTERS as SLICES
-from headrace.onnx.formula import with_number
+from headrace.onnx.formula import at_least_float32, cast, scalar, with_number
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
 
@@ -31,6 +35,39 @@ def _lengths(node: Node, x: Tensor, shape: tuple[int, int]) -> Tensor:
     return node.one("reshape", [sums], shape=shape)
 
 
+def _inverse(node: Node) -> Tensor:
+    """By elimination, beside the unit matrix, with the largest of each column as its pivot."""
+    x = node.input(0)
+    *batch, size, columns = x.spec.shape if x.spec.rank > 1 else (0, 1)
+    if x.spec.rank < 2 or size != columns:
+        node.invalid(f"input 0 is {x.spec}; it must be square matrices")
+    dtype = at_least_float32(x.spec.dtype)
+    count = math.prod(batch)
+    rest = node.one("reshape", [cast(node, x, dtype)], shape=(count, size, size))
+    unit = np.broadcast_to(np.eye(size, dtype=dtype.numpy), (count, size, size))
+    rest = node.one("concat", [rest, node.constant(np.ascontiguousarray(unit))], axis=2)
+    rows = np.arange(size).reshape(1, size, 1)
+    none = scalar(node, 0, rest)
+    for place in range(size):
+        here, column = node.constant(rows == place), _part(node, rest, 2, place)
+        left = node.one("abs", [column])
+        left = node.one("where", [node.constant(rows < place), scalar(node, -1, left), left])
+        largest = node.one("argmax", [left], axis=1, keep_dims=True)
+        chosen = node.one("equal", [node.constant(rows), largest])
+        row = node.one("where", [chosen, rest, none])
+        row = node.one("reduce_sum", [row], axes=(1,), keep_dims=True)
+        row = node.one("divide", [row, _part(node, row, 2, place)])
+        rest = node.one("where", [chosen, _part(node, rest, 1, place), rest])
+        taken = node.one("multiply", [_part(node, rest, 2, place), row])
+        rest = node.one("where", [here, row, node.one("subtract", [rest, taken])])
+    y = node.one("slice", [rest], starts=(size,), ends=(2 * size,), axes=(2,))
+    return cast(node, node.one("reshape", [y], shape=x.spec.shape), x.spec.dtype)
+
+
+def _part(node: Node, x: Tensor, axis: int, place: int) -> Tensor:
+    return node.one("slice", [x], starts=(place,), ends=(place + 1,), axes=(axis,))
+
+
 _NUMBERS = "float16 float double bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool"
 
 OPS = (
@@ -43,5 +80,6 @@ OPS = (
         "align_corners:int mode:string padding_mode:string",
         T="float16 float double",
     ),
+    declare("Inverse", "X:T", "Y:T", _inverse, T="float16 float double"),
     declare("Trilu", "X:T k:K?", "Y:T", SLICES["Trilu"], "upper:int", T=_NUMBERS, K="int64"),
 )

@@ -56,25 +56,58 @@ def _rms_norm(node: Node) -> tuple[Tensor | None, ...]:
 
 def _embed_layer_norm(node: Node) -> tuple[Tensor, ...]:
     """Embeddings of words, places and segments, their sum normalised; and lengths by the mask."""
-    ids, segments, mask = node.input(0), node.optional(1), node.optional(7)
-    if ids.spec.rank != 2:
-        node.invalid(f"input_ids is {ids.spec}; it must be [batch, steps]")
-    batch, steps = ids.spec.shape
+    ids, mask = _ids(node), node.optional(7)
     places = node.optional(8)
     if places is None:
-        places = node.constant(np.arange(steps, dtype=np.int32)[None])
+        places = _places(node, ids)
     total = node.one("gather", [node.input(2), ids], axis=0)
     total = node.one("add", [total, node.one("gather", [node.input(3), places], axis=0)])
-    if segments is not None:
+    if (segments := node.optional(1)) is not None:
         total = node.one("add", [total, node.one("gather", [node.input(4), segments], axis=0)])
     given = [total, node.input(5), node.input(6)]
     y = node.one("layer_norm", given, axis=2, epsilon=node.attr("epsilon", 1e-12))
+    return (y, _lengths(node, mask, ids), total)[: node.output_count]
+
+
+def _quantized_embed_layer_norm(node: Node) -> tuple[Tensor, ...]:
+    """The same with quantized tables, of which those rows that are read become numbers."""
+    ids = _ids(node)
+    total = _rows(node, 2, ids, 8)
+    total = node.one("add", [total, _rows(node, 3, _places(node, ids), 9)])
+    if (segments := node.optional(1)) is not None:
+        total = node.one("add", [total, _rows(node, 4, segments, 10)])
+    scale, offset = (_numbers(node, node.input(place), place + 6) for place in (5, 6))
+    given = [total, scale, offset]
+    y = node.one("layer_norm", given, axis=2, epsilon=node.attr("epsilon", 1e-12))
+    return (y, _lengths(node, node.optional(7), ids))[: node.output_count]
+
+
+def _rows(node: Node, table: int, ids: Tensor, scale: int) -> Tensor:
+    return _numbers(node, node.one("gather", [node.input(table), ids], axis=0), scale)
+
+
+def _numbers(node: Node, x: Tensor, scale: int) -> Tensor:
+    """What ``x`` stands for by the scale at that index and the zero point five after it."""
+    parts = [node.one("reshape", [node.input(i)], shape=()) for i in (scale, scale + 5)]
+    return node.one("dequantize", [x, *parts], dtype=float32)
+
+
+def _ids(node: Node) -> Tensor:
+    ids = node.input(0)
+    if ids.spec.rank != 2:
+        node.invalid(f"input_ids is {ids.spec}; it must be [batch, steps]")
+    return ids
+
+
+def _places(node: Node, ids: Tensor) -> Tensor:
+    return node.constant(np.arange(ids.spec.shape[1], dtype=np.int32)[None])
+
+
+def _lengths(node: Node, mask: Tensor | None, ids: Tensor) -> Tensor:
     if mask is None:
-        lengths = node.constant(np.zeros(batch, np.int32))
-    else:
-        ones = cast(node, node.one("equal", [mask, scalar(node, 1, mask)]), int32)
-        lengths = node.one("reduce_sum", [ones], axes=(1,), keep_dims=False)
-    return (y, lengths, total)[: node.output_count]
+        return node.constant(np.zeros(ids.spec.shape[0], np.int32))
+    ones = cast(node, node.one("equal", [mask, scalar(node, 1, mask)]), int32)
+    return node.one("reduce_sum", [ones], axes=(1,), keep_dims=False)
 
 
 OPS = (
@@ -117,5 +150,19 @@ OPS = (
         "epsilon:float mask_index_type:int",
         T="float float16",
         T1="int32",
+    ),
+    declare(
+        "QEmbedLayerNormalization",
+        "input_ids:T1 segment_ids:T1? word_embedding_quant:T2 position_embedding_quant:T2 "
+        "segment_embedding:T2? gamma_quant:T2 beta_quant:T2 mask:T1? word_embedding_scale:T "
+        "position_embedding_scale:T segment_embedding_scale:T? gamma_scale:T beta_scale:T "
+        "word_embedding_zero_point:T2 position_embedding_zero_point:T2 "
+        "segment_embedding_zero_point:T2? gamma_zero_point:T2 beta_zero_point:T2",
+        "layernorm_out:T mask_index_out:T1",
+        _quantized_embed_layer_norm,
+        "epsilon:float",
+        T="float",
+        T1="int32",
+        T2="int8 uint8",
     ),
 )
