@@ -1,8 +1,11 @@
+#include <array>
 #include <optional>
 
 #include "bind_common.h"
 #include "kernels/broadcast.h"
+#include "kernels/cast.h"
 #include "kernels/elementwise.h"
+#include "kernels/thread_pool.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -77,6 +80,35 @@ Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, A
   return {[=] { loop(left, a_step, right, b_step, to, count); }, py::make_tuple(a, b, y)};
 }
 
+// Elements that are worth a part of their own.
+constexpr Size kCastGrain = 1 << 15;
+
+int NumberOf(const char* name, const py::array& array) {
+  static constexpr std::array<const char*, static_cast<std::size_t>(Number::kCount)> kNames = {
+      "bool", "int8", "uint8", "int32", "int64", "float32", "float64"};
+  const std::string dtype = DtypeName(array);
+  RequireContiguous("cast", name, array);
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (dtype == kNames[i]) return static_cast<int>(i);
+  }
+  throw py::value_error(std::string("cast: ") + name + " cannot be of " + dtype);
+}
+
+Launch BindCast(const py::array& x, py::array& y) {
+  const CastLoop loop = Casts().loops[NumberOf("x", x)][NumberOf("y", y)];
+  RequireShape("cast", "y", y, Shape(x));
+  if (!y.writeable()) throw py::value_error("cast: y is read-only");
+  const auto* from = static_cast<const char*>(x.data());
+  auto* to = static_cast<char*>(y.mutable_data());
+  const Size count = x.size(), read = x.itemsize(), written = y.itemsize();
+  return {[=] {
+            ParallelFor(count, kCastGrain, [&](Size begin, Size end) {
+              loop(from + begin * read, to + begin * written, end - begin);
+            });
+          },
+          py::make_tuple(x, y)};
+}
+
 template <class T>
 void RegisterNumbers(py::module_& m) {
   m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a").noconvert(), py::arg("b").noconvert(),
@@ -97,9 +129,11 @@ void RegisterElementwise(py::module_& m) {
         py::arg("high").noconvert(), py::arg("y").noconvert(),
         "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
         "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
+  m.def("cast", &BindCast, py::arg("x").noconvert(), py::arg("y").noconvert());
   RegisterNumbers<double>(m);
   RegisterNumbers<std::int32_t>(m);
   RegisterNumbers<std::int64_t>(m);
+  RegisterNumbers<float>(m);
 }
 
 }  // namespace headrace::cpu::bind

@@ -16,6 +16,7 @@ FILES = [
     "test_attention.py",
     "test_cache.py",
     "test_block_matmul.py",
+    "test_cast.py",
     "test_detection.py",
     "test_halves.py",
     "test_byte_pool.py",

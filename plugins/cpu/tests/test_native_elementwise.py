@@ -129,6 +129,35 @@ def test_binary_broadcasts_as_numpy_does(dtype, shapes):
         np.testing.assert_array_equal(y, want.astype(dtype), err_msg=op)
 
 
+def test_integers_are_divided_towards_zero():
+    """By zero it gives 0, and the least number by -1 itself."""
+    for dtype in (np.int32, np.int64):
+        least = np.iinfo(dtype).min
+        a = np.array([7, -7, 7, -7, 0, 5, least, least, 6], dtype)
+        b = np.array([2, 2, -2, -2, 3, 0, -1, 1, 7], dtype)
+        y = np.empty_like(a)
+        _native.binary("divide", a, b, y)()
+        np.testing.assert_array_equal(y, [3, -3, -3, 3, 0, 0, least, least, 0])
+
+
+@pytest.mark.parametrize(("op", "function"), [("mod", np.mod), ("fmod", np.fmod)])
+def test_remainders_are_those_of_numpy(op, function):
+    """Bit for bit, of quotients of any size, whole ones too, and of what is not finite."""
+    draw = np.random.default_rng(0)
+    a, b = (draw.normal(0, 1, 20_000) * 10.0 ** draw.integers(-20, 20, 20_000) for _ in range(2))
+    small = np.repeat(np.array([*SPECIAL, 3, -3, 0.1, 7, 1e-45]), 15)
+    whole = draw.integers(1, 1000, 5000) * draw.choice([0.1, 0.3, 1 / 3, 7.0], 5000)
+    a = np.concatenate([a, small, whole, whole]).astype(np.float32)
+    step = draw.choice([0.1, 0.3, 1 / 3, 7.0], 5000)
+    b = np.concatenate([b, np.tile(small[::15], 15), step, -step]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        want = function(a, b)
+    y = np.empty_like(a)
+    _native.binary(op, a, b, y)()
+    np.testing.assert_array_equal(y.view(np.int32)[want == want], want.view(np.int32)[want == want])
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(want))
+
+
 @given(x=arrays(np.float64, (3, 4), elements=st.floats(-9, 9)))
 @settings(max_examples=20)
 def test_binary_works_in_place(x):
@@ -160,7 +189,7 @@ def test_a_sequence_runs_its_launches_in_order():
     ("make", "message"),
     [
         (lambda x: _native.unary("tanh", x, x), "no elementwise kernel .* 'tanh'"),
-        (lambda x: _native.binary("divide", *[np.zeros(3, np.int32)] * 3), "'divide'"),
+        (lambda x: _native.binary("prelu", *[np.zeros(3, np.int32)] * 3), "'prelu'"),
         (lambda x: _native.unary("relu", x, np.empty(2)), r"y is \[2\] but must be \[3\]"),
         (lambda x: _native.binary("add", x, np.empty(2), x), r"\[3\] and \[2\] do not fit"),
         (lambda x: _native.binary("add", x, x, np.empty((1, 3))), r"y is \[1, 3\]"),

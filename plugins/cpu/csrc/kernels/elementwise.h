@@ -1,5 +1,5 @@
 // Elementwise arithmetic of double and of integers: one pass over memory, outputs may be their
-// inputs. What is float is computed by programs; see program.h.
+// inputs. What is float is computed by programs, but for its remainders; see program.h.
 #pragma once
 
 #include "isa.h"
@@ -20,7 +20,8 @@ struct BinaryLoops {
 };
 struct ElementwiseTable : BinaryLoops<double>,
                           BinaryLoops<std::int32_t>,
-                          BinaryLoops<std::int64_t> {
+                          BinaryLoops<std::int64_t>,
+                          BinaryLoops<float> {
   UnaryLoop (*unary)(const char* op);
 };
 HEADRACE_TABLE(ElementwiseTable, Elementwise)

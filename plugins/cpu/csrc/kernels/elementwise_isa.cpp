@@ -45,6 +45,14 @@ struct Divide {
     return a / b;
   }
 };
+// Towards zero. There is no number to divide 0 by: it gives 0; and the least by -1 wraps around.
+struct DivideIntegers {
+  template <class T>
+  HEADRACE_INLINE T operator()(T a, T b) const {
+    if (b == 0) return 0;
+    return b == -1 ? static_cast<T>(0 - Wrapping(a)) : a / b;
+  }
+};
 struct Maximum {
   template <class T>
   HEADRACE_INLINE T operator()(T a, T b) const {
@@ -86,6 +94,42 @@ HEADRACE_INLINE void BinaryBody(const T* a, Size a_step, const T* b, Size b_step
 template <class F, class T>
 void Binary(const T* a, Size a_step, const T* b, Size b_step, T* y, Size count) {
   BinaryBody<F>(a, a_step, b, b_step, y, count);
+}
+
+constexpr Size kRemainders = 64;
+
+// What is left of a after a whole number of times b, with the sign of a; or with that of b.
+template <bool kHasSignOfB>
+void Remainder(const float* a, Size a_step, const float* b, Size b_step, float* y, Size count) {
+  for (Size begin = 0; begin < count; begin += kRemainders) {
+    const Size size = count - begin < kRemainders ? count - begin : kRemainders;
+    float left[kRemainders], right[kRemainders], made[kRemainders];
+    for (Size i = 0; i < size; ++i) left[i] = a[(begin + i) * a_step];
+    for (Size i = 0; i < size; ++i) right[i] = b[(begin + i) * b_step];
+    int far = 0;
+    for (Size i = 0; i < size; ++i) {
+      const double x = left[i], by = right[i], times = x / by, cut = std::trunc(times);
+      // Up to here the product of a whole number and b is exact, and so is what it leaves.
+      far |= !(std::fabs(times) < 536870912.0);
+      double rest = x - cut * by;
+      // The quotient may have been rounded to the next number.
+      const bool is_beyond = (rest < 0 && x > 0) || (rest > 0 && x < 0);
+      rest += is_beyond ? std::copysign(by, x) : 0.0;
+      rest = cut == 0 ? x : rest;  // b may be infinite
+      made[i] = std::copysign(static_cast<float>(rest), left[i]);
+    }
+    if (far != 0) {
+      for (Size i = 0; i < size; ++i) made[i] = std::fmod(left[i], right[i]);
+    }
+    if (kHasSignOfB) {
+      for (Size i = 0; i < size; ++i) {
+        const float rest = made[i], other = rest + right[i];
+        const float held = (rest < 0) != (right[i] < 0) ? other : rest;
+        made[i] = rest == 0 ? std::copysign(0.0f, right[i]) : held;
+      }
+    }
+    std::memcpy(y + begin, made, static_cast<std::size_t>(size) * sizeof(float));
+  }
 }
 
 // alpha * x + beta, limited to 0..1.
@@ -173,9 +217,23 @@ BinaryLoop<double> FindDoubles(const char* op) {
   return found != nullptr ? found : Find(kTable, op);
 }
 
+template <class T>
+BinaryLoop<T> FindIntegers(const char* op) {
+  return std::strcmp(op, "divide") == 0 ? Binary<DivideIntegers, T> : FindNumbers<T>(op);
+}
+
+BinaryLoop<float> FindFloats(const char* op) {
+  static constexpr Named<BinaryLoop<float>> kTable[] = {{"fmod", Remainder<false>},
+                                                        {"mod", Remainder<true>}};
+  return Find(kTable, op);
+}
+
 }  // namespace
 
-extern const ElementwiseTable kElementwise = {
-    {FindDoubles}, {FindNumbers<std::int32_t>}, {FindNumbers<std::int64_t>}, FindUnary};
+extern const ElementwiseTable kElementwise = {{FindDoubles},
+                                              {FindIntegers<std::int32_t>},
+                                              {FindIntegers<std::int64_t>},
+                                              {FindFloats},
+                                              FindUnary};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

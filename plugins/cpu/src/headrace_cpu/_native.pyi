@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int32, np.int64)
-_Arithmetic = TypeVar("_Arithmetic", np.float64, np.int32, np.int64)
+_Arithmetic = TypeVar("_Arithmetic", np.float32, np.float64, np.int32, np.int64)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
@@ -216,8 +216,15 @@ def binary(
 ) -> Launch:  # fmt: skip
     """``y = f(a, b)`` with broadcasting, by the name of the op; integers wrap around.
 
-    a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Floats alone
-    divide.
+    a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Of float32 there
+    is ``mod`` and ``fmod`` alone. A quotient of integers is cut towards zero, and 0 if there is
+    none.
+    """
+
+def cast(x: NDArray[Any], y: NDArray[Any]) -> Launch:
+    """``y = x`` as another dtype, as the op ``cast`` has it.
+
+    x, y: bool, int8, uint8, int32, int64, float32 or float64, of one shape; may be the same memory.
     """
 
 def pack_integers(

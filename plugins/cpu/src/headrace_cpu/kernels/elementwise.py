@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.tensor_spec import Array
+from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 UNARY: Mapping[str, tuple[str, ...]] = {
@@ -26,8 +27,8 @@ UNARY: Mapping[str, tuple[str, ...]] = {
 }
 """Op -> its attributes, as the extension takes them. Others, numpy computes as fast."""
 
-BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
-BINARY_FLOATS = ("divide", "prelu")
+BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+CAST = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64")
 DOUBLES = dtypes("float64")
 NUMBERS = dtypes("float64", "int32", "int64")
 """``kernels/program.py`` computes what is float32."""
@@ -69,6 +70,30 @@ class Binary(NativeKernel):
         return _native.binary(call.op, a, b, views.output())
 
 
+class Remainder(Binary):
+    """``mod`` of floats: as ``Binary``."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        op = "fmod" if self._call.flag_attr("fmod") else "mod"
+        a, b = views.inputs()
+        return _native.binary(op, a, b, views.output())
+
+
+class Cast(NativeKernel):
+    """``cast``: x, y: any of ``CAST``, of one shape; y may be x. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        return _native.cast(views.input(), views.output())
+
+
+def _is_cast(call: OpCall) -> bool:
+    return call.outputs[0].dtype.name in CAST
+
+
 class BiasAdd(Binary):
     """``bias_add``: x: T[...], bias: T[length of axis], y: as x, which may be x. No workspace."""
 
@@ -91,6 +116,9 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "clip", Clip, DOUBLES)
     for op in BINARY:
         yield KernelEntry(tag, op, Binary, NUMBERS)
-    for op in BINARY_FLOATS:
-        yield KernelEntry(tag, op, Binary, DOUBLES)
+    yield KernelEntry(tag, "prelu", Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
+    yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))
+    # Alone it is faster than a program of one step.
+    casts = SomeCalls("to one of these", dtypes(*CAST), _is_cast)
+    yield KernelEntry(tag, "cast", Cast, casts, priority=2)

@@ -1,0 +1,76 @@
+"""Changes of dtype, against numpy's, or written out where that leaves it open."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import headrace_cpu
+from headrace_cpu import _native
+
+INTEGERS = ("int8", "uint8", "int32", "int64")
+FLOATS = ("float32", "float64")
+EDGES = [
+    0, -0.0, 0.5, -0.5, 0.99, -0.99, 1, -1, 1.5, -1.5, 127, 127.9, 128, -128, -128.9, -129, 255,
+    256, 2147483520, 2147483647, 2147483648, -2147483648, -2147483904, 2.0**62, 2.0**63,
+    -(2.0**63), 1e30, -1e30, math.inf, -math.inf, math.nan,
+]  # fmt: skip
+
+
+def cast(x, dtype):
+    """What the launch writes; the same on one thread and three."""
+    made = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.empty(x.shape, dtype)
+        _native.cast(x, y)()
+        made.append(y)
+    np.testing.assert_array_equal(*made)
+    return made[0]
+
+
+@pytest.mark.parametrize("source", FLOATS)
+@pytest.mark.parametrize("target", INTEGERS)
+def test_a_float_is_cut_towards_zero_and_kept_within_the_range(source, target):
+    """NaN is 0; enough elements for registers, a rest, and several threads."""
+    x = np.resize(np.array(EDGES, source), 70_001)
+    limits = np.iinfo(target)
+    wanted = []
+    for value in np.array(EDGES, source).tolist():
+        if math.isnan(value):
+            wanted.append(0)
+        elif math.isinf(value):
+            wanted.append(limits.max if value > 0 else limits.min)
+        else:
+            wanted.append(min(max(int(value), limits.min), limits.max))
+    np.testing.assert_array_equal(cast(x, target), np.resize(np.array(wanted, target), x.shape))
+
+
+@pytest.mark.parametrize("source", ["bool", *INTEGERS])
+@pytest.mark.parametrize("target", ["bool", *INTEGERS, *FLOATS])
+def test_an_integer_keeps_its_low_bits_or_is_rounded_once(source, target):
+    """As numpy has it."""
+    bits = np.random.default_rng(0).integers(0, 256, 8 * 1003, np.uint8)
+    x = bits % 2 == 0 if source == "bool" else bits.view(source)
+    np.testing.assert_array_equal(cast(x, target), x.astype(target))
+
+
+@pytest.mark.parametrize("source", FLOATS)
+@pytest.mark.parametrize("target", ["bool", *FLOATS])
+def test_a_float_is_rounded_and_is_true_unless_it_is_zero(source, target):
+    """As numpy has it; what is too large becomes infinite."""
+    x = np.array([*EDGES, 1e300, 1e-300, 1 / 3], source if source == "float64" else "float64")
+    with np.errstate(over="ignore"):
+        x = x.astype(source)
+        wanted = x.astype(target)
+    np.testing.assert_array_equal(cast(x, target), wanted)
+
+
+def test_what_is_no_number_of_these_is_refused():
+    """By its name, and shapes must agree."""
+    with pytest.raises(ValueError, match="x cannot be of uint16"):
+        _native.cast(np.zeros(3, np.uint16), np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match="y"):
+        _native.cast(np.zeros(3, np.int32), np.zeros(4, np.float32))
