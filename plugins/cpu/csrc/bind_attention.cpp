@@ -12,7 +12,7 @@ struct Axes {
   Size batch, heads, rows, columns;
   Size batch_step, head_step, row_step;
 
-  Axes(const char* name, const py::array& x, bool rows_first) {
+  Axes(const char* name, const AnyArray& x, bool rows_first) {
     if (x.ndim() != 4) {
       throw py::value_error(std::string("attention: ") + name + " is " + Text(Shape(x)) +
                             " but must have four axes");
@@ -98,9 +98,9 @@ void RegisterAttention(py::module_& m) {
   py::class_<HeadLayout>(m, "HeadLayout", "How the axes of attention lie.")
       .def(py::init<std::string, bool>(), py::arg("rows_first") = "",
            py::arg("k_transposed") = false);
-  m.def("attention", &BindAttention, py::arg("q").noconvert(), py::arg("k").noconvert(),
-        py::arg("v").noconvert(), py::arg("mask").noconvert(), py::arg("y").noconvert(),
-        py::arg("panels").noconvert(), py::arg("layout"), py::arg("scale"), py::arg("nan_is_zero"));
+  m.def("attention", &BindAttention, py::arg("q"), py::arg("k"), py::arg("v"), py::arg("mask"),
+        py::arg("y"), py::arg("panels"), py::arg("layout"), py::arg("scale"),
+        py::arg("nan_is_zero"));
 }
 
 }  // namespace headrace::cpu::bind

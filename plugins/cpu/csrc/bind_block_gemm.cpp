@@ -88,11 +88,10 @@ Launch BindBlockMatmul(const Floats& x, const BlockWeightsArgs& weights,
 
 void RegisterBlockGemm(py::module_& m) {
   py::class_<BlockWeightsArgs>(m, "BlockWeights", "Packed weights of few bits.")
-      .def(py::init<Words, Floats, std::optional<Bytes>, int, Size>(),
-           py::arg("panels").noconvert(), py::arg("scales").noconvert(),
-           py::arg("zeros").noconvert(), py::arg("bits"), py::arg("block"));
-  m.def("block_matmul", &BindBlockMatmul, py::arg("x").noconvert(), py::arg("weights"),
-        py::arg("rounded").noconvert(), py::arg("y").noconvert(), EpilogueArg());
+      .def(py::init<Words, Floats, std::optional<Bytes>, int, Size>(), py::arg("panels"),
+           py::arg("scales"), py::arg("zeros"), py::arg("bits"), py::arg("block"));
+  m.def("block_matmul", &BindBlockMatmul, py::arg("x"), py::arg("weights"), py::arg("rounded"),
+        py::arg("y"), EpilogueArg());
 }
 
 }  // namespace headrace::cpu::bind

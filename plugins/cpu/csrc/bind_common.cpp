@@ -2,8 +2,6 @@
 
 namespace headrace::cpu::bind {
 
-std::string DtypeName(const py::array& array) { return py::str(array.dtype().attr("name")); }
-
 bool IsHalf(const std::string& name) { return name == "float16" || name == "bfloat16"; }
 
 std::string Text(const Dims& dims) {
@@ -14,25 +12,25 @@ std::string Text(const Dims& dims) {
   return text + "]";
 }
 
-Dims Shape(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
+Dims Shape(const AnyArray& array) { return {array.shape(), array.shape() + array.ndim()}; }
 
 Dims Tail(const Dims& dims, std::size_t skip) {
   return {dims.begin() + static_cast<std::ptrdiff_t>(skip), dims.end()};
 }
 
-void RequireShape(const char* op, const char* name, const py::array& array, const Dims& expected) {
+void RequireShape(const char* op, const char* name, const AnyArray& array, const Dims& expected) {
   const Dims actual = Shape(array);
   if (actual == expected) return;
   throw py::value_error(std::string(op) + ": " + name + " is " + Text(actual) + " but must be " +
                         Text(expected));
 }
 
-void RequireContiguous(const char* op, const char* name, const py::array& array) {
-  if ((array.flags() & py::array::c_style) != 0) return;
+void RequireContiguous(const char* op, const char* name, const AnyArray& array) {
+  if (array.contiguous()) return;
   throw py::value_error(std::string(op) + ": " + name + " is not C-contiguous");
 }
 
-Size ItemSize(const char* op, const py::array& x, const py::array& y) {
+Size ItemSize(const char* op, const AnyArray& x, const AnyArray& y) {
   constexpr Size kMostItem = 16;
   const Size item = x.itemsize();
   if (item != y.itemsize()) {

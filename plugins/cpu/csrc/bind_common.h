@@ -1,7 +1,6 @@
 // What every binding checks before it makes a launch.
 #pragma once
 
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -15,8 +14,6 @@
 
 namespace headrace::cpu::bind {
 
-template <class T>
-using Array = py::array_t<T, py::array::c_style>;
 using Dims = std::vector<std::int64_t>;
 
 // Each family adds its functions to the module; records are there before functions take them.
@@ -45,22 +42,20 @@ void RegisterRanking(py::module_& m);
 void RegisterThreads(py::module_& m);
 
 std::string Text(const Dims& dims);  // "[3, 3]"
-Dims Shape(const py::array& array);
+Dims Shape(const AnyArray& array);
 Dims Tail(const Dims& dims, std::size_t skip);
 
-// As numpy has it, also for dtypes that are not numpy's own.
-std::string DtypeName(const py::array& array);
 // Whether a dtype of this name is a float of 16 bits.
 bool IsHalf(const std::string& name);
 
 // Throws ValueError unless the array has this shape; `op` and `name` start the message.
-void RequireShape(const char* op, const char* name, const py::array& array, const Dims& expected);
+void RequireShape(const char* op, const char* name, const AnyArray& array, const Dims& expected);
 
 // Throws ValueError unless the array lies row by row.
-void RequireContiguous(const char* op, const char* name, const py::array& array);
+void RequireContiguous(const char* op, const char* name, const AnyArray& array);
 
 // Bytes of an element, of both arrays: one that kernels move whole. Throws ValueError for others.
-Size ItemSize(const char* op, const py::array& x, const py::array& y);
+Size ItemSize(const char* op, const AnyArray& x, const AnyArray& y);
 
 // The product of sizes, or -1 if it does not fit.
 std::int64_t Product(const Dims& dims);

@@ -9,8 +9,8 @@ namespace {
 
 // im2col and col2im take the same pair of arrays, one read and one written. A negative pad begins
 // inside the image: so the windows of one strip of a larger output are asked for.
-Window ColumnWindow(const char* op, const char* image_name, const py::array& image,
-                    const py::array& cols, const Dims& out, const WindowArgs& args) {
+Window ColumnWindow(const char* op, const char* image_name, const AnyArray& image,
+                    const AnyArray& cols, const Dims& out, const WindowArgs& args) {
   RequireSpatialRank(op, image_name, image, 1);
   const Dims shape = Shape(image);
   RequireDims(op, "out", out, shape.size() - 1, 0);
@@ -81,19 +81,17 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
 
 template <class T>
 void RegisterConvFor(py::module_& m) {
-  m.def("im2col", &BindIm2Col<T>, py::arg("x").noconvert(), py::arg("cols").noconvert(),
-        py::arg("window"), py::arg("out"),
+  m.def("im2col", &BindIm2Col<T>, py::arg("x"), py::arg("cols"), py::arg("window"), py::arg("out"),
         "Gather the windows of one image into columns; padding reads as 0.\n\n"
         "x: T[c, *spatial]; cols: T[c * prod(kernel), prod(out)], fully written. `out` is the\n"
         "spatial output shape, 1 to 3 axes, or that of a part of it that begins where its pads\n"
         "(negative inside the image) say. T is float32 or float64. No overlap.");
-  m.def("col2im", &BindCol2Im<T>, py::arg("cols").noconvert(), py::arg("y").noconvert(),
-        py::arg("window"), py::arg("out"),
+  m.def("col2im", &BindCol2Im<T>, py::arg("cols"), py::arg("y"), py::arg("window"), py::arg("out"),
         "Add columns back onto the image that im2col would have read: its adjoint.\n\n"
         "cols: T[c * prod(kernel), prod(out)]; y: T[c, *spatial], zeroed first. `out` and the\n"
         "window are those of im2col on y. T is float32 or float64. No overlap.");
-  m.def("depthwise_conv", &BindDepthwise<T>, py::arg("x").noconvert(), py::arg("w").noconvert(),
-        py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("window"),
+  m.def("depthwise_conv", &BindDepthwise<T>, py::arg("x"), py::arg("w"), py::arg("bias"),
+        py::arg("y"), py::arg("window"),
         "Convolve each channel by itself (groups == c).\n\n"
         "x: T[n, c, *spatial]; w: T[c * m, 1, *kernel]; bias: T[c * m] or None;\n"
         "y: T[n, c * m, *out], whose shape decides the output size. T is float32 or float64.\n"

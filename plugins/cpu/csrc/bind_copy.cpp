@@ -10,7 +10,7 @@ namespace headrace::cpu::bind {
 namespace {
 
 // Throws ValueError unless all that begins at `offset` and goes by `strides` lies in `array`.
-void RequireInside(const char* name, const py::array& array, Size offset, const Dims& shape,
+void RequireInside(const char* name, const AnyArray& array, Size offset, const Dims& shape,
                    const Dims& strides) {
   Size low = offset, high = offset;
   bool fits = true;
@@ -25,9 +25,9 @@ void RequireInside(const char* name, const py::array& array, Size offset, const 
                         " with strides " + Text(strides) + " and shape " + Text(shape));
 }
 
-using Part = std::tuple<py::array, Dims, Size, Dims, Size, Dims>;
+using Part = std::tuple<AnyArray, Dims, Size, Dims, Size, Dims>;
 
-Launch BindCopy(const std::vector<Part>& parts, py::array& y) {
+Launch BindCopy(const std::vector<Part>& parts, AnyArray& y) {
   constexpr const char* kOp = "copy";
   RequireContiguous(kOp, "y", y);
   auto copies = std::make_shared<std::vector<StridedCopy>>();
@@ -62,8 +62,8 @@ Launch BindCopy(const std::vector<Part>& parts, py::array& y) {
 
 using Table = Array<std::int32_t>;
 
-Launch BindTake(const py::array& x, py::array& y, const std::vector<std::optional<Table>>& tables,
-                const std::optional<py::array>& fill) {
+Launch BindTake(const AnyArray& x, AnyArray& y, const std::vector<std::optional<Table>>& tables,
+                const std::optional<AnyArray>& fill) {
   constexpr const char* kOp = "take";
   RequireContiguous(kOp, "x", x);
   RequireContiguous(kOp, "y", y);

@@ -32,9 +32,9 @@ Launch BindNonMaxSuppression(const Array<float>& boxes, const Array<float>& scor
 }  // namespace
 
 void RegisterDetection(py::module_& m) {
-  m.def("non_max_suppression", &BindNonMaxSuppression, py::arg("boxes").noconvert(),
-        py::arg("scores").noconvert(), py::arg("chosen").noconvert(), py::arg("counts").noconvert(),
-        py::arg("overlap"), py::arg("least"), py::arg("is_centred"));
+  m.def("non_max_suppression", &BindNonMaxSuppression, py::arg("boxes"), py::arg("scores"),
+        py::arg("chosen"), py::arg("counts"), py::arg("overlap"), py::arg("least"),
+        py::arg("is_centred"));
 }
 
 }  // namespace headrace::cpu::bind

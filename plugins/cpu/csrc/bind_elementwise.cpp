@@ -111,8 +111,7 @@ Launch BindCast(const py::array& x, py::array& y) {
 
 template <class T>
 void RegisterNumbers(py::module_& m) {
-  m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a").noconvert(), py::arg("b").noconvert(),
-        py::arg("y").noconvert(),
+  m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a"), py::arg("b"), py::arg("y"),
         "y = f(a, b) with broadcasting, by the name of the op.\n\n"
         "a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. T is\n"
         "float64, int32 or int64.");
@@ -121,12 +120,11 @@ void RegisterNumbers(py::module_& m) {
 }  // namespace
 
 void RegisterElementwise(py::module_& m) {
-  m.def("unary", &BindUnary, py::arg("op"), py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("p") = 0.0, py::arg("q") = 0.0,
+  m.def("unary", &BindUnary, py::arg("op"), py::arg("x"), py::arg("y"), py::arg("p") = 0.0,
+        py::arg("q") = 0.0,
         "y[i] = f(x[i]) by the name of the op; p and q are its attributes.\n\n"
         "x, y: float64[...] of one shape; may be the same array.");
-  m.def("clip", &BindClip, py::arg("x").noconvert(), py::arg("low").noconvert(),
-        py::arg("high").noconvert(), py::arg("y").noconvert(),
+  m.def("clip", &BindClip, py::arg("x"), py::arg("low"), py::arg("high"), py::arg("y"),
         "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
         "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
   m.def("cast", &BindCast, py::arg("x").noconvert(), py::arg("y").noconvert());

@@ -17,7 +17,7 @@ Activation ActivationOf(const char* op, const std::string& name) {
 
 }  // namespace
 
-Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array& y, Size columns) {
+Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const AnyArray& y, Size columns) {
   Epilogue epilogue;
   if (args.bias) {
     RequireShape(op, "bias", *args.bias, {columns});
@@ -38,7 +38,7 @@ Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array&
 void RegisterEpilogue(py::module_& m) {
   py::class_<EpilogueArgs>(m, "Epilogue", "What follows a product.")
       .def(py::init<MaybeFloats, MaybeFloats, std::string, float, float, bool>(),
-           py::arg("bias").noconvert() = py::none(), py::arg("addend").noconvert() = py::none(),
+           py::arg("bias") = py::none(), py::arg("addend") = py::none(),
            py::arg("activation") = "none", py::arg("alpha") = 0.0F, py::arg("beta") = 0.0F,
            py::arg("addend_last") = false);
 }

@@ -27,6 +27,6 @@ inline py::arg_v EpilogueArg() { return py::arg_v("epilogue", EpilogueArgs{}, "E
 
 // The addend has the shape of y, whose last axis is `columns`. Throws ValueError if something does
 // not fit.
-Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const py::array& y, Size columns);
+Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const AnyArray& y, Size columns);
 
 }  // namespace headrace::cpu::bind

@@ -8,19 +8,19 @@ namespace headrace::cpu::bind {
 namespace {
 
 // Bytes of the elements that are moved from `x` to `y`.
-Size MovedSize(const char* op, const py::array& x, const py::array& y) {
+Size MovedSize(const char* op, const AnyArray& x, const AnyArray& y) {
   RequireContiguous(op, "x", x);
   RequireContiguous(op, "y", y);
   return ItemSize(op, x, y);
 }
 
-char* Written(const char* op, py::array& y) {
+char* Written(const char* op, AnyArray& y) {
   if (!y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
   return static_cast<char*>(y.mutable_data());
 }
 
 template <class I>
-Launch BindGather(const py::array& x, const Array<I>& indices, py::array& y) {
+Launch BindGather(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
   constexpr const char* kOp = "gather";
   const Size item = MovedSize(kOp, x, y);
   if (x.ndim() != 3 || indices.ndim() != 1) {
@@ -38,7 +38,7 @@ Launch BindGather(const py::array& x, const Array<I>& indices, py::array& y) {
 }
 
 template <class I>
-Launch BindGatherElements(const py::array& x, const Array<I>& indices, py::array& y) {
+Launch BindGatherElements(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
   constexpr const char* kOp = "gather_elements";
   const Size item = MovedSize(kOp, x, y);
   if (x.ndim() != 3) throw py::value_error("gather_elements: x must have 3 axes");
@@ -55,7 +55,7 @@ Launch BindGatherElements(const py::array& x, const Array<I>& indices, py::array
 }
 
 template <class I>
-Launch BindGatherNd(const py::array& x, const Array<I>& indices, py::array& y) {
+Launch BindGatherNd(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
   constexpr const char* kOp = "gather_nd";
   const Size item = MovedSize(kOp, x, y);
   const Dims shape = Shape(x);
@@ -77,12 +77,9 @@ Launch BindGatherNd(const py::array& x, const Array<I>& indices, py::array& y) {
 
 template <class I>
 void Define(py::module_& m) {
-  m.def("gather", &BindGather<I>, py::arg("x").noconvert(), py::arg("indices").noconvert(),
-        py::arg("y").noconvert());
-  m.def("gather_elements", &BindGatherElements<I>, py::arg("x").noconvert(),
-        py::arg("indices").noconvert(), py::arg("y").noconvert());
-  m.def("gather_nd", &BindGatherNd<I>, py::arg("x").noconvert(), py::arg("indices").noconvert(),
-        py::arg("y").noconvert());
+  m.def("gather", &BindGather<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
+  m.def("gather_elements", &BindGatherElements<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
+  m.def("gather_nd", &BindGatherNd<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
 }
 
 }  // namespace

@@ -9,12 +9,12 @@ namespace headrace::cpu::bind {
 namespace {
 
 // Packed weights: of float32 or of 16 bits.
-Panels PanelsOf(const char* op, const py::array& panels) {
+Panels PanelsOf(const char* op, const AnyArray& panels) {
   if (py::isinstance<Floats>(panels)) {
     return {ReadPointer(op, "panels", Floats(panels)), PanelItem::kFloat};
   }
-  const std::string name = DtypeName(panels);
-  if ((panels.flags() & py::array::c_style) != 0 && IsHalf(name)) {
+  const std::string name = panels.dtype_name();
+  if (panels.contiguous() && IsHalf(name)) {
     const auto* first = static_cast<const std::uint16_t*>(panels.data());
     RequireAligned(op, "panels", first);
     return {first, name == "float16" ? PanelItem::kFloat16 : PanelItem::kBfloat16};
@@ -24,7 +24,7 @@ Panels PanelsOf(const char* op, const py::array& panels) {
 }
 
 // A `Conv` is made once and shared by the copies of the launch.
-Launch BindConv(const Floats& x, const py::array& panels, Floats& y, const WindowArgs& window,
+Launch BindConv(const Floats& x, const AnyArray& panels, Floats& y, const WindowArgs& window,
                 Size groups, const EpilogueArgs& args) {
   constexpr const char* kOp = "conv";
   ConvShape shape;
@@ -83,7 +83,7 @@ Launch BindWinograd(const Floats& x, const Floats& panels, Floats& y, Size m,
   return {[conv] { Convolve(conv); }, py::make_tuple(x, panels, y, args.bias, args.addend)};
 }
 
-Launch BindMatmul(const Floats& x, const py::array& panels, Floats& y, const EpilogueArgs& args) {
+Launch BindMatmul(const Floats& x, const AnyArray& panels, Floats& y, const EpilogueArgs& args) {
   constexpr const char* kOp = "matmul";
   if (x.ndim() < 1 || y.ndim() != x.ndim()) {
     throw py::value_error("matmul: x is " + Text(Shape(x)) + " but y is " + Text(Shape(y)));
@@ -113,10 +113,10 @@ Launch BindMatmul(const Floats& x, const py::array& panels, Floats& y, const Epi
 }
 
 // Floats that lie in any way: a view of weights with their axes in another order is not copied.
-using AnyFloats = py::array_t<float, 0>;
+using AnyFloats = Array<float, true>;
 
 // Elements from one index of each axis to the next.
-Dims Strides(const char* op, const char* name, const py::array& array) {
+Dims Strides(const char* op, const char* name, const AnyArray& array) {
   Dims strides;
   for (py::ssize_t axis = 0; axis < array.ndim(); ++axis) {
     if (array.strides(axis) % array.itemsize() != 0) {
@@ -143,7 +143,7 @@ std::vector<Size> Places(const Dims& shape, const Dims& strides, std::size_t axi
 
 // T: float, what has 16 bits as integers, words or bytes.
 template <class T>
-Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
+Launch PackOf(const AnyArray& matrix, AnyArray& panels, Size groups, bool transposed) {
   constexpr const char* kOp = "pack";
   const Dims shape = Shape(matrix);
   if (shape.size() < 2 || (shape.size() > 2 && !transposed) || groups < 1 ||
@@ -172,10 +172,10 @@ Launch PackOf(const py::array& matrix, py::array& panels, Size groups, bool tran
           py::make_tuple(matrix, panels)};
 }
 
-Launch BindPack(const py::array& matrix, py::array& panels, Size groups, bool transposed) {
-  const std::string name = DtypeName(matrix);
+Launch BindPack(const AnyArray& matrix, AnyArray& panels, Size groups, bool transposed) {
+  const std::string name = matrix.dtype_name();
   const bool is_known = name == "float32" || name == "uint32" || name == "uint8" || IsHalf(name);
-  if (DtypeName(panels) != name || (panels.flags() & py::array::c_style) == 0 || !is_known) {
+  if (panels.dtype_name() != name || !panels.contiguous() || !is_known) {
     throw py::type_error(
         "pack: matrix and panels must be of one dtype, float32, float16, bfloat16, uint32 or "
         "uint8, and panels contiguous");
@@ -207,16 +207,14 @@ Launch BindWinogradPack(const AnyFloats& weight, Floats& panels, Size m) {
 }  // namespace
 
 void RegisterGemm(py::module_& m) {
-  m.def("pack", &BindPack, py::arg("matrix").noconvert(), py::arg("panels").noconvert(),
-        py::arg("groups"), py::arg("transposed"));
-  m.def("winograd_pack", &BindWinogradPack, py::arg("weight").noconvert(),
-        py::arg("panels").noconvert(), py::arg("m"));
-  m.def("conv", &BindConv, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("y").noconvert(), py::arg("window"), py::arg("groups"), EpilogueArg());
-  m.def("winograd_conv", &BindWinograd, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("y").noconvert(), py::arg("m"), py::arg("pads_begin"), EpilogueArg());
-  m.def("matmul", &BindMatmul, py::arg("x").noconvert(), py::arg("panels").noconvert(),
-        py::arg("y").noconvert(), EpilogueArg());
+  m.def("pack", &BindPack, py::arg("matrix"), py::arg("panels"), py::arg("groups"),
+        py::arg("transposed"));
+  m.def("winograd_pack", &BindWinogradPack, py::arg("weight"), py::arg("panels"), py::arg("m"));
+  m.def("conv", &BindConv, py::arg("x"), py::arg("panels"), py::arg("y"), py::arg("window"),
+        py::arg("groups"), EpilogueArg());
+  m.def("winograd_conv", &BindWinograd, py::arg("x"), py::arg("panels"), py::arg("y"), py::arg("m"),
+        py::arg("pads_begin"), EpilogueArg());
+  m.def("matmul", &BindMatmul, py::arg("x"), py::arg("panels"), py::arg("y"), EpilogueArg());
 }
 
 }  // namespace headrace::cpu::bind

@@ -60,7 +60,7 @@ Launch BindPool(const std::string& kind, const Floats& x, Floats& y, const Windo
   return {[pool] { Fold(pool); }, py::make_tuple(x, y)};
 }
 
-Launch BindBytePool(const py::array& x, py::array& y, const WindowArgs& window) {
+Launch BindBytePool(const AnyArray& x, AnyArray& y, const WindowArgs& window) {
   constexpr const char* kOp = "max_pool_bytes";
   const bool is_signed = py::isinstance<Array<std::int8_t>>(x);
   const bool agree =
@@ -186,21 +186,18 @@ Launch BindResample(const Floats& x, Floats& y, const Array<std::int32_t>& sourc
 }  // namespace
 
 void RegisterImage(py::module_& m) {
-  m.def("depthwise_conv_last", &BindDepthwise, py::arg("x").noconvert(),
-        py::arg("taps").noconvert(), py::arg("y").noconvert(), py::arg("window"), EpilogueArg());
+  m.def("depthwise_conv_last", &BindDepthwise, py::arg("x"), py::arg("taps"), py::arg("y"),
+        py::arg("window"), EpilogueArg());
   m.def("max_pool_bytes", &BindBytePool, py::arg("x"), py::arg("y"), py::arg("window"));
-  m.def("pool_last", &BindPool, py::arg("kind"), py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("window"), py::arg("pads_end"), py::arg("count_include_pad"));
-  m.def("fold_rows", &BindFoldRows, py::arg("kind"), py::arg("x").noconvert(),
-        py::arg("y").noconvert());
-  m.def("group_norm_last", &BindGroupNorm, py::arg("x").noconvert(), py::arg("gamma").noconvert(),
-        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("groups"),
-        py::arg("epsilon"));
-  m.def("normalization_last", &BindNormalization, py::arg("x").noconvert(),
-        py::arg("mean").noconvert(), py::arg("variance").noconvert(), py::arg("gamma").noconvert(),
-        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("epsilon"));
-  m.def("resample", &BindResample, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("sources").noconvert(), py::arg("weights").noconvert());
+  m.def("pool_last", &BindPool, py::arg("kind"), py::arg("x"), py::arg("y"), py::arg("window"),
+        py::arg("pads_end"), py::arg("count_include_pad"));
+  m.def("fold_rows", &BindFoldRows, py::arg("kind"), py::arg("x"), py::arg("y"));
+  m.def("group_norm_last", &BindGroupNorm, py::arg("x"), py::arg("gamma"), py::arg("beta"),
+        py::arg("y"), py::arg("groups"), py::arg("epsilon"));
+  m.def("normalization_last", &BindNormalization, py::arg("x"), py::arg("mean"),
+        py::arg("variance"), py::arg("gamma"), py::arg("beta"), py::arg("y"), py::arg("epsilon"));
+  m.def("resample", &BindResample, py::arg("x"), py::arg("y"), py::arg("sources"),
+        py::arg("weights"));
 }
 
 }  // namespace headrace::cpu::bind

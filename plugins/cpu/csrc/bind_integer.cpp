@@ -11,23 +11,23 @@ namespace {
 
 using Ints = Array<std::int32_t>;
 using MaybeInts = std::optional<Ints>;
-using MaybeArray = std::optional<py::array>;
+using MaybeArray = std::optional<AnyArray>;
 
 // The memory of an array of any dtype, which must be contiguous.
-const void* Data(const char* op, const char* name, const py::array& array) {
-  if ((array.flags() & py::array::c_style) == 0) {
+const void* Data(const char* op, const char* name, const AnyArray& array) {
+  if (!array.contiguous()) {
     throw py::type_error(std::string(op) + ": " + name + " must be contiguous");
   }
   return array.data();
 }
 
-Byte ByteOf(const char* op, const char* name, const py::array& array) {
+Byte ByteOf(const char* op, const char* name, const AnyArray& array) {
   if (py::isinstance<Array<std::int8_t>>(array)) return Byte::kInt8;
   if (py::isinstance<Array<std::uint8_t>>(array)) return Byte::kUint8;
   throw py::type_error(std::string(op) + ": " + name + " must be contiguous, int8 or uint8");
 }
 
-Made MadeOf(const char* op, const py::array& y) {
+Made MadeOf(const char* op, const AnyArray& y) {
   if (py::isinstance<Ints>(y)) return Made::kInt32;
   if (py::isinstance<Floats>(y)) return Made::kFloat;
   return ByteOf(op, "y", y) == Byte::kInt8 ? Made::kInt8 : Made::kUint8;
@@ -69,9 +69,9 @@ struct RescaleArgs {
 
 // What products and convolutions share.
 struct ByteArgs {
-  const py::array& x;
+  const AnyArray& x;
   const IntegerWeightsArgs& weights;
-  py::array& y;
+  AnyArray& y;
   Ints& corrections;
   const RescaleArgs& rescale;
 
@@ -83,7 +83,7 @@ struct ByteArgs {
 };
 
 // What becomes of the sums of all columns, of which y has so many.
-ByteEpilogue EpilogueOf(const char* op, const RescaleArgs& args, const py::array& y) {
+ByteEpilogue EpilogueOf(const char* op, const RescaleArgs& args, const AnyArray& y) {
   const Size columns = Shape(y).back();
   ByteEpilogue epilogue;
   epilogue.made = MadeOf(op, y);
@@ -149,7 +149,7 @@ std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size
   return products;
 }
 
-Launch BindIntegerMatmul(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+Launch BindIntegerMatmul(const AnyArray& x, const IntegerWeightsArgs& weights, AnyArray& y,
                          Ints& corrections, const RescaleArgs& rescale) {
   constexpr const char* kOp = "integer_matmul";
   const Dims in = Shape(x), out = Shape(y);
@@ -171,7 +171,7 @@ struct GroupedConv {
   std::vector<ByteProduct> products;
 };
 
-Launch BindIntegerConv(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+Launch BindIntegerConv(const AnyArray& x, const IntegerWeightsArgs& weights, AnyArray& y,
                        Ints& corrections, const RescaleArgs& rescale, const WindowArgs& window,
                        Size groups) {
   constexpr const char* kOp = "integer_conv";
@@ -200,7 +200,7 @@ Launch BindIntegerConv(const py::array& x, const IntegerWeightsArgs& weights, py
           args.Arrays()};
 }
 
-Launch BindIntegerDepthwise(const py::array& x, const IntegerWeightsArgs& weights, py::array& y,
+Launch BindIntegerDepthwise(const AnyArray& x, const IntegerWeightsArgs& weights, AnyArray& y,
                             Ints& prepared, const RescaleArgs& rescale, const WindowArgs& window) {
   constexpr const char* kOp = "integer_depthwise_conv";
   ByteDepthwise conv{};
@@ -225,8 +225,8 @@ Launch BindIntegerDepthwise(const py::array& x, const IntegerWeightsArgs& weight
   return {[conv] { Convolve(conv); }, ByteArgs{x, weights, y, prepared, rescale}.Arrays()};
 }
 
-Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Ints& sums,
-                        Size groups, bool transposed) {
+Launch BindPackIntegers(const AnyArray& matrix, Array<std::int8_t>& panels, Ints& sums, Size groups,
+                        bool transposed) {
   constexpr const char* kOp = "pack_integers";
   if (matrix.ndim() != 2 || groups < 1 || matrix.shape(transposed ? 0 : 1) % groups != 0) {
     throw py::value_error("pack_integers: matrix is " + Text(Shape(matrix)) + " for " +
@@ -251,7 +251,7 @@ Launch BindPackIntegers(const py::array& matrix, Array<std::int8_t>& panels, Int
           py::make_tuple(matrix, panels, sums)};
 }
 
-Launch BindIntegerAdd(const py::array& a, const py::array& b, py::array& y,
+Launch BindIntegerAdd(const AnyArray& a, const AnyArray& b, AnyArray& y,
                       const std::pair<float, float>& factors, float offset,
                       const std::pair<float, float>& limits, std::int32_t zero) {
   constexpr const char* kOp = "integer_add";
@@ -296,27 +296,26 @@ Launch BindDynamicQuantize(const Floats& x, Array<std::uint8_t>& y, Floats& scal
 }  // namespace
 
 void RegisterInteger(py::module_& m) {
-  m.def("dynamic_quantize", &BindDynamicQuantize, py::arg("x").noconvert(),
-        py::arg("y").noconvert(), py::arg("scale").noconvert(), py::arg("zero_point").noconvert());
-  m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels").noconvert(),
-        py::arg("sums").noconvert(), py::arg("groups"), py::arg("transposed"));
+  m.def("dynamic_quantize", &BindDynamicQuantize, py::arg("x"), py::arg("y"), py::arg("scale"),
+        py::arg("zero_point"));
+  m.def("pack_integers", &BindPackIntegers, py::arg("matrix"), py::arg("panels"), py::arg("sums"),
+        py::arg("groups"), py::arg("transposed"));
   m.def("integer_add", &BindIntegerAdd, py::arg("a"), py::arg("b"), py::arg("y"),
         py::arg("factors"), py::arg("offset"), py::arg("limits"), py::arg("zero"));
   py::class_<IntegerWeightsArgs>(m, "IntegerWeights", "Packed bytes and the sums of columns.")
-      .def(py::init<Array<std::int8_t>, Ints, MaybeInts>(), py::arg("panels").noconvert(),
-           py::arg("sums").noconvert(), py::arg("zeros").noconvert() = py::none());
+      .def(py::init<Array<std::int8_t>, Ints, MaybeInts>(), py::arg("panels"), py::arg("sums"),
+           py::arg("zeros") = py::none());
   py::class_<RescaleArgs>(m, "Rescale", "How sums of products of bytes become the result.")
       .def(py::init<MaybeFloats, MaybeArray, MaybeInts, MaybeFloats, MaybeArray, EpilogueArgs>(),
-           py::arg("scale").noconvert() = py::none(), py::arg("x_zero") = py::none(),
-           py::arg("shift").noconvert() = py::none(), py::arg("y_scale").noconvert() = py::none(),
+           py::arg("scale") = py::none(), py::arg("x_zero") = py::none(),
+           py::arg("shift") = py::none(), py::arg("y_scale") = py::none(),
            py::arg("y_zero") = py::none(), EpilogueArg());
   m.def("integer_matmul", &BindIntegerMatmul, py::arg("x"), py::arg("weights"), py::arg("y"),
-        py::arg("corrections").noconvert(), py::arg("rescale"));
+        py::arg("corrections"), py::arg("rescale"));
   m.def("integer_conv", &BindIntegerConv, py::arg("x"), py::arg("weights"), py::arg("y"),
-        py::arg("corrections").noconvert(), py::arg("rescale"), py::arg("window"),
-        py::arg("groups"));
+        py::arg("corrections"), py::arg("rescale"), py::arg("window"), py::arg("groups"));
   m.def("integer_depthwise_conv", &BindIntegerDepthwise, py::arg("x"), py::arg("weights"),
-        py::arg("y"), py::arg("prepared").noconvert(), py::arg("rescale"), py::arg("window"));
+        py::arg("y"), py::arg("prepared"), py::arg("rescale"), py::arg("window"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -4,7 +4,7 @@
 namespace headrace::cpu::bind {
 namespace {
 
-ChannelShape SeenFrom(const char* op, const py::array& x, py::ssize_t axis) {
+ChannelShape SeenFrom(const char* op, const AnyArray& x, py::ssize_t axis) {
   if (axis < 0 || axis >= x.ndim()) {
     throw py::value_error(std::string(op) + ": axis is " + std::to_string(axis) + " but x is " +
                           Text(Shape(x)));
@@ -56,15 +56,13 @@ Launch BindInstanceNorm(const Array<T>& x, const Array<T>& gamma, const Array<T>
 
 template <class T>
 void RegisterNormFor(py::module_& m) {
-  m.def("normalization", &BindNormalization<T>, py::arg("x").noconvert(),
-        py::arg("mean").noconvert(), py::arg("variance").noconvert(), py::arg("gamma").noconvert(),
-        py::arg("beta").noconvert(), py::arg("y").noconvert(), py::arg("axis"), py::arg("epsilon"),
+  m.def("normalization", &BindNormalization<T>, py::arg("x"), py::arg("mean"), py::arg("variance"),
+        py::arg("gamma"), py::arg("beta"), py::arg("y"), py::arg("axis"), py::arg("epsilon"),
         "y = (x - mean) / sqrt(variance + epsilon) * gamma + beta along an axis.\n\n"
         "x, y: T[...] of one shape; may be the same array. The others: T[length of axis]. T is\n"
         "float32 or float64.");
-  m.def("instance_norm", &BindInstanceNorm<T>, py::arg("x").noconvert(),
-        py::arg("gamma").noconvert(), py::arg("beta").noconvert(), py::arg("y").noconvert(),
-        py::arg("epsilon"),
+  m.def("instance_norm", &BindInstanceNorm<T>, py::arg("x"), py::arg("gamma"), py::arg("beta"),
+        py::arg("y"), py::arg("epsilon"),
         "Bring each channel of each image to mean beta and deviation gamma.\n\n"
         "x, y: T[n, c, *spatial] of one shape; gamma, beta: T[c]. Sums are kept in double. T is\n"
         "float32 or float64. No overlap.");

@@ -7,7 +7,7 @@
 namespace headrace::cpu::bind {
 namespace {
 
-Window PoolWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
+Window PoolWindow(const char* op, const AnyArray& x, const AnyArray& y, const WindowArgs& args) {
   RequireSpatialRank(op, "x", x, 2);
   const Dims x_shape = Shape(x);
   const Dims y_shape = Shape(y);
@@ -49,8 +49,8 @@ Launch BindAvgPool(const Array<T>& x, Array<T>& y, const WindowArgs& window, con
 
 template <class T>
 void RegisterMaxPoolFor(py::module_& m) {
-  m.def("max_pool", &BindMaxPool<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("indices").noconvert(), py::arg("window"), py::arg("column_major"),
+  m.def("max_pool", &BindMaxPool<T>, py::arg("x"), py::arg("y"), py::arg("indices"),
+        py::arg("window"), py::arg("column_major"),
         "Take the largest element of each window; padding never wins, NaN always does.\n\n"
         "x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are;\n"
         "the last may overhang x. indices: int64[n, c, *out] or None: the first winner as a flat\n"
@@ -61,8 +61,8 @@ void RegisterMaxPoolFor(py::module_& m) {
 
 template <class T>
 void RegisterAvgPoolFor(py::module_& m) {
-  m.def("avg_pool", &BindAvgPool<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("window"), py::arg("pads_end"), py::arg("count_include_pad"),
+  m.def("avg_pool", &BindAvgPool<T>, py::arg("x"), py::arg("y"), py::arg("window"),
+        py::arg("pads_end"), py::arg("count_include_pad"),
         "Take the mean of each window.\n\n"
         "x: T[n, c, *spatial]; y: T[n, c, *out], whose shape decides how many windows there are.\n"
         "The divisor counts real elements, and explicit padding if count_include_pad, but never\n"

@@ -33,15 +33,15 @@ Op OpOf(const std::string& name) {
   throw py::value_error("program: there is no step '" + name + "'");
 }
 
-Item ItemOf(const py::array& array) {
+Item ItemOf(const AnyArray& array) {
   if (py::isinstance<Array<float>>(array)) return Item::kFloat;
   if (py::isinstance<Array<bool>>(array)) return Item::kBool;
   if (py::isinstance<Array<std::int8_t>>(array)) return Item::kInt8;
   if (py::isinstance<Array<std::uint8_t>>(array)) return Item::kUint8;
   if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
   if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
-  if (array.flags() & py::array::c_style) {
-    const std::string name = DtypeName(array);
+  if (array.contiguous()) {
+    const std::string name = array.dtype_name();
     if (name == "float16") return Item::kFloat16;
     if (name == "bfloat16") return Item::kBfloat16;
   }
@@ -77,10 +77,10 @@ std::vector<Step> StepsOf(const std::vector<StepArgs>& args, std::size_t firm) {
 }
 
 Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>& constants,
-                   const std::vector<py::array>& inputs, py::array& y) {
+                   const std::vector<AnyArray>& inputs, AnyArray& y) {
   const Dims shape = Shape(y);
   std::vector<ProgramInput> sources;
-  for (const py::array& input : inputs) {
+  for (const AnyArray& input : inputs) {
     const Dims own = Shape(input);
     bool fits = own.size() <= shape.size();
     for (std::size_t i = 1; fits && i <= own.size(); ++i) {
@@ -108,7 +108,7 @@ Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>&
 
 void RegisterProgram(py::module_& m) {
   m.def("program", &BindProgram, py::arg("steps"), py::arg("constants"), py::arg("inputs"),
-        py::arg("y").noconvert());
+        py::arg("y"));
 }
 
 }  // namespace headrace::cpu::bind

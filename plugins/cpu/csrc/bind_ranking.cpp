@@ -5,7 +5,7 @@
 namespace headrace::cpu::bind {
 namespace {
 
-void RequireLines(const char* op, const py::array& x) {
+void RequireLines(const char* op, const AnyArray& x) {
   if (x.ndim() != 3) throw py::value_error(std::string(op) + ": x must have 3 axes");
   if (x.shape(1) > kLimit) {
     throw py::value_error(std::string(op) + ": the axis must have fewer than 2^31 elements");
@@ -46,10 +46,10 @@ Launch BindArgExtreme(const Array<T>& x, Array<std::int64_t>& y, bool largest, b
 
 template <class T>
 void Define(py::module_& m) {
-  m.def("top_k", &BindTopK<T>, py::arg("x").noconvert(), py::arg("values").noconvert(),
-        py::arg("indices").noconvert(), py::arg("largest"));
-  m.def("arg_extreme", &BindArgExtreme<T>, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("largest"), py::arg("last"));
+  m.def("top_k", &BindTopK<T>, py::arg("x"), py::arg("values"), py::arg("indices"),
+        py::arg("largest"));
+  m.def("arg_extreme", &BindArgExtreme<T>, py::arg("x"), py::arg("y"), py::arg("largest"),
+        py::arg("last"));
 }
 
 }  // namespace

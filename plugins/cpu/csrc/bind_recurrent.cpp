@@ -144,23 +144,21 @@ void RegisterRecurrent(py::module_& m) {
   m.def("recurrent_scratch", &ScratchFloats, py::arg("kind"), py::arg("steps"), py::arg("batch"),
         py::arg("features"), py::arg("hidden"));
   py::class_<WeightsArgs>(m, "RecurrentWeights", "Packed weights of a recurrent layer.")
-      .def(py::init<Floats, Floats, MaybeFloats>(), py::arg("w").noconvert(),
-           py::arg("r").noconvert(), py::arg("b").noconvert() = py::none());
+      .def(py::init<Floats, Floats, MaybeFloats>(), py::arg("w"), py::arg("r"),
+           py::arg("b") = py::none());
   py::class_<StateArgs>(m, "RecurrentState", "What a recurrent layer carries from step to step.")
-      .def(py::init<MaybeFloats, MaybeFloats>(), py::arg("h").noconvert() = py::none(),
-           py::arg("c").noconvert() = py::none());
-  m.def("recurrent", &BindRecurrent, py::arg("kind"), py::arg("x").noconvert(), py::arg("weights"),
-        py::arg("begin"), py::arg("y").noconvert(), py::arg("end"), py::arg("scratch").noconvert(),
-        py::arg("reversed"), py::arg("linear_before_reset"));
+      .def(py::init<MaybeFloats, MaybeFloats>(), py::arg("h") = py::none(),
+           py::arg("c") = py::none());
+  m.def("recurrent", &BindRecurrent, py::arg("kind"), py::arg("x"), py::arg("weights"),
+        py::arg("begin"), py::arg("y"), py::arg("end"), py::arg("scratch"), py::arg("reversed"),
+        py::arg("linear_before_reset"));
   py::class_<IntegerWeightsArgs>(m, "IntegerRecurrentWeights", "Packed weights of bytes.")
       .def(py::init<Array<std::int8_t>, Array<std::int32_t>, Floats,
                     std::optional<Array<std::int32_t>>>(),
-           py::arg("panels").noconvert(), py::arg("sums").noconvert(), py::arg("scale").noconvert(),
-           py::arg("zeros").noconvert() = py::none());
+           py::arg("panels"), py::arg("sums"), py::arg("scale"), py::arg("zeros") = py::none());
   m.def("integer_lstm_scratch", &IntegerLstmScratchFloats, py::arg("batch"), py::arg("hidden"));
-  m.def("integer_lstm", &BindIntegerLstm, py::arg("drive").noconvert(), py::arg("weights"),
-        py::arg("begin"), py::arg("y").noconvert(), py::arg("end"), py::arg("scratch").noconvert(),
-        py::arg("reversed"));
+  m.def("integer_lstm", &BindIntegerLstm, py::arg("drive"), py::arg("weights"), py::arg("begin"),
+        py::arg("y"), py::arg("end"), py::arg("scratch"), py::arg("reversed"));
 }
 
 }  // namespace headrace::cpu::bind

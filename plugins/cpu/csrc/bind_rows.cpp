@@ -149,17 +149,13 @@ Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats&
 }  // namespace
 
 void RegisterRows(py::module_& m) {
-  m.def("softmax", &BindSoftmax, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("logarithm"));
-  m.def("softmax_columns", &BindSoftmaxColumns, py::arg("x").noconvert(), py::arg("y").noconvert(),
-        py::arg("logarithm"));
-  m.def("layer_norm", &BindLayerNorm, py::arg("x").noconvert(), py::arg("scale").noconvert(),
-        py::arg("bias").noconvert(), py::arg("y").noconvert(), py::arg("epsilon"));
-  m.def("fold_each_row", &BindFold, py::arg("kind"), py::arg("x").noconvert(),
-        py::arg("y").noconvert());
-  m.def("batch_matmul", &BindBatchMatmul, py::arg("a").noconvert(), py::arg("b").noconvert(),
-        py::arg("panels").noconvert(), py::arg("y").noconvert(), py::arg("a_places"),
-        py::arg("b_places"), py::arg("transposed"));
+  m.def("softmax", &BindSoftmax, py::arg("x"), py::arg("y"), py::arg("logarithm"));
+  m.def("softmax_columns", &BindSoftmaxColumns, py::arg("x"), py::arg("y"), py::arg("logarithm"));
+  m.def("layer_norm", &BindLayerNorm, py::arg("x"), py::arg("scale"), py::arg("bias"), py::arg("y"),
+        py::arg("epsilon"));
+  m.def("fold_each_row", &BindFold, py::arg("kind"), py::arg("x"), py::arg("y"));
+  m.def("batch_matmul", &BindBatchMatmul, py::arg("a"), py::arg("b"), py::arg("panels"),
+        py::arg("y"), py::arg("a_places"), py::arg("b_places"), py::arg("transposed"));
 }
 
 }  // namespace headrace::cpu::bind

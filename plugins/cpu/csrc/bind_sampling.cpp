@@ -47,9 +47,8 @@ Launch BindGridSample(const Array<float>& x, const Array<float>& grid, Array<flo
 }  // namespace
 
 void RegisterSampling(py::module_& m) {
-  m.def("grid_sample", &BindGridSample, py::arg("x").noconvert(), py::arg("grid").noconvert(),
-        py::arg("y").noconvert(), py::arg("taps"), py::arg("padding"), py::arg("is_aligned"),
-        py::arg("is_normalized"));
+  m.def("grid_sample", &BindGridSample, py::arg("x"), py::arg("grid"), py::arg("y"),
+        py::arg("taps"), py::arg("padding"), py::arg("is_aligned"), py::arg("is_normalized"));
 }
 
 }  // namespace headrace::cpu::bind

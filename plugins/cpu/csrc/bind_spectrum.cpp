@@ -58,9 +58,9 @@ Launch BindSpectrum(const Array<float>& x, const std::optional<Array<float>>& wi
 void RegisterSpectrum(py::module_& m) {
   m.def("spectrum_floats", &SpectrumFloats, py::arg("length"), py::arg("parts"),
         py::arg("is_inverse"), py::arg("is_onesided"));
-  m.def("spectrum", &BindSpectrum, py::arg("x").noconvert(), py::arg("window").noconvert(),
-        py::arg("scratch").noconvert(), py::arg("y").noconvert(), py::arg("length"),
-        py::arg("step"), py::arg("is_inverse"), py::arg("is_onesided"));
+  m.def("spectrum", &BindSpectrum, py::arg("x"), py::arg("window"), py::arg("scratch"),
+        py::arg("y"), py::arg("length"), py::arg("step"), py::arg("is_inverse"),
+        py::arg("is_onesided"));
 }
 
 }  // namespace headrace::cpu::bind

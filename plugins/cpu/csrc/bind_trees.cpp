@@ -26,17 +26,17 @@ struct TreesArgs {
   Indices roots;
   Indices modes;
   Indices features;
-  py::array splits;
+  AnyArray splits;
   Indices yes;
   Indices no;
-  py::array weights;
+  AnyArray weights;
   std::optional<Array<bool>> nans;
   std::vector<std::string> comparisons;
   Size depth;
 };
 
 template <class T>
-Array<T> TableOf(const char* name, const py::array& table) {
+Array<T> TableOf(const char* name, const AnyArray& table) {
   if (py::isinstance<Array<T>>(table)) return py::reinterpret_borrow<Array<T>>(table);
   throw py::type_error(std::string(kOp) + ": " + name + " must be contiguous, of the dtype of x");
 }
@@ -88,20 +88,18 @@ Launch BindTrees(const Array<T>& x, const TreesArgs& args, Array<T>& y,
 
 template <class T>
 void Define(py::module_& m) {
-  m.def(kOp, &BindTrees<T>, py::arg("x").noconvert(), py::arg("trees"), py::arg("y").noconvert(),
-        py::arg("aggregate"));
+  m.def(kOp, &BindTrees<T>, py::arg("x"), py::arg("trees"), py::arg("y"), py::arg("aggregate"));
 }
 
 }  // namespace
 
 void RegisterTrees(py::module_& m) {
   py::class_<TreesArgs>(m, "Trees", "Decision trees as tables with an element for each node.")
-      .def(py::init<Indices, Indices, Indices, py::array, Indices, Indices, py::array,
+      .def(py::init<Indices, Indices, Indices, AnyArray, Indices, Indices, AnyArray,
                     std::optional<Array<bool>>, std::vector<std::string>, Size>(),
-           py::arg("roots").noconvert(), py::arg("modes").noconvert(),
-           py::arg("features").noconvert(), py::arg("splits").noconvert(),
-           py::arg("yes").noconvert(), py::arg("no").noconvert(), py::arg("weights").noconvert(),
-           py::arg("nans").noconvert(), py::arg("comparisons"), py::arg("depth"));
+           py::arg("roots"), py::arg("modes"), py::arg("features"), py::arg("splits"),
+           py::arg("yes"), py::arg("no"), py::arg("weights"), py::arg("nans"),
+           py::arg("comparisons"), py::arg("depth"));
   Define<float>(m);
   Define<double>(m);
 }

@@ -2,7 +2,7 @@
 
 namespace headrace::cpu::bind {
 
-void RequireSpatialRank(const char* op, const char* name, const py::array& array,
+void RequireSpatialRank(const char* op, const char* name, const AnyArray& array,
                         std::size_t leading) {
   const Dims dims = Shape(array);
   if (dims.size() > leading && dims.size() <= leading + 3) return;
@@ -38,7 +38,7 @@ Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowA
   return w;
 }
 
-Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args) {
+Window ImageWindow(const char* op, const AnyArray& x, const AnyArray& y, const WindowArgs& args) {
   RequireSpatialRank(op, "x", x, 2);
   const Dims in = Shape(x), out = Shape(y);
   if (out.size() != in.size() || out[0] != in[0]) {
@@ -48,8 +48,7 @@ Window ImageWindow(const char* op, const py::array& x, const py::array& y, const
   return MakeWindow(op, Spatial(in), Spatial(out), args);
 }
 
-Window ChannelWindow(const char* op, const py::array& x, const py::array& y,
-                     const WindowArgs& args) {
+Window ChannelWindow(const char* op, const AnyArray& x, const AnyArray& y, const WindowArgs& args) {
   const Window window = ImageWindow(op, x, y, args);
   const Dims in = Shape(x), out = Shape(y);
   if (out.back() == in.back()) return window;

@@ -15,7 +15,7 @@ struct WindowArgs {
 };
 
 // Throws ValueError unless the array has 1 to 3 spatial axes after `leading` others.
-void RequireSpatialRank(const char* op, const char* name, const py::array& array,
+void RequireSpatialRank(const char* op, const char* name, const AnyArray& array,
                         std::size_t leading);
 
 // Checks lengths and signs against the spatial shapes. Every number stays below 2^31, so that no
@@ -24,11 +24,10 @@ Window MakeWindow(const char* op, const Dims& in, const Dims& out, const WindowA
                   std::int64_t lowest_pad = 0);
 
 // The same for images whose channels are last: x and y have one rank and one batch.
-Window ImageWindow(const char* op, const py::array& x, const py::array& y, const WindowArgs& args);
+Window ImageWindow(const char* op, const AnyArray& x, const AnyArray& y, const WindowArgs& args);
 
 // The same where each channel is looked at by itself: x and y have the same channels.
-Window ChannelWindow(const char* op, const py::array& x, const py::array& y,
-                     const WindowArgs& args);
+Window ChannelWindow(const char* op, const AnyArray& x, const AnyArray& y, const WindowArgs& args);
 
 // `dims` right-aligned in the three axes of a Window.
 std::array<Size, 3> Align(const Dims& dims, Size missing);

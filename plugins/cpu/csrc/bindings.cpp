@@ -9,6 +9,7 @@ PYBIND11_MODULE(_native, m) {
       "that do not fit raise ValueError; another dtype or layout raises TypeError. The GIL is\n"
       "released while a launch runs, unless that works on a few kilobytes only. No kernel keeps\n"
       "state between calls.";
+  headrace::cpu::bind::RequireNumpy();
   headrace::cpu::bind::RegisterLaunch(m);
   headrace::cpu::bind::RegisterThreads(m);
   headrace::cpu::bind::RegisterWindow(m);

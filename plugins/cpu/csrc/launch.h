@@ -1,7 +1,6 @@
 // Launches: work whose arguments are checked and fixed, to be done again and again.
 #pragma once
 
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <exception>
@@ -11,11 +10,10 @@
 #include <vector>
 
 #include "kernels/own_processor.h"
+#include "numpy_array.h"
 #include "without_python.h"
 
 namespace headrace::cpu::bind {
-
-namespace py = pybind11;
 
 // Work on fewer bytes than this keeps the GIL: it is over in microseconds. Of threads that call one
 // model, one would else wait for the GIL with the model's lock in its hands, and all others for it.
@@ -30,8 +28,8 @@ class Launch {
   Launch(std::function<void()> work, py::tuple arrays)
       : work_(std::move(work)), arrays_(std::move(arrays)) {
     for (const py::handle array : arrays_) {
-      if (py::isinstance<py::array>(array))
-        nbytes_ += py::reinterpret_borrow<py::array>(array).nbytes();
+      if (py::isinstance<AnyArray>(array))
+        nbytes_ += py::reinterpret_borrow<AnyArray>(array).nbytes();
     }
   }
 
