@@ -109,6 +109,40 @@ def test_what_later_stages_read_is_computed_by_the_first(load_near: Any) -> None
     assert takes[2] == {"measure_7.1/made_0", "kept e1", "kept last"}
 
 
+def test_what_is_there_in_every_stage_is_not_handed_on(load_near: Any) -> None:
+    """A table that is quantized, and its rows: only which of them is fed to the second stage."""
+    table = np.arange(-120, 120, dtype=np.int8).reshape(12, 20)
+    weights = {
+        "table": table,
+        "scale": np.array(0.5, np.float32),
+        "zero": np.array(3, np.int8),
+        "axis": np.array([1], np.int64),
+    }
+    nodes = [
+        node("DequantizeLinear", "table scale zero", "t"),
+        node("Gather", "t which", "rows"),
+        node("ReduceSum", "rows axis", "sums", keepdims=0),
+        node("NonZero", "x", "w"),
+        node("Transpose", "w", "at"),
+        node("GatherND", "x at", "p"),
+        node("ReduceSum", "p", "total", keepdims=0),
+        node("Mul", "rows total", "y"),
+        node("MatMul", "sums t", "z"),
+    ]
+    inputs = [info("x", X.shape), info("which", (12,), INT64)]
+    loaded = load_near(model(nodes, inputs, weights=weights, outputs=[info("y"), info("z")]))
+    which = np.arange(12)[::-1].copy()
+    real = (table.astype(np.float32) - 3) / 2
+    for _ in range(2):
+        made = loaded.run({"x": X, "which": which})
+        np.testing.assert_allclose(made["y"], real[::-1] * X.sum(), rtol=1e-5)
+        np.testing.assert_allclose(made["z"], real[::-1].sum(1) @ real, rtol=1e-5)
+    second = list(loaded._jobs._jobs.values())[-1]
+    kept = {name for name in second.takes if name.startswith("kept")}
+    assert not {"kept t", "kept rows"} & kept
+    assert "kept z" in kept or "kept sums" in kept
+
+
 def test_what_is_found_by_itself_ends_one_stage(load_near: Any) -> None:
     """Three choices, each of a picture of its own: one job that computes all, one that reads."""
     nodes = []

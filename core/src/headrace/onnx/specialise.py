@@ -151,23 +151,37 @@ def _first_stage(
     return SpecialisedJob(_without_unread(builder.finish()), tuple(known), then=measure)
 
 
+_LIGHT = frozenset({"cast", "dequantize", "reshape", "transpose"})
+
+
 def _made_of_much(graph: JobGraph) -> set[str]:
     """The tensors that are worth keeping for a later stage.
 
     A small one that is computed of small inputs may decide a shape: these are then made a part of
-    the job, which needs no stage, and of what was kept nobody knows what it was computed of.
+    the job, which needs no stage, and of what was kept nobody knows what it was computed of. What
+    is there in every stage needs no keeping: what is computed of nothing that is fed, such as a
+    weight of its quantized form, and the rows of such a table, which are copied either way.
     """
     given = {tensor.name: tensor.spec.nbytes for tensor in graph.inputs}
     much = {n for n, nbytes in given.items() if nbytes > limits.SPECIALISED_BYTES}
     much |= {name for name in given if is_kept(name) or is_draw(name)}
     worth: set[str] = set()
+    rows: set[str | None] = set()
+    fed = set(given)
     for op in graph.ops:
+        if fed.isdisjoint(op.inputs):
+            continue
+        fed.update(op.outputs)
         if not much.isdisjoint(op.inputs):
             much.update(op.outputs)
             worth.update(op.outputs)
         for name, spec in zip(op.outputs, op.call.outputs, strict=True):
             if spec.nbytes > limits.UNROLLED_BYTES:
                 worth.add(name)
+        is_lookup = op.call.op == "gather" and op.inputs[0] not in fed
+        if is_lookup or (op.call.op in _LIGHT and rows.issuperset(fed.intersection(op.inputs))):
+            rows.update(op.outputs)
+            worth.difference_update(op.outputs)
     return worth
 
 
