@@ -7,7 +7,14 @@ import mmap
 
 import numpy as np
 
-from headrace.aligned import Region, address_of, aligned_empty, is_aligned, whole
+from headrace.aligned import (
+    LARGE_PAGE_BYTES,
+    Region,
+    address_of,
+    aligned_empty,
+    is_aligned,
+    whole,
+)
 
 SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
 FLOATS = np.dtype(np.float32)
@@ -19,6 +26,13 @@ def filled(region: Region) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float
     for index, array in enumerate(arrays):
         array[...] = index
     return arrays
+
+
+def pages_of(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> tuple[mmap.mmap, int]:
+    """The pages that an array lies in, and where in them it begins."""
+    pages = array.base
+    assert isinstance(pages, mmap.mmap)
+    return pages, address_of(array) - address_of(np.frombuffer(pages, np.uint8))
 
 
 def test_arrays_of_a_region_are_aligned_and_do_not_meet() -> None:
@@ -43,18 +57,17 @@ def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
     region = Region(Region.LEAST_BYTES)
     first, second = (region.empty((1 << 18,), FLOATS) for _ in range(2))
     first[...], second[...] = 1, 2
-    pages = first.base
-    assert isinstance(pages, mmap.mmap)
+    pages, begin = pages_of(first)
     view = first[10:20].reshape(2, 5)
     view.flags.writeable = False
     kept = view.view()
     del first, view
     gc.collect()
     assert (kept == 1).all()
-    assert pages[:4] != bytes(4)
+    assert pages[begin : begin + 4] != bytes(4)
     del kept
     gc.collect()
-    assert pages[: 1 << 20] == bytes(1 << 20)
+    assert pages[begin : begin + (1 << 20)] == bytes(1 << 20)
     assert (second == 2).all()
 
 
@@ -93,10 +106,18 @@ def test_a_large_place_is_not_kept() -> None:
     region = Region(Region.KEPT_BYTES + mmap.PAGESIZE)
     array = region.empty((Region.KEPT_BYTES // 4 + 1,), FLOATS)
     array[...] = 1
-    pages = array.base
-    assert isinstance(pages, mmap.mmap)
+    pages, begin = pages_of(array)
     del array
-    assert pages[: mmap.PAGESIZE] == bytes(mmap.PAGESIZE)
+    assert pages[begin : begin + mmap.PAGESIZE] == bytes(mmap.PAGESIZE)
+
+
+def test_what_fills_a_large_page_begins_with_one() -> None:
+    """A region does, and an array that has pages of its own; not what is smaller."""
+    size = LARGE_PAGE_BYTES // 4
+    region = Region(LARGE_PAGE_BYTES + 100)
+    arrays = [region.empty((5,), FLOATS), aligned_empty((size,), FLOATS)]
+    assert [address_of(array) % LARGE_PAGE_BYTES for array in arrays] == [0, 0]
+    assert len(pages_of(aligned_empty((size - 1,), FLOATS))[0]) == LARGE_PAGE_BYTES - 4
 
 
 def test_a_copy_of_many_rows_is_aligned() -> None:
