@@ -80,7 +80,7 @@ class TensorSpec:
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorSpec:
         """The same dtype with another shape."""
-        return TensorSpec(shape, self.dtype)
+        return _spec(tuple(shape), self.dtype)
 
     def with_dtype(self, dtype: DType) -> TensorSpec:
         """The same shape with another dtype."""
@@ -91,6 +91,12 @@ class TensorSpec:
 
 
 _put_shape, _put_dtype = setters(TensorSpec)
+
+
+@lru_cache(maxsize=4096)
+def _spec(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
+    """Remembered: nets repeat themselves, and what is the same object is compared at once."""
+    return TensorSpec(shape, dtype)
 
 
 @lru_cache(maxsize=1024)

@@ -350,7 +350,7 @@ class JobGraphBuilder:
             tuple(self._inputs),
             tuple(self._outputs.items()),
             tuple(self._ops),
-            Constants(dict(self._constants)),
+            Constants(dict(self._constants), self._tensors),
             tuple(self._variables.values()),
             tuple(self._updates.items()),
             MappingProxyType(dict(self._hints)),
@@ -401,10 +401,10 @@ class JobGraphBuilder:
     def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
         """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
         number = self._counts.get(stem, 0)
-        while self._is_taken(f"{stem}_{number}", suffixes):
+        while self._is_taken(name := f"{stem}_{number}", suffixes):
             number += 1
         self._counts[stem] = number + 1
-        return f"{stem}_{number}"
+        return name
 
     def _is_taken(self, name: str, suffixes: tuple[str, ...]) -> bool:
         tensors = self._tensors

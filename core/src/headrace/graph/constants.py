@@ -260,9 +260,12 @@ class Constants(Mapping[str, Array]):
 
     __slots__ = ("_specs", "entries")
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
+    def __init__(
+        self, entries: Mapping[str, Entry], specs: Mapping[str, TensorSpec] | None = None
+    ) -> None:
+        """Constants; ``specs`` has those of all of them, where somebody knows these already."""
         self.entries = entries
-        self._specs: Mapping[str, TensorSpec] | None = None
+        self._specs = None if specs is None else {name: specs[name] for name in entries}
 
     @property
     def specs(self) -> Mapping[str, TensorSpec]:

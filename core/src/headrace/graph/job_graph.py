@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from headrace.graph.constants import Constants, Entry, entries_of
+from headrace.graph.constants import Constants, Entry, LazyConstant, entries_of, specs_of
 from headrace.graph.hint import SbpHint
 from headrace.graph.variable import VariablePart
 from headrace.light_dataclass import setters
@@ -80,6 +80,18 @@ class JobGraph:
         """All that the job is run for: what the caller gets, and what variables become."""
         return self.outputs + self.updates
 
+    def passing(self, constant: str) -> Array:
+        """The value of a constant, which the job does not hold because of that.
+
+        For who makes another constant in the place of a large one. One that is lazy is made anew
+        for whoever asks for its value next.
+
+        Raises:
+            KeyError: the job has no such constant.
+        """
+        entry = entries_of(self.constants)[constant]
+        return entry.passing() if isinstance(entry, LazyConstant) else entry
+
     def with_constants(self, more: Mapping[str, Array]) -> JobGraph:
         """The job with more constants, for ops that a pass puts into it.
 
@@ -89,7 +101,8 @@ class JobGraph:
             more: values by names that no tensor of the job has; nobody writes to them any more.
         """
         entries: dict[str, Entry] = {**entries_of(self.constants), **more}
-        return replace(self, constants=Constants(entries))
+        specs = {**specs_of(self.constants), **specs_of(more)}
+        return replace(self, constants=Constants(entries, specs))
 
     def rewired(self, ops: Iterable[JobOp], same: Mapping[str, str]) -> JobGraph:
         """The job with other ops, its results read from ``same[tensor]`` where that has it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ _NO_VALUES = (
 )
 
 
-def resolve(attributes: Iterable[AttributeProto], given: Attributes = _NO_REFERENCES) -> Attributes:
+def resolve(attributes: Sequence[AttributeProto], given: Attributes = _NO_REFERENCES) -> Attributes:
     """The attributes by name, where those of a function's body may refer to those of its call.
 
     A reference to what the call leaves out leaves the attribute out.
     """
     found: dict[str, AttributeProto] = {}
+    if not attributes:
+        return found
     for attribute in attributes:
         if not attribute.ref_attr_name:
             found[attribute.name] = attribute
@@ -90,9 +92,10 @@ def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:
 def graphs(attributes: Iterable[AttributeProto]) -> Iterable[GraphProto]:
     """The graphs among the attributes."""
     for attribute in attributes:
-        if attribute.type == AttributeProto.GRAPH:
+        kind = attribute.type
+        if kind == AttributeProto.GRAPH:
             yield attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
+        elif kind == AttributeProto.GRAPHS:
             yield from attribute.graphs
 
 

@@ -85,6 +85,8 @@ class BoundedBuilder(JobGraphBuilder):
 
     def as_found(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor``, which the model calls ``name``, as an earlier stage found or kept it."""
+        if not self._given:
+            return tensor
         for found in (VALUE_OF + tensor.name, KEPT + name):
             given = self._given.get(found)
             if given is not None and given.spec == tensor.spec:
@@ -94,7 +96,7 @@ class BoundedBuilder(JobGraphBuilder):
     def value(self, tensor: Tensor) -> Array | None:
         """As ``JobGraphBuilder.value``; or as an earlier stage computed it."""
         known = super().value(tensor)
-        if known is None and VALUE_OF + tensor.name in self._given:
+        if known is None and self._given and VALUE_OF + tensor.name in self._given:
             known = super().value(self._given[VALUE_OF + tensor.name])
         return known
 

@@ -174,21 +174,21 @@ def _check_nodes(
     """Check the nodes of one graph; returns them, and the names that hold in it."""
     made: dict[str, NodeProto] = {}
     known = (*outer, given, made.keys())
+    here = set(given)  # and what was made so far
     found: list[Wired] = []
     around: list[tuple[NodeProto, list[GraphProto]]] = []
     in_order = True  # then nothing that is read is missing, and there is no circle
     for node in nodes:
         if not node.op_type:
             raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
-        attributes = node.attribute
-        _once([a.name for a in attributes], "attribute", where, node)
-        read = {name for name in node.input if name}
-        if in_order:
-            in_order = all(
-                name in made or name in given or any(name in names for names in outer)
-                for name in read
-            )
-        inner = list(graphs(attributes))
+        attributes = list(node.attribute)  # protobuf makes each anew whenever it is asked
+        if attributes:
+            _once([a.name for a in attributes], "attribute", where, node)
+        read = set(node.input)
+        read.discard("")
+        if in_order and not here.issuperset(read):
+            in_order = all(any(name in names for names in outer) for name in read - here)
+        inner = list(graphs(attributes)) if attributes else []
         if inner:
             around.append((node, inner))
             in_order = False
@@ -197,12 +197,13 @@ def _check_nodes(
         for name in node.output:
             if not name:
                 continue
-            if name in given or name in made:
+            if name in here:
                 other = place("", made[name])[2:] if name in made else "an input or initializer"
                 raise InvalidModelError(
                     f"{place(where, node)}: makes {quote(name)}, which {other} makes already"
                 )
             made[name] = node
+            here.add(name)
     if in_order:
         return found, known
     for node in nodes:

@@ -251,7 +251,8 @@ class Importer:
             scope,
             place(scope.where, node),
         )
-        function = self._file.functions.get(function_key(node))
+        functions = self._file.functions
+        function = functions.get(function_key(node)) if functions else None
         if function is not None:
             defaults = {attribute.name: attribute for attribute in function.attribute_proto}
             opsets = opsets_of(function.opset_import, site.where)

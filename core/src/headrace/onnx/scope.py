@@ -50,7 +50,8 @@ class Scope:
         if name in self._values:
             self.release(name)
         self._values[name] = value
-        for tensor in tensors_of(value):
+        tensors = (value,) if isinstance(value, Tensor) else tensors_of(value)
+        for tensor in tensors:
             self._names[tensor.name] = self._names.get(tensor.name, 0) + 1
 
     def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
@@ -66,11 +67,12 @@ class Scope:
         value = self._values.pop(name, None)
         if value is None or callable(value):
             return None
+        if isinstance(value, Tensor):
+            self._names[value.name] = left = self._names[value.name] - 1
+            return None if left else value
         for tensor in tensors_of(value):
             self._names[tensor.name] -= 1
-        if not isinstance(value, Tensor):
-            return None
-        return None if self._names[value.name] else value
+        return None
 
     def get(self, name: str) -> Value | None:
         """The value called ``name``; None for "" and for an input left out.

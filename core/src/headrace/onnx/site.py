@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from onnx import NodeProto
 
+from headrace.light_dataclass import dataclass, setters
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.scope import Scope
 from headrace.onnx.values import Value
@@ -31,6 +30,22 @@ class Site:
     scope: Scope
     where: str
 
+    def __init__(
+        self,
+        node: NodeProto,
+        inputs: tuple[Value | None, ...],
+        attributes: Attributes,
+        count: int,
+        scope: Scope,
+        where: str,
+    ) -> None:
+        _put_node(self, node)
+        _put_inputs(self, inputs)
+        _put_attributes(self, attributes)
+        _put_count(self, count)
+        _put_scope(self, scope)
+        _put_where(self, where)
+
     def resolved(self) -> NodeProto:
         """The node as it would be written where no function is around it."""
         node = NodeProto()
@@ -40,3 +55,6 @@ class Site:
             node.attribute.add().CopyFrom(attribute)
             node.attribute[-1].name = name
         return node
+
+
+_put_node, _put_inputs, _put_attributes, _put_count, _put_scope, _put_where = setters(Site)

@@ -143,8 +143,8 @@ def array_maker(
     shape = tuple(tensor.dims)
     if tensor.HasField("segment"):
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
-    count = _count(tensor.dims, where)
-    filled = [name for name in _FIELDS if len(getattr(tensor, name))]
+    count = _count(shape, where)
+    filled = [name for field, _ in tensor.ListFields() if (name := field.name) in _FIELDS]
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
@@ -157,8 +157,7 @@ def array_maker(
         found = len(tensor.raw_data) if cut is None else cut.nbytes
         if found != needed:
             raise InvalidModelError(
-                f"{where}: {dtype}[{_text(tensor.dims)}] takes {needed} bytes and "
-                f"raw_data has {found}"
+                f"{where}: {dtype}[{_text(shape)}] takes {needed} bytes and raw_data has {found}"
             )
         if cut is not None:
             return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape)

@@ -28,5 +28,8 @@ def place(owner: str, node: NodeProto) -> str:
     """Where ``node`` stands, for messages: its owner and its name, or else what it makes."""
     if node.name:
         return f"{owner}: node {quote(node.name)}"
-    made = next((name for name in node.output if name), "nothing")
+    outputs = node.output
+    made = outputs[0] if outputs else "nothing"
+    if not made:
+        made = next((name for name in outputs if name), "nothing")
     return f"{owner}: node making {quote(made)}"

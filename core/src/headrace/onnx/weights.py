@@ -67,8 +67,9 @@ def take_weights(
         if node.op_type != CONSTANT:
             continue
         raw = split.constants.get(index)
-        if not is_own and _is_weight(node):
-            tensor, where, output = node.attribute[0].t, place(name, node), node.output[0]
+        tensor = None if is_own else _tensor_of(node)
+        if tensor is not None:
+            where, output = place(name, node), node.output[0]
             if output not in weights and output not in inputs:  # else the check of names tells
                 taken.add(index)
             weights[output] = _weight(tensor, where, files, raw, made, empty)
@@ -117,18 +118,25 @@ def _weight(
     if made is not None and cut is not None and not cut.content.is_held:
         spec = TensorSpec(tuple(tensor.dims), tensors.dtype_from_onnx(tensor.data_type, where))
         return LazyConstant(spec, cut.key(spec), lambda empty: aligned(make(empty)), made)
-    value = aligned(make(empty))
-    if made is None or value.nbytes <= SMALL_BYTES:
+    read = make(empty)
+    if read.nbytes <= SMALL_BYTES:  # to copy it takes less than to look where it lies
+        value = empty(read.shape, read.dtype)
+        value[...] = read
+        return value
+    value = aligned(read)
+    if made is None:
         return value
     # It stays in memory, since it can be read nowhere again; what is made of it need not be.
     return LazyConstant(TensorSpec.of(value), where, lambda empty: value, made)
 
 
-def _is_weight(node: NodeProto) -> bool:
-    """True for a ``Constant`` of ONNX that holds a tensor with its elements."""
-    if domain_of(node.domain) or node.input or len(node.output) != 1 or len(node.attribute) != 1:
-        return False
-    (attribute,) = node.attribute
+def _tensor_of(node: NodeProto) -> TensorProto | None:
+    """What a ``Constant`` of ONNX holds, if that is a tensor with its elements."""
+    attributes = node.attribute
+    if domain_of(node.domain) or node.input or len(node.output) != 1 or len(attributes) != 1:
+        return None
+    attribute = attributes[0]
     if attribute.name != "value" or attribute.type != AttributeProto.TENSOR or not node.output[0]:
-        return False
-    return tensors.is_here(attribute.t) and not attribute.ref_attr_name
+        return None
+    tensor = attribute.t
+    return tensor if tensors.is_here(tensor) and not attribute.ref_attr_name else None

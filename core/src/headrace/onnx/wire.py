@@ -53,6 +53,7 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
         InvalidModelError: it cannot be read.
     """
     position = start
+    new = tuple.__new__  # there are thousands: in half of the time of calling the class
     window: bytes | memoryview = b""
     origin = known = start  # where the window begins and ends
     while position < end:
@@ -74,7 +75,7 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
             if length > stop - at:
                 raise WireError
             value = origin + at
-            yield Part(key >> 3, position, value, value + length)
+            yield new(Part, (key >> 3, position, value, value + length))
             position = value + length
             continue
         if kind == _VARINT:

@@ -13,14 +13,18 @@ def is_last(call: OpCall) -> bool:
 
 def first_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of an image of ``call``, as it is channels first."""
-    order = order_between(call.str_attr("data_format"), CHANNELS_FIRST, len(shape))
-    return tuple(shape[axis] for axis in order)
+    if not is_last(call):
+        return shape
+    order = order_between(CHANNELS_LAST, CHANNELS_FIRST, len(shape))
+    return tuple([shape[axis] for axis in order])
 
 
 def own_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A channels-first shape, as it is in the format of ``call``."""
-    order = order_between(CHANNELS_FIRST, call.str_attr("data_format"), len(shape))
-    return tuple(shape[axis] for axis in order)
+    if not is_last(call):
+        return shape
+    order = order_between(CHANNELS_FIRST, CHANNELS_LAST, len(shape))
+    return tuple([shape[axis] for axis in order])
 
 
 def channel_axis(call: OpCall) -> int:

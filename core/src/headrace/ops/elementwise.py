@@ -23,8 +23,13 @@ class Elementwise(Op):
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
-        shapes = [spec.shape for spec in call.inputs if spec is not None]
-        return (TensorSpec(broadcast(call, *shapes), cls.result_dtype(call)),)
+        given = [spec for spec in call.inputs if spec is not None]
+        shape = broadcast(call, *[spec.shape for spec in given])
+        dtype = cls.result_dtype(call)
+        for spec in given:  # most often it is one of these, and then the same object
+            if spec.shape == shape and spec.dtype == dtype:
+                return (spec,)
+        return (TensorSpec(shape, dtype),)
 
     @classmethod
     def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:

@@ -288,16 +288,24 @@ def _form(
         return tuple(values)
     for name, value in attrs.items():
         kind = type(value)
-        if kind in (tuple, list):
-            assert isinstance(value, (tuple, list))
+        if isinstance(value, (tuple, list)):
+            if _INT.issuperset(map(type, value)):  # as most are: themselves, not what they print
+                values += name, kind, tuple(value)
+                continue
             if not _PLAIN.issuperset(map(type, value)):
                 return None
+        elif kind in _EQUAL:
+            values += name, kind, value
+            continue
         elif kind not in _PLAIN:
             return None
         values += name, kind, repr(value)
     return tuple(values)
 
 
+_INT = frozenset({int})
+_EQUAL = frozenset({bool, int, str})
+"""Types of which equal values are the same."""
 _PLAIN = frozenset({bool, int, float, str, DType})
 
 

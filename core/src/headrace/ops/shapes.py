@@ -15,6 +15,8 @@ def broadcast(call: OpCall, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     Raises:
         ShapeError: two dimensions differ and neither is 1.
     """
+    if len({*shapes}) == 1:
+        return shapes[0]
     rank = max(map(len, shapes))
     result = [1] * rank
     for shape in shapes:

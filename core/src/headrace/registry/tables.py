@@ -61,10 +61,14 @@ class _Table(Generic[_Entry]):
             PluginError: two that match have the same priority; or a match raised, or answered
                 neither yes nor no.
         """
-        matching = [entry for entry in self._candidates(call) if _matches(entry, call)]
-        if len(matching) < 2:
-            return matching[0] if matching else None
-        best = [entry for entry in matching if entry.priority == matching[0].priority]
+        best: list[_Entry] = []
+        for entry in self._candidates(call):
+            if best and entry.priority < best[0].priority:
+                break  # what is not chosen is not asked
+            if _matches(entry, call):
+                best.append(entry)
+        if not best:
+            return None
         if len(best) > 1:
             names = " and ".join(
                 f"{name_of_function(entry.create)} for {entry.match}" for entry in best

@@ -121,7 +121,7 @@ class _Finder:
         ):
             return None
         assert weight is not None
-        w = self._graph.constants[weight]
+        w = self._graph.passing(weight)
         mean, variance, gamma, beta = map(self._wide, norm.inputs[1:])
         b = np.zeros(()) if bias is None else self._wide(bias)
         dtype = product.call.input(1).dtype.numpy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from headrace.graph.constants import Constants, entries_of
+from headrace.graph.constants import Constants, entries_of, specs_of
 from headrace.graph.job_graph import JobGraph, JobOp
 
 
@@ -26,11 +26,14 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     constants = {name: entry for name, entry in entries.items() if name in needed}
     if len(kept) == len(graph.ops) and len(constants) == len(graph.constants):
         return graph
-    left = {*constants, *(t.name for t in graph.inputs), *(n for op in kept for n in op.outputs)}
-    hints = {name: hint for name, hint in graph.hints.items() if name in left}
+    hints = graph.hints
+    if hints:
+        made = {name for op in kept for name in op.outputs}
+        left = {*constants, *(tensor.name for tensor in graph.inputs), *made}
+        hints = MappingProxyType({name: hint for name, hint in hints.items() if name in left})
     return replace(
         graph,
         ops=tuple(reversed(kept)),
-        constants=Constants(constants),
-        hints=MappingProxyType(hints),
+        constants=Constants(constants, specs_of(graph.constants)),
+        hints=hints,
     )

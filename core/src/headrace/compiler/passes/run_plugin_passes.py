@@ -97,8 +97,12 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, En
         op = (strange or foreign[1])[0]
         return f"changed {op.call}, which is placed on device {op.placement.tag!r}"
     for name, entry in entries_of(made.constants).items():
-        if name in constants and not _is_same(constants[name], entry):
+        was = constants.get(name, entry)
+        # One that asked for the value of a lazy one may give that back.
+        if was is not entry and not (isinstance(was, LazyConstant) and was.value() is entry):
             return f"changed the value of {name!r}; give a constant of another value a new name"
+    if graph.results == made.results:
+        return ""
     own = {tensor for op in made.ops if op.placement.tag == tag for tensor in op.outputs}
     for name, (_, before), (_, after) in zip(
         [name for name, _ in graph.results], graph.results, made.results, strict=True
@@ -106,11 +110,6 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, En
         if before != after and after.name not in own and after.name not in made.constants:
             return f"made result {name!r} of {after.name!r}, which it did not compute"
     return ""
-
-
-def _is_same(before: Entry, after: Entry) -> bool:
-    """Whether a pass left a constant alone; one that asked for its value may give that back."""
-    return before is after or (isinstance(before, LazyConstant) and before.value() is after)
 
 
 def _call_fault(graph: JobGraph, made: JobGraph, registry: BackendRegistry) -> str:

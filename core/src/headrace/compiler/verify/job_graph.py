@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from headrace.errors import GraphError
 from headrace.graph.constants import specs_of
 from headrace.graph.job_graph import JobGraph
+from headrace.tensor_spec import TensorSpec
 
 
 def verify_job_graph(graph: JobGraph, after: str) -> None:
@@ -17,30 +20,30 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
     Raises:
         GraphError: names the pass, the op and the tensor.
     """
+    specs: dict[str | None, TensorSpec]
     specs = {tensor.name: tensor.spec for tensor in graph.inputs}
     specs.update(specs_of(graph.constants))
     variables = {part.tensor.name: part.tensor.spec for part in graph.variables}
     specs.update(variables)
-    names: set[str] = set()
 
     def broken(message: str) -> GraphError:
         return GraphError(f"job {graph.name!r} after {after}: {message}")
 
     if len(specs) != len(graph.inputs) + len(graph.constants) + len(graph.variables):
         raise broken("an input, a constant or a variable shares its name with another")
+    if len({op.call.name for op in graph.ops}) < len(graph.ops):
+        counts = Counter(op.call.name for op in graph.ops)
+        raise broken(f"two ops are called {counts.most_common(1)[0][0]!r}")
     for op in graph.ops:
-        if op.call.name in names:
-            raise broken(f"two ops are called {op.call.name!r}")
-        names.add(op.call.name)
-        for name, spec in zip(op.inputs, op.call.inputs, strict=True):
-            if name is None:
-                continue
-            known = specs.get(name)
-            if known is not spec and known != spec:  # most are the same object
-                raise broken(f"{op.call} reads {name!r} as {spec}; it is {specs.get(name)}")
-        for name, output in zip(op.outputs, op.call.outputs, strict=True):
+        call = op.call
+        # Nearly always they are the same objects, which one comparison of tuples tells.
+        if tuple(map(specs.get, op.inputs)) != call.inputs:
+            for name, spec in zip(op.inputs, call.inputs, strict=True):
+                if name is not None and specs.get(name) != spec:
+                    raise broken(f"{call} reads {name!r} as {spec}; it is {specs.get(name)}")
+        for name, output in zip(op.outputs, call.outputs, strict=True):
             if name in specs:
-                raise broken(f"{op.call} makes {name!r}, which exists already")
+                raise broken(f"{call} makes {name!r}, which exists already")
             specs[name] = output
     for name in graph.hints:
         if name not in specs:

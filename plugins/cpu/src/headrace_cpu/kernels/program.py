@@ -36,6 +36,7 @@ OTHER_NAME = ("cast", "prelu", *LINEAR)
 _NO_OPS = ("clip", "identity", *LINEAR, *RESULTS.keys() - TRUTHS)
 SAME_NAME = tuple(op for op in STEPS if op not in _NO_OPS)
 """Ops that are one step, some of their name."""
+_SINGLE = frozenset((*SAME_NAME, "prelu"))
 
 
 class ProgramKernel(NativeKernel):
@@ -150,14 +151,14 @@ def is_written(call: OpCall) -> bool:
     if call.op in FORMULAS:
         numbers = (value for value in call.attrs.values() if isinstance(value, float))
         return call.input(0).dtype == float32 and not any(map(math.isnan, numbers))
-    if call.op not in (*SAME_NAME, "prelu") or any(
+    if call.op not in _SINGLE or any(
         math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())
     ):
         return False
-    return all(
-        spec is not None and spec.dtype == (bool_ if _is_truth(call.op, index) else float32)
-        for index, spec in enumerate(call.inputs)
-    )
+    for index, spec in enumerate(call.inputs):
+        if spec is None or spec.dtype != (bool_ if _is_truth(call.op, index) else float32):
+            return False
+    return True
 
 
 def _is_linear_step(call: OpCall) -> bool:

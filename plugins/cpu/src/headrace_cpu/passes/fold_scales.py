@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,8 @@ class FoldScales:
         """The graph with fewer ops."""
         editor = GraphEditor(graph, self._tag)
         found = [_chain(conv, editor, graph) for conv in editor.ops("conv")]
-        chains = [chain for chain in found if chain]
-        memory = Region(sum(chain[0].call.input(1).nbytes for chain in chains))
+        chains = [chain for chain in found if chain is not None]
+        memory = Region(sum(chain.conv.call.input(1).nbytes for chain in chains))
         folds = [
             fold for chain in chains if (fold := _fold(chain, editor, graph, memory)) is not None
         ]
@@ -47,6 +47,18 @@ class FoldScales:
             inputs = (conv.inputs[0], *fold.constants())
             editor.replace(fold.ops, get_op("conv"), inputs, conv.call.attrs)
         return editor.finish()
+
+
+_Scaling = tuple[Array, Array]
+"""A factor and a term for each channel, or one for all: float64."""
+
+
+class _Chain(NamedTuple):
+    """A convolution, the constant factors and terms after it, and what each of these does."""
+
+    conv: JobOp
+    rest: list[JobOp]
+    scalings: list[_Scaling]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,26 +75,28 @@ class _Fold:
         return {f"{name}/weight": self.weight, f"{name}/bias": self.bias}
 
 
-def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> tuple[JobOp, ...]:
-    """The convolution and the constant factors and terms after it; empty when there are none."""
+def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> _Chain | None:
+    """The convolution and the constant factors and terms after it; None when there are none."""
     call, (_, weight, bias) = conv.call, conv.inputs
     if call.input(0).dtype != float32 or call.str_attr("data_format") != CHANNELS_LAST:
-        return ()
+        return None
     if _stored(weight, editor) not in graph.constants:  # its value is read where it is needed
-        return ()
+        return None
     if not (bias is None or bias in graph.constants):
-        return ()
-    ops = [conv]
+        return None
+    chain, last = _Chain(conv, [], []), conv
     while True:
-        made = ops[-1].outputs[0]
+        made = last.outputs[0]
         users = editor.users(made)
-        if len(users) != 1 or not editor.is_private(ops[-1], users[0]) or made in graph.hints:
+        if len(users) != 1 or not editor.is_private(last, users[0]) or made in graph.hints:
             break
-        with np.errstate(all="ignore"):
-            if _scaling(users[0], made, graph) is None:
-                break
-        ops.append(users[0])
-    return tuple(ops) if len(ops) > 1 else ()
+        scaling = _scaling(users[0], made, graph)
+        if scaling is None:
+            break
+        last = users[0]
+        chain.rest.append(last)
+        chain.scalings.append(scaling)
+    return chain if chain.rest else None
 
 
 def _stored(name: str | None, editor: GraphEditor) -> str:
@@ -92,15 +106,15 @@ def _stored(name: str | None, editor: GraphEditor) -> str:
     return (maker.inputs[0] if maker is not None and is_widened else name) or ""
 
 
-def _weight(name: str | None, editor: GraphEditor, graph: JobGraph) -> Array | None:
-    """The weight of a convolution if it is known, also as it is stored."""
+def _weight(name: str | None, editor: GraphEditor, graph: JobGraph) -> Array:
+    """The weight of a convolution, which is known, if only as it is stored."""
     stored = _stored(name, editor)
-    value = graph.constants.get(stored)
-    return value if value is None or stored == name else in_float32(value)
+    value = graph.passing(stored)
+    return value if stored == name else in_float32(value)
 
 
-def _scaling(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
-    """A factor and a term for each channel, or one for all, that ``op`` makes its result with."""
+def _scaling(op: JobOp, made: str, graph: JobGraph) -> _Scaling | None:
+    """What ``op`` makes its result with, if it is a scaling by known numbers."""
     if op.call.op == "normalization":
         return _normalization(op, made, graph)
     value = _constant(op, made, graph)
@@ -111,14 +125,15 @@ def _scaling(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | Non
         case "multiply":
             return number, np.zeros(1)
         case "divide":
-            return 1 / number, np.zeros(1)
+            with np.errstate(all="ignore"):
+                return 1 / number, np.zeros(1)
         case "add":
             return np.ones(1), number
         case _:
             return np.ones(1), -number
 
 
-def _normalization(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array] | None:
+def _normalization(op: JobOp, made: str, graph: JobGraph) -> _Scaling | None:
     """A batch norm of known numbers: core folds them where they are float32 when it looks."""
     x = op.call.input(0)
     known = [graph.constants.get(name or "") for name in op.inputs[1:]]
@@ -128,8 +143,9 @@ def _normalization(op: JobOp, made: str, graph: JobGraph) -> tuple[Array, Array]
     if len(numbers) < len(known):
         return None
     mean, variance, gamma, beta = numbers
-    scale = gamma / np.sqrt(variance + op.call.float_attr("epsilon"))
-    return scale, beta - mean * scale
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + op.call.float_attr("epsilon"))
+        return scale, beta - mean * scale
 
 
 def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
@@ -147,25 +163,16 @@ def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
     return value.reshape(-1) if value.size == 1 or per_channel else None
 
 
-def _fold(
-    ops: Sequence[JobOp], editor: GraphEditor, graph: JobGraph, memory: Region
-) -> _Fold | None:
-    conv, *rest = ops
-    weight, bias = conv.inputs[1:3]
+def _fold(chain: _Chain, editor: GraphEditor, graph: JobGraph, memory: Region) -> _Fold | None:
+    weight, bias = chain.conv.inputs[1:3]
     w = _weight(weight, editor, graph)
-    assert w is not None
     scale = np.ones(w.shape[0])
     shift = np.zeros(w.shape[0]) if bias is None else graph.constants[bias].astype(np.float64)
-    made = conv.outputs[0]
     with np.errstate(all="ignore"):  # what comes of it is looked at below
-        for op in rest:
-            scaling = _scaling(op, made, graph)
-            assert scaling is not None
-            factor, term = scaling
+        for factor, term in chain.scalings:
             scale, shift = scale * factor, shift * factor + term
-            made = op.outputs[0]
         folded = scaled(w, scale.reshape(-1, *(1,) * (w.ndim - 1)), memory.empty)
         shifted = shift.astype(np.float32)
     if not (np.isfinite(folded).all() and np.isfinite(shifted).all()):
         return None
-    return _Fold(tuple(ops), folded, shifted)
+    return _Fold((chain.conv, *chain.rest), folded, shifted)
