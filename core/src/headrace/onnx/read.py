@@ -81,13 +81,13 @@ class ModelFile:
         return self.externals == ()
 
 
-def read_model(source: Source, plugins: Collection[str] = ()) -> ModelFile:
+def read_model(source: Source) -> ModelFile:
     """``parse_model`` of ``open_model``.
 
     Raises:
         InvalidModelError, UnsupportedModelError, ResourceLimitError: as these.
     """
-    return parse_model(open_model(source), plugins)
+    return parse_model(open_model(source))
 
 
 def parse_model(

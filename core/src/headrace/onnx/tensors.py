@@ -111,23 +111,20 @@ def is_here(tensor: TensorProto) -> bool:
     return tensor.data_location != TensorProto.EXTERNAL and tensor.data_type in _DTYPES
 
 
-def to_array(
-    tensor: TensorProto, where: str, folder: Path | None, cut: Extent | None = None
-) -> Array:
+def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
 
     Args:
         tensor: from a model file.
         where: file and tensor, for messages.
         folder: the model's own folder, where external data may be; None when there is none.
-        cut: where its ``raw_data`` is, if that was taken out; read when its size was checked.
 
     Raises:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
     with external.ExternalFiles(folder) as files:
-        return array_maker(tensor, where, files, cut)(aligned_empty)
+        return array_maker(tensor, where, files)(aligned_empty)
 
 
 def array_maker(
@@ -135,9 +132,14 @@ def array_maker(
 ) -> Callable[[Empty], Array]:
     """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
 
-    What was cut out is read each time anew, into memory that is given; other elements are in memory
-    by now. Raises as
-    ``to_array``; so does what is returned, where what was cut out cannot be read.
+    Args:
+        tensor, where, folder: as for ``to_array``.
+        cut: where its ``raw_data`` is, if that was taken out; it is read anew each time, into the
+            memory that is given. Other elements are in memory by now.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``to_array``; what is returned raises as well,
+            where what was cut out cannot be read.
     """
     dtype = dtype_from_onnx(tensor.data_type, where)
     shape = tuple(tensor.dims)

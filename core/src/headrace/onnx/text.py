@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 _LONGEST = 96
+"""How many characters of a name a message has, about."""
+
+_MOST = 8
+"""How many names of a list a message has."""
 
 
 def quote(name: str) -> str:
@@ -17,11 +21,11 @@ def quote(name: str) -> str:
     return repr(shown)
 
 
-def quote_all(names: Iterable[str], most: int = 8) -> str:
+def quote_all(names: Iterable[str]) -> str:
     """The names in quotes, with commas; the rest of a long list is counted."""
     listed = list(names)
-    text = ", ".join(quote(name) for name in listed[:most])
-    return text if len(listed) <= most else f"{text} and {len(listed) - most} more"
+    text = ", ".join(quote(name) for name in listed[:_MOST])
+    return text if len(listed) <= _MOST else f"{text} and {len(listed) - _MOST} more"
 
 
 def place(owner: str, node: NodeProto) -> str:
