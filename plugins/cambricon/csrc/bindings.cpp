@@ -96,16 +96,16 @@ void RegisterErrors() {
   });
 }
 
-}  // namespace
+template <Direction kDirection>
+void CopyTowards(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
+  stream.Copy(AddressOf(to), AddressOf(from), bytes, kDirection);
+}
 
-PYBIND11_MODULE(_native, m) {
-  m.doc() =
-      "Cambricon's CNRT and CNNL, opened while the program runs. Addresses are integers; sizes are "
-      "bytes.";
-  RegisterErrors();
+using LibraryClass = py::class_<Library, LibraryPointer>;
+using StreamClass = py::class_<Stream, std::shared_ptr<Stream>>;
 
-  py::class_<Library, LibraryPointer>(m, "Library",
-                                      "The vendor's libraries, open for the rest of the process.")
+LibraryClass BindLibrary(py::module_& m) {
+  return LibraryClass(m, "Library", "The vendor's libraries, open for the rest of the process.")
       .def(py::init(&Library::Open), py::arg("folder"), Unlocked())
       .def_property_readonly("era", &Library::era)
       .def_property_readonly("runtime_version", &Library::runtime_version)
@@ -117,7 +117,17 @@ PYBIND11_MODULE(_native, m) {
       .def("device_count", &DeviceCount, Unlocked())
       .def("device_name", &DeviceName, py::arg("device"), Unlocked())
       .def("capability", &DeviceCapability, py::arg("device"), Unlocked())
+      .def("can_copy_between", &CanCopyBetween, py::arg("device"), py::arg("peer"), Unlocked())
       .def(
+          "configure",
+          [](const Library& library, const std::string& function, const py::args& arguments) {
+            CallOnce(library, nullptr, function, arguments);
+          },
+          py::arg("function"));
+}
+
+void BindMemory(LibraryClass& type) {
+  type.def(
           "memory",
           [](const Library& library, int device) {
             const MemoryInfo info = MemoryOf(library, device);
@@ -161,52 +171,19 @@ PYBIND11_MODULE(_native, m) {
             Download(library, device, data.data(), AddressOf(from), bytes);
             return py::bytes(data);
           },
-          py::arg("device"), py::arg("source"), py::arg("nbytes"))
-      .def("can_copy_between", &CanCopyBetween, py::arg("device"), py::arg("peer"), Unlocked())
-      .def(
-          "configure",
-          [](const Library& library, const std::string& function, const py::args& arguments) {
-            CallOnce(library, nullptr, function, arguments);
-          },
-          py::arg("function"));
+          py::arg("device"), py::arg("source"), py::arg("nbytes"));
+}
 
-  py::class_<Object, std::shared_ptr<Object>>(
-      m, "Object", "A descriptor, destroyed with the last reference to it.")
-      .def(py::init<std::shared_ptr<Library>, std::string>(), py::arg("library"), py::arg("type"))
-      .def_property_readonly("type", &Object::type);
-
-  py::class_<Event, std::shared_ptr<Event>>(m, "Event",
-                                            "A point of a stream; any thread may wait for it.")
-      .def_property_readonly("device", &Event::device)
-      .def("synchronize", &Event::Wait, Unlocked())
-      .def("is_reached", &Event::IsReached, Unlocked());
-
-  py::class_<Launch, std::shared_ptr<Launch>>(m, "Launch",
-                                              "Vendor calls with their arguments; enqueues them.")
-      .def("__call__", &Launch::Run, Unlocked());
-
-  py::class_<Stream, std::shared_ptr<Stream>>(m, "Stream",
-                                              "A queue with a handle of the network library.")
+StreamClass BindStream(py::module_& m) {
+  return StreamClass(m, "Stream", "A queue with a handle of the network library.")
       .def(py::init<std::shared_ptr<Library>, int>(), py::arg("library"), py::arg("device"),
            Unlocked())
-      .def(
-          "copy_h2d",
-          [](Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
-            stream.Copy(AddressOf(to), AddressOf(from), bytes, Direction::kHostToDevice);
-          },
-          py::arg("to"), py::arg("source"), py::arg("nbytes"), Unlocked())
-      .def(
-          "copy_d2h",
-          [](Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
-            stream.Copy(AddressOf(to), AddressOf(from), bytes, Direction::kDeviceToHost);
-          },
-          py::arg("to"), py::arg("source"), py::arg("nbytes"), Unlocked())
-      .def(
-          "copy_d2d",
-          [](Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
-            stream.Copy(AddressOf(to), AddressOf(from), bytes, Direction::kDeviceToDevice);
-          },
-          py::arg("to"), py::arg("source"), py::arg("nbytes"), Unlocked())
+      .def("copy_h2d", &CopyTowards<Direction::kHostToDevice>, py::arg("to"), py::arg("source"),
+           py::arg("nbytes"), Unlocked())
+      .def("copy_d2h", &CopyTowards<Direction::kDeviceToHost>, py::arg("to"), py::arg("source"),
+           py::arg("nbytes"), Unlocked())
+      .def("copy_d2d", &CopyTowards<Direction::kDeviceToDevice>, py::arg("to"), py::arg("source"),
+           py::arg("nbytes"), Unlocked())
       .def(
           "copy_peer",
           [](Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, int peer) {
@@ -217,8 +194,11 @@ PYBIND11_MODULE(_native, m) {
       .def("wait_for", &Stream::WaitFor, py::arg("event"), Unlocked())
       .def("synchronize", &Stream::Synchronize, Unlocked())
       .def("is_idle", &Stream::IsIdle, Unlocked())
-      .def("close", &Stream::Close, Unlocked())
-      .def(
+      .def("close", &Stream::Close, Unlocked());
+}
+
+void BindCalls(StreamClass& type) {
+  type.def(
           "ask",
           [](Stream& stream, const std::string& function, const py::args& arguments) {
             const DeviceGuard guard(stream.library(), stream.device());
@@ -248,4 +228,33 @@ PYBIND11_MODULE(_native, m) {
           },
           py::arg("address"), py::arg("value"), py::arg("nbytes"))
       .def("join", &Join, py::arg("launches"));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_native, m) {
+  m.doc() =
+      "Cambricon's CNRT and CNNL, opened while the program runs. Addresses are integers; sizes are "
+      "bytes.";
+  RegisterErrors();
+  LibraryClass library = BindLibrary(m);
+  BindMemory(library);
+
+  py::class_<Object, std::shared_ptr<Object>>(
+      m, "Object", "A descriptor, destroyed with the last reference to it.")
+      .def(py::init<std::shared_ptr<Library>, std::string>(), py::arg("library"), py::arg("type"))
+      .def_property_readonly("type", &Object::type);
+
+  py::class_<Event, std::shared_ptr<Event>>(m, "Event",
+                                            "A point of a stream; any thread may wait for it.")
+      .def_property_readonly("device", &Event::device)
+      .def("synchronize", &Event::Wait, Unlocked())
+      .def("is_reached", &Event::IsReached, Unlocked());
+
+  py::class_<Launch, std::shared_ptr<Launch>>(m, "Launch",
+                                              "Vendor calls with their arguments; enqueues them.")
+      .def("__call__", &Launch::Run, Unlocked());
+
+  StreamClass stream = BindStream(m);
+  BindCalls(stream);
 }
