@@ -133,7 +133,8 @@ def array_maker(
     """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
 
     Args:
-        tensor, where, folder: as for ``to_array``.
+        tensor, where: as for ``to_array``.
+        files: the files of external data, open as long as this reads.
         cut: where its ``raw_data`` is, if that was taken out; it is read anew each time, into the
             memory that is given. Other elements are in memory by now.
 
