@@ -103,9 +103,39 @@ Launch BindCachedAttention(const Floats& q, const Floats& k, const Floats& v, co
   return {[a] { AttendCache(a); }, py::make_tuple(q, k, v, before, end, bias, sink, y, panels)};
 }
 
+Launch BindRotaryEmbedding(const Floats& x, const Floats& cos, const Floats& sin, Floats& y,
+                           bool interleaved) {
+  constexpr const char* kOp = "rotary_embedding";
+  if (x.ndim() != 4 || cos.ndim() != 3) {
+    throw py::value_error("rotary_embedding: x has four axes, and cos three");
+  }
+  Rotation r{};
+  r.batch = x.shape(0);
+  r.heads = x.shape(1);
+  r.steps = x.shape(2);
+  r.size = x.shape(3);
+  r.pairs = cos.shape(2);
+  const Size batches = cos.shape(0) == 1 ? 1 : r.batch;
+  RequireShape(kOp, "cos", cos, {batches, r.steps, r.pairs});
+  RequireShape(kOp, "sin", sin, Shape(cos));
+  RequireShape(kOp, "y", y, Shape(x));
+  if (2 * r.pairs > r.size) throw py::value_error("rotary_embedding: cos has too many pairs for x");
+  r.interleaved = interleaved;
+  r.angles_step = batches == 1 ? 0 : r.steps * r.pairs;
+  r.x = ReadPointer(kOp, "x", x);
+  r.cos = ReadPointer(kOp, "cos", cos);
+  r.sin = ReadPointer(kOp, "sin", sin);
+  r.y = WritePointer(kOp, "y", y);
+  if (y.size() == 0) return {};
+  return {[r] { Rotate(r); }, py::make_tuple(x, cos, sin, y)};
+}
+
 }  // namespace
 
 void RegisterCache(py::module_& m) {
+  m.def("rotary_embedding", &BindRotaryEmbedding, py::arg("x").noconvert(),
+        py::arg("cos").noconvert(), py::arg("sin").noconvert(), py::arg("y").noconvert(),
+        py::arg("interleaved"));
   m.def("cache_write", &BindCacheWrite, py::arg("x").noconvert(), py::arg("past").noconvert(),
         py::arg("before").noconvert(), py::arg("y").noconvert(), py::arg("clears"));
   m.def("cached_attention", &BindCachedAttention, py::arg("q").noconvert(),

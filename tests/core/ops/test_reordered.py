@@ -26,7 +26,7 @@ KEEP_THEIR_ORDER = {
     "arange", "cache_write", "cached_attention", "expand", "fill", "gather", "gather_elements",
     "gather_nd", "layer_norm", "matmul", "matmul_integer", "non_max_suppression", "one_hot",
     "scatter_elements", "scatter_nd", "dft", "grid_sample", "stft", "top_k", "transpose", "gru",
-    "lstm", "lstm_integer", "rnn", "tree_ensemble", "unpack_bits",
+    "lstm", "lstm_integer", "rnn", "rotary_embedding", "tree_ensemble", "unpack_bits",
 }  # fmt: skip
 """Ops that are about the order of axes, or whose meaning stands on it."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from headrace.errors import OpError
-from headrace.numpy_ops.elementwise import wide
+from headrace.numpy_ops.elementwise import elementwise, wide
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array
@@ -65,6 +66,19 @@ def _cached_attention(
     outputs[0][...] = y.reshape(outputs[0].shape)
 
 
+def _rotary_embedding(call: OpCall, xs: Sequence[Any], out: Array) -> None:
+    x, cos, sin = xs[0], xs[1][:, None], xs[2][:, None]
+    pairs = cos.shape[3]
+    if call.flag_attr("interleaved"):
+        first, second = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
+    else:
+        first, second = slice(0, pairs), slice(pairs, 2 * pairs)
+    a, b = x[..., first], x[..., second]
+    turned = a * cos - b * sin, a * sin + b * cos  # ``out`` may be x
+    out[..., first], out[..., second] = turned
+    out[..., 2 * pairs :] = x[..., 2 * pairs :]
+
+
 def _seen(call: OpCall, before: Array, end: Array | None) -> Array:
     """Which places a step sees: ``[batch, 1, steps, length]``."""
     steps, length = call.input(0).shape[2], call.input(1).shape[2]
@@ -83,4 +97,5 @@ def _seen(call: OpCall, before: Array, end: Array | None) -> Array:
 FUNCTIONS: Mapping[str, NumpyFunction] = {
     "cache_write": _cache_write,
     "cached_attention": _cached_attention,
+    "rotary_embedding": elementwise(_rotary_embedding),
 }

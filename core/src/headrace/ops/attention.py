@@ -1,4 +1,5 @@
-"""Attention over what was seen before: keys and values that are kept from one call to the next.
+"""Attention over what was seen before: keys and values that are kept from one call to the next,
+and the places that they are turned by.
 
 Keys and values lie in *caches*, ``[batch, heads, length, size]``: place p of a sequence is that of
 its p-th step. ``before`` says how many steps each sequence of the batch had when the call began;
@@ -201,6 +202,81 @@ class CachedAttention(Op):
         return f.give(f.op("reshape", y, shape=(batch, heads, steps, columns)))
 
 
+class RotaryEmbedding(Op):
+    """``x`` with pairs of its numbers turned by an angle, of which the cosine and sine are given.
+
+    x: ``[batch, heads, steps, size]``; cos and sin: ``[batch or 1, steps, pairs]``, where the pairs
+    are at most half of the size; y: as x. The pair ``(a, b)`` becomes ``(a cos - b sin, a sin + b
+    cos)``; what is beyond the pairs stays as it is.
+
+    Attributes:
+        interleaved: pairs are neighbours; if not, ``pairs`` apart.
+    """
+
+    name = "rotary_embedding"
+    inputs = (Input("x", FLOATS), Input("cos", FLOATS), Input("sin", FLOATS))
+    attrs = (Attr("interleaved", "bool", False),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, cos, sin = (call.input(index) for index in range(3))
+        if x.rank != 4 or cos.rank != 3 or sin != cos:
+            fail(call, f"x is {x}, cos {cos} and sin {sin}; they need four axes, and three alike")
+        batch, _, steps, size = x.shape
+        fits = cos.shape[0] in (1, batch) and cos.shape[1] == steps and 2 * cos.shape[2] <= size
+        if not fits:
+            fail(call, f"cos is {cos}; for x {x} it is up to {[batch, steps, size // 2]}")
+        return (x,)
+
+    @classmethod
+    def in_place(cls, call: OpCall) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        batch, heads, steps, _ = call.input(0).shape
+        angles = Broadcast() if call.input(1).shape[0] == 1 else Split(0)
+        by_batch = SbpSignature((Split(0), angles, angles), (Split(0),))
+        by_head = SbpSignature((Split(1), Broadcast(), Broadcast()), (Split(1),))
+        by_step = SbpSignature((Split(2), Split(1), Split(1)), (Split(2),))
+        ways = ((by_batch, batch), (by_head, heads), (by_step, steps))
+        return tuple(way for way, dim in ways if dim > 1)
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        f = Formula(call, builder)
+        x, cos, sin = (f.take(tensor) for tensor in inputs)
+        (*outer, size), pairs = x.spec.shape, cos.spec.shape[2]
+        neighbours = call.flag_attr("interleaved")
+
+        def part(start: int, end: int) -> Tensor:
+            return f.op("slice", x, starts=(start,), ends=(end,), axes=(3,))
+
+        turned = x if 2 * pairs == size else part(0, 2 * pairs)
+        shape, axis = ((*outer, pairs, 2), 4) if neighbours else ((*outer, 2, pairs), 3)
+        apart = f.op("reshape", turned, shape=shape)
+        a, b = (
+            f.op(
+                "reshape",
+                f.op("slice", apart, starts=(i,), ends=(i + 1,), axes=(axis,)),
+                shape=(*outer, pairs),
+            )
+            for i in (0, 1)
+        )
+        angles = (cos.spec.shape[0], 1, *cos.spec.shape[1:])
+        cos, sin = (f.op("reshape", angle, shape=angles) for angle in (cos, sin))
+        made = [
+            f.op("subtract", f.op("multiply", a, cos), f.op("multiply", b, sin)),
+            f.op("add", f.op("multiply", a, sin), f.op("multiply", b, cos)),
+        ]
+        whole = (*outer, pairs, 1) if neighbours else (*outer, 1, pairs)
+        made = [f.op("reshape", numbers, shape=whole) for numbers in made]
+        y = f.op("reshape", f.op("concat", *made, axis=axis), shape=turned.spec.shape)
+        return f.give(y if turned is x else f.op("concat", y, part(2 * pairs, size), axis=3))
+
+
 def _check_places(call: OpCall, index: int, batch: int) -> None:
     if call.input(index).shape != (batch,):
         name = ("before", "end")[index == 4]
@@ -263,4 +339,4 @@ def _softmax(f: Formula, scores: Tensor, sink: Tensor | None) -> Tensor:
     return f.op("slice", shares, starts=(0,), ends=(length,), axes=(3,))
 
 
-OPS: tuple[type[Op], ...] = (CacheWrite, CachedAttention)
+OPS: tuple[type[Op], ...] = (CacheWrite, CachedAttention, RotaryEmbedding)

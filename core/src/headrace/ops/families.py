@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin",
     ),
     "softmax": ("softmax", "log_softmax"),
-    "attention": ("cache_write", "cached_attention"),
+    "attention": ("cache_write", "cached_attention", "rotary_embedding"),
     "conv": ("conv", "conv_transpose"),
     "pool": ("max_pool", "avg_pool"),
     "norm": ("normalization", "instance_norm", "group_norm", "layer_norm", "lrn"),

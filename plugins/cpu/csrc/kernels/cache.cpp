@@ -169,6 +169,19 @@ void WriteCache(const CacheWrite& w) {
   });
 }
 
+void Rotate(const Rotation& r) {
+  const Size grain = std::max<Size>(1, 4096 / std::max<Size>(1, r.steps * r.size));
+  ParallelFor(r.batch * r.heads, grain, [&](Size begin, Size end) {
+    for (Size i = begin; i < end; ++i) {
+      const Size angles = i / r.heads * r.angles_step;
+      for (Size step = 0; step < r.steps; ++step) {
+        const Size at = (i * r.steps + step) * r.size, angle = angles + step * r.pairs;
+        CacheRows().rotate(r, r.x + at, r.cos + angle, r.sin + angle, r.y + at);
+      }
+    }
+  });
+}
+
 Size CachedAttention::PanelFloats() const {
   if (HasFewRows()) return 0;
   return KeyFloats(*this) + PanelCount(columns) * kPanel * length;

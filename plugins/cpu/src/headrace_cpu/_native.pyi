@@ -519,6 +519,15 @@ def attention(
     but the last of which may be 1. panels: float32[n], room for all keys and values, packed.
     """
 
+def rotary_embedding(
+    x: _Floats, cos: _Floats, sin: _Floats, y: _Floats, interleaved: bool
+) -> Launch:
+    """Turn pairs of numbers, as ``rotary_embedding`` says.
+
+    x, y: float32[batch, heads, steps, size], which may be the same array; cos, sin: float32[batch
+    or 1, steps, pairs].
+    """
+
 def cache_write(
     x: NDArray[Any], past: NDArray[Any] | None, before: _Places, y: NDArray[Any], clears: bool,
 ) -> Launch:  # fmt: skip

@@ -1,4 +1,4 @@
-"""ONNX nodes for: caches of what was seen before."""
+"""ONNX nodes for: caches of what was seen before, and places as angles."""
 
 from __future__ import annotations
 
@@ -62,4 +62,33 @@ def _written_around(node: Node, cache: Tensor, update: Tensor, begin: Tensor, ax
     return node.one("transpose", [y], perm=tuple(np.argsort(order).tolist()))
 
 
-CONVERTERS: Mapping[str, Converter] = {"TensorScatter": _tensor_scatter}
+def _rotary_embedding(node: Node) -> Tensor:
+    """Angles are of each place, or of each step where no places are given."""
+    x, places = node.input(0), node.optional(3)
+    caches = [node.input(1), node.input(2)]
+    heads, shape = node.attr("num_heads", 0), x.spec.shape
+    if x.spec.rank == 3 and heads > 0 and shape[2] % heads == 0:
+        x = node.one("reshape", [x], shape=(*shape[:2], heads, shape[2] // heads))
+        x = node.one("transpose", [x], perm=(0, 2, 1, 3))
+    if x.spec.rank != 4:
+        node.invalid(f"X is {x.spec} and num_heads {heads}; it needs four axes, or three of heads")
+    if places is not None:
+        if places.spec.rank != 2 or any(cache.spec.rank != 2 for cache in caches):
+            node.invalid(
+                f"position_ids is {places.spec}, of caches {caches[0].spec}; each of rank 2"
+            )
+        caches = [node.one("gather", [cache, places], axis=0) for cache in caches]
+    pairs = (node.attr("rotary_embedding_dim", 0) or x.spec.shape[3]) // 2
+    if any(cache.spec.shape[-1:] != (pairs,) for cache in caches):
+        node.invalid(f"the caches are {caches[0].spec} and {caches[1].spec}, for {pairs} pairs")
+    interleaved = bool(node.attr("interleaved", 0))
+    y = node.one("rotary_embedding", [x, *caches], interleaved=interleaved)
+    if len(shape) == 4:
+        return y
+    return node.one("reshape", [node.one("transpose", [y], perm=(0, 2, 1, 3))], shape=shape)
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "TensorScatter": _tensor_scatter,
+    "RotaryEmbedding": _rotary_embedding,
+}

@@ -120,7 +120,32 @@ _ATTENTIONS = (
     *(_attention(str(d), (2, 5), 9, "bias", "sink", steps=2, dtype=d) for d in sorted(FLOATS)),
 )  # fmt: skip
 
-CASES: tuple[Case, ...] = (*_WRITES, *_ATTENTIONS)
+
+def _rotation(
+    id: str, *shape: int, pairs: int, batches: int = 1, dtype: DType | None = None, **attrs: object
+) -> Case:
+    """A ``rotary_embedding``; ``batches``: so many have angles of their own."""
+    kind = np.float32 if dtype is None else dtype.numpy
+    angles = 3 * _numbers(10, batches, shape[2], pairs)
+    inputs = (_numbers(9, *shape), np.cos(angles), np.sin(angles))
+    return Case(id, "rotary_embedding", tuple(x.astype(kind) for x in inputs), attrs)
+
+
+_ROTATIONS = (
+    _rotation("halves", 2, 3, 4, 16, pairs=8),
+    _rotation("neighbours", 2, 3, 4, 16, pairs=8, interleaved=True),
+    _rotation("of-each-sequence", 2, 3, 4, 16, pairs=8, batches=2),
+    _rotation("partial", 1, 2, 3, 20, pairs=7),
+    _rotation("partial-neighbours", 2, 2, 3, 21, pairs=7, batches=2, interleaved=True),
+    _rotation("wide", 1, 2, 1, 128, pairs=64),
+    _rotation("wide-neighbours", 1, 2, 2, 134, pairs=66, interleaved=True),
+    _rotation("one-pair", 1, 1, 1, 2, pairs=1),
+    _rotation("no-pairs", 1, 2, 2, 3, pairs=0),
+    _rotation("no-steps", 1, 2, 0, 4, pairs=2),
+    *(_rotation(str(d), 2, 2, 2, 10, pairs=4, dtype=d) for d in sorted(FLOATS)),
+)
+
+CASES: tuple[Case, ...] = (*_WRITES, *_ATTENTIONS, *_ROTATIONS)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

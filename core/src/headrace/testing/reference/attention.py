@@ -75,7 +75,19 @@ def _cached_attention(
     return y.astype(q.dtype)
 
 
+def _rotary_embedding(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
+    y, pairs = x.astype(np.float64), cos.shape[2]
+    for b, h, i, p in np.ndindex(*x.shape[:3], pairs):
+        first, second = (2 * p, 2 * p + 1) if interleaved else (p, pairs + p)
+        angles = 0 if len(cos) == 1 else b
+        number = complex(x[b, h, i, first], x[b, h, i, second])
+        turned = number * complex(cos[angles, i, p], sin[angles, i, p])
+        y[b, h, i, first], y[b, h, i, second] = turned.real, turned.imag
+    return y.astype(x.dtype)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cache_write": _cache_write,
     "cached_attention": _cached_attention,
+    "rotary_embedding": _rotary_embedding,
 }

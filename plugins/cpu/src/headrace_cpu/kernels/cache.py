@@ -61,7 +61,19 @@ class CachedAttention(NativeKernel):
         )
 
 
+class RotaryEmbedding(NativeKernel):
+    """``rotary_embedding``, also in place of ``x``. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        angles = views.input(1), views.input(2)
+        interleaved = self._call.flag_attr("interleaved")
+        return _native.rotary_embedding(views.input(), *angles, views.output(), interleaved)
+
+
 def cache_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     yield KernelEntry(tag, "cache_write", CacheWrite, any_call)
+    yield KernelEntry(tag, "rotary_embedding", RotaryEmbedding, dtypes("float32"))
     yield KernelEntry(tag, "cached_attention", CachedAttention, dtypes("float32"))

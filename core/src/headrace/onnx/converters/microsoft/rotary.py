@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace.dtypes import int64
 from headrace.onnx.contrib import declare
-from headrace.onnx.converters.microsoft.heads import part, split_heads
+from headrace.onnx.converters.microsoft.heads import split_heads
 from headrace.onnx.formula import cast
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
@@ -31,15 +31,8 @@ def turned(
     pairs, size = caches[0].spec.shape[1], x.spec.shape[3]
     if 2 * pairs > size:
         node.invalid(f"cos_cache is {caches[0].spec}, for {2 * pairs} numbers of heads of {size}")
-    shape = (-1, 1, x.spec.shape[2], pairs)
-    cos, sin = (
-        node.one("reshape", [node.one("gather", [cache, places], axis=0)], shape=shape)
-        for cache in caches
-    )
-    y = _rotated(node, part(node, x, 0, 2 * pairs), cos, sin, neighbours)
-    if size == 2 * pairs:
-        return y
-    return node.one("concat", [y, part(node, x, 2 * pairs, size)], axis=3)
+    cos, sin = (node.one("gather", [cache, places], axis=0) for cache in caches)
+    return node.one("rotary_embedding", [x, cos, sin], interleaved=neighbours)
 
 
 def _rotary_embedding(node: Node) -> Tensor:
@@ -69,32 +62,6 @@ def _places(node: Node, x: Tensor) -> Tensor:
     if places.spec.shape != (batch, steps):
         node.invalid(f"position_ids is {places.spec}; it must be [1] or {[batch, steps]}")
     return cast(node, places, int64)
-
-
-def _rotated(node: Node, x: Tensor, cos: Tensor, sin: Tensor, neighbours: bool) -> Tensor:
-    *outer, size = x.spec.shape
-    shape, axis = ((*outer, size // 2, 2), 4) if neighbours else ((*outer, 2, size // 2), 3)
-    pairs = node.one("reshape", [x], shape=shape)
-    first, second = (
-        node.one(
-            "reshape",
-            [node.one("slice", [pairs], starts=(i,), ends=(i + 1,), axes=(axis,))],
-            shape=(*outer, size // 2),
-        )
-        for i in (0, 1)
-    )
-    product = {
-        (name, by): node.one("multiply", [number, angle])
-        for name, number in (("first", first), ("second", second))
-        for by, angle in (("cos", cos), ("sin", sin))
-    }
-    made = [
-        node.one("subtract", [product["first", "cos"], product["second", "sin"]]),
-        node.one("add", [product["first", "sin"], product["second", "cos"]]),
-    ]
-    whole = (*outer, size // 2, 1) if neighbours else (*outer, 1, size // 2)
-    made = [node.one("reshape", [numbers], shape=whole) for numbers in made]
-    return node.one("reshape", [node.one("concat", made, axis=axis)], shape=x.spec.shape)
 
 
 OPS = (
