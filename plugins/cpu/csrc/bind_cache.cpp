@@ -9,8 +9,8 @@ namespace {
 using Places = Array<std::int64_t>;
 using MaybePlaces = std::optional<Places>;
 
-Launch BindCacheWrite(const py::array& x, const std::optional<py::array>& past,
-                      const Places& before, py::array& y, bool clears) {
+Launch BindCacheWrite(const AnyArray& x, const std::optional<AnyArray>& past, const Places& before,
+                      AnyArray& y, bool clears) {
   constexpr const char* kOp = "cache_write";
   if (x.ndim() != 4 || y.ndim() != 4) throw py::value_error("cache_write: x and y have four axes");
   RequireContiguous(kOp, "x", x);

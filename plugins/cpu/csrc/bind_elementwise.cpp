@@ -83,10 +83,10 @@ Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, A
 // Elements that are worth a part of their own.
 constexpr Size kCastGrain = 1 << 15;
 
-int NumberOf(const char* name, const py::array& array) {
+int NumberOf(const char* name, const AnyArray& array) {
   static constexpr std::array<const char*, static_cast<std::size_t>(Number::kCount)> kNames = {
       "bool", "int8", "uint8", "int32", "int64", "float32", "float64"};
-  const std::string dtype = DtypeName(array);
+  const std::string dtype = array.dtype_name();
   RequireContiguous("cast", name, array);
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (dtype == kNames[i]) return static_cast<int>(i);
@@ -94,7 +94,7 @@ int NumberOf(const char* name, const py::array& array) {
   throw py::value_error(std::string("cast: ") + name + " cannot be of " + dtype);
 }
 
-Launch BindCast(const py::array& x, py::array& y) {
+Launch BindCast(const AnyArray& x, AnyArray& y) {
   const CastLoop loop = Casts().loops[NumberOf("x", x)][NumberOf("y", y)];
   RequireShape("cast", "y", y, Shape(x));
   if (!y.writeable()) throw py::value_error("cast: y is read-only");
