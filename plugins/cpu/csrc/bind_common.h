@@ -36,6 +36,7 @@ void RegisterCopy(py::module_& m);
 void RegisterGather(py::module_& m);
 void RegisterTrees(py::module_& m);
 void RegisterDetection(py::module_& m);
+void RegisterRunning(py::module_& m);
 void RegisterSampling(py::module_& m);
 void RegisterSpectrum(py::module_& m);
 void RegisterRanking(py::module_& m);

@@ -27,6 +27,7 @@ from headrace.testing.conformance import (
     test_recurrent,
     test_reduce,
     test_resize,
+    test_running,
     test_sampling,
     test_signal,
     test_softmax,
@@ -37,7 +38,7 @@ from headrace.testing.run import call_of, compare
 FAMILIES = (
     test_activation, test_attention, test_binary, test_conv, test_gather, test_integer,
     test_logic, test_norm, test_pool, test_quantize, test_recurrent, test_reduce, test_resize,
-    test_sampling, test_signal, test_softmax, test_unary,
+    test_running, test_sampling, test_signal, test_softmax, test_unary,
 )  # fmt: skip
 
 PRIMITIVE = {

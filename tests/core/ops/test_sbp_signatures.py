@@ -128,6 +128,7 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("scatter_nd", (_X, np.array([[2], [0]]), _X[:2] + 1), {}),
     ("one_hot", (np.array([[0, 2, 1], [3, -1, 9]]), _ROW[:2]), {"depth": 4, "axis": 1}),
     ("top_k", (_X,), {"k": 2, "axis": 1}),
+    ("cumulative", (_X,), {"axis": 1}),
     ("dft", (_made(4, 6, 2),), {"length": 6}),
     ("stft", (_made(4, 9, 1), _made(4)), {"length": 4, "step": 2}),
     ("grid_sample", (_IMAGES, np.tanh(_made(3, 4, 6, 2))), {}),

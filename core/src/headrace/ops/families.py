@@ -36,6 +36,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "reduce": (
         "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin",
     ),
+    "running": ("cumulative",),
     "softmax": ("softmax", "log_softmax"),
     "attention": ("cache_write", "cached_attention", "rotary_embedding"),
     "conv": ("conv", "conv_transpose"),

@@ -431,6 +431,14 @@ def spectrum(
     single frame is the whole signal; ``step`` numbers are from the beginning of one to the next.
     """
 
+def cumulative(
+    reduction: str, x: NDArray[_Ranked], y: NDArray[_Ranked], is_exclusive: bool, is_reverse: bool,
+) -> Launch:  # fmt: skip
+    """Running sums or products along the middle axis, as the op ``cumulative`` has it.
+
+    x, y: [outer, length, inner]; may be the same array unless ``is_exclusive``.
+    """
+
 def top_k(
     x: NDArray[_Ranked], values: NDArray[_Ranked], indices: NDArray[np.int64], largest: bool,
 ) -> Launch:  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
@@ -149,33 +148,6 @@ def _tile(node: Node) -> Tensor:
     return node.one("tile", [node.input(0)], repeats=node.ints(1) or ())
 
 
-def _running(node: Node, op: str, nothing: int) -> Tensor:
-    """The sums or products of all elements up to each; ``nothing`` is that of no element."""
-    # Over 1, 2, 4, ... elements, each made from two of the one before: on devices that run along an
-    # axis one element at a time this is faster, and it rounds less.
-    y, axes = node.input(0), node.ints(1)
-    if axes is None or len(axes) != 1:
-        node.invalid(f"axis must be one number; it is {axes}")
-    axis = normal_axis(node, axes[0], y.spec.rank)
-    backwards = bool(node.attr("reverse", 0))
-    fill = node.constant(np.array(nothing).astype(y.spec.dtype.numpy))
-    if node.attr("exclusive", 0):
-        y = _shift(node, y, axis, 1, backwards, fill)
-    reach = 1
-    while reach < y.spec.shape[axis]:
-        y = node.one(op, [y, _shift(node, y, axis, reach, backwards, fill)])
-        reach *= 2
-    return y
-
-
-def _shift(node: Node, x: Tensor, axis: int, by: int, backwards: bool, fill: Tensor) -> Tensor:
-    """``x`` moved ``by`` elements along ``axis``, towards its start when ``backwards``."""
-    by = min(by, x.spec.shape[axis])
-    pads = [0] * (2 * x.spec.rank)
-    pads[axis], pads[axis + x.spec.rank] = (-by, by) if backwards else (by, -by)
-    return node.one("pad", [x, fill], pads=pads)
-
-
 def _trilu(node: Node) -> Tensor:
     x, given, upper = node.input(0), node.ints(1) or (0,), node.attr("upper", 1)
     if x.spec.rank < 2 or len(given) != 1:
@@ -195,7 +167,5 @@ CONVERTERS: Mapping[str, Converter] = {
     "Concat": _concat,
     "Pad": _pad,
     "Tile": _tile,
-    "CumSum": partial(_running, op="add", nothing=0),
-    "CumProd": partial(_running, op="multiply", nothing=1),
     "Trilu": _trilu,
 }

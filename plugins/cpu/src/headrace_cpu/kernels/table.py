@@ -59,6 +59,7 @@ from headrace_cpu.kernels.recurrent import recurrent_entries
 from headrace_cpu.kernels.reduce import reduce_entries
 from headrace_cpu.kernels.resize import resize_entries
 from headrace_cpu.kernels.rows import row_entries
+from headrace_cpu.kernels.running import running_entries
 from headrace_cpu.kernels.sampling import sampling_entries
 from headrace_cpu.kernels.signal import signal_entries
 from headrace_cpu.kernels.trees import tree_entries
@@ -111,6 +112,7 @@ def kernels_of(tag: str) -> Iterator[KernelEntry]:
     yield from resize_entries(tag)
     yield from tree_entries(tag)
     yield from detection_entries(tag)
+    yield from running_entries(tag)
     yield from sampling_entries(tag)
     yield from signal_entries(tag)
     yield from ranking_entries(tag)
