@@ -133,16 +133,14 @@ Launch BindRotaryEmbedding(const Floats& x, const Floats& cos, const Floats& sin
 }  // namespace
 
 void RegisterCache(py::module_& m) {
-  m.def("rotary_embedding", &BindRotaryEmbedding, py::arg("x").noconvert(),
-        py::arg("cos").noconvert(), py::arg("sin").noconvert(), py::arg("y").noconvert(),
-        py::arg("interleaved"));
-  m.def("cache_write", &BindCacheWrite, py::arg("x").noconvert(), py::arg("past").noconvert(),
-        py::arg("before").noconvert(), py::arg("y").noconvert(), py::arg("clears"));
-  m.def("cached_attention", &BindCachedAttention, py::arg("q").noconvert(),
-        py::arg("k").noconvert(), py::arg("v").noconvert(), py::arg("before").noconvert(),
-        py::arg("end").noconvert(), py::arg("bias").noconvert(), py::arg("sink").noconvert(),
-        py::arg("y").noconvert(), py::arg("panels").noconvert(), py::arg("scale"),
-        py::arg("causal"), py::arg("window"), py::arg("softcap"));
+  m.def("rotary_embedding", &BindRotaryEmbedding, py::arg("x"), py::arg("cos"), py::arg("sin"),
+        py::arg("y"), py::arg("interleaved"));
+  m.def("cache_write", &BindCacheWrite, py::arg("x"), py::arg("past"), py::arg("before"),
+        py::arg("y"), py::arg("clears"));
+  m.def("cached_attention", &BindCachedAttention, py::arg("q"), py::arg("k"), py::arg("v"),
+        py::arg("before"), py::arg("end"), py::arg("bias"), py::arg("sink"), py::arg("y"),
+        py::arg("panels"), py::arg("scale"), py::arg("causal"), py::arg("window"),
+        py::arg("softcap"));
 }
 
 }  // namespace headrace::cpu::bind

@@ -127,7 +127,7 @@ void RegisterElementwise(py::module_& m) {
   m.def("clip", &BindClip, py::arg("x"), py::arg("low"), py::arg("high"), py::arg("y"),
         "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
         "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
-  m.def("cast", &BindCast, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("cast", &BindCast, py::arg("x"), py::arg("y"));
   RegisterNumbers<double>(m);
   RegisterNumbers<std::int32_t>(m);
   RegisterNumbers<std::int64_t>(m);
