@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from headrace.cli.options import OutputFile, random_inputs_option
 
 if TYPE_CHECKING:
     from headrace.bench import Comparison, Spread
+    from headrace.tensor_spec import Array
 
 
 PEERS = ("onnxruntime", "openvino")
@@ -151,18 +152,30 @@ def bench(
         )
     _print(compared, device, against)
     if output is not None:
-        document = {
-            "format": 1,
+        asked = {
             "model": str(model),
             "device": device,
             "against": against,
             "rounds": rounds,
             "loads": loads,
-            "inputs": {name: [array.dtype.name, *array.shape] for name, array in feeds.items()},
-            "compared": [comparison.as_dict() for comparison in compared],
         }
-        output.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        _write(output, asked, feeds, compared)
         click.echo(f"wrote {escape(str(output))}", err=True)
+
+
+def _write(
+    output: Path,
+    asked: Mapping[str, object],
+    feeds: Mapping[str, Array],
+    compared: Sequence[Comparison],
+) -> None:
+    document = {
+        "format": 1,
+        **asked,
+        "inputs": {name: [array.dtype.name, *array.shape] for name, array in feeds.items()},
+        "compared": [comparison.as_dict() for comparison in compared],
+    }
+    output.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
 
 
 def _print(compared: Sequence[Comparison], device: str, against: str) -> None:

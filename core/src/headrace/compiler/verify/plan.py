@@ -32,10 +32,17 @@ def verify_plan(emitted: Emitted) -> None:
 
 
 def _problems(emitted: Emitted) -> Iterator[str]:
-    plan, graph, memory = emitted.plan, emitted.tasks, emitted.memory
-    if len(plan.tasks) != len(graph.tasks):
-        yield f"it has {len(plan.tasks)} tasks; the task graph has {len(graph.tasks)}"
+    in_plan, in_graph = len(emitted.plan.tasks), len(emitted.tasks.tasks)
+    if in_plan != in_graph:
+        yield f"it has {in_plan} tasks; the task graph has {in_graph}"
         return
+    yield from _task_problems(emitted)
+    yield from _actor_problems(emitted)
+    yield from _register_problems(emitted)
+
+
+def _task_problems(emitted: Emitted) -> Iterator[str]:
+    plan, graph, memory = emitted.plan, emitted.tasks, emitted.memory
     for position, (desc, task) in enumerate(zip(plan.tasks, graph.tasks, strict=True)):
         for what, said, true in _sides(plan, desc, task):
             if said != true:
@@ -53,12 +60,19 @@ def _problems(emitted: Emitted) -> Iterator[str]:
                 f"task {desc.name!r} works in place of {desc.in_place}; op and device allow "
                 f"{task.in_place}"
             )
-    actors = [list(actor.tasks) for actor in plan.actors]
+
+
+def _actor_problems(emitted: Emitted) -> Iterator[str]:
+    actors = [list(actor.tasks) for actor in emitted.plan.actors]
     if len(actors) != len(emitted.chains):
         yield f"it has {len(actors)} actors; there are {len(emitted.chains)} chains"
     for number, chain in enumerate(emitted.chains):
         if number >= len(actors) or actors[number] != list(chain):
             yield f"chain {number} is tasks {list(chain)}; no actor {number} is"
+
+
+def _register_problems(emitted: Emitted) -> Iterator[str]:
+    plan, graph, memory = emitted.plan, emitted.tasks, emitted.memory
     registers = {register.name: register for register in plan.registers}
     for tensor in (*graph.tensors.values(), *memory.workspaces.values()):
         register = registers.get(tensor.name)
