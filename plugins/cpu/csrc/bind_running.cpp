@@ -25,8 +25,8 @@ Launch BindCumulative(const std::string& reduction, const Array<T>& x, Array<T>&
 
 template <class T>
 void Define(py::module_& m) {
-  m.def("cumulative", &BindCumulative<T>, py::arg("reduction"), py::arg("x").noconvert(),
-        py::arg("y").noconvert(), py::arg("is_exclusive"), py::arg("is_reverse"));
+  m.def("cumulative", &BindCumulative<T>, py::arg("reduction"), py::arg("x"), py::arg("y"),
+        py::arg("is_exclusive"), py::arg("is_reverse"));
 }
 
 }  // namespace
