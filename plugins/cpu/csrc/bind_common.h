@@ -38,6 +38,7 @@ void RegisterTrees(py::module_& m);
 void RegisterDetection(py::module_& m);
 void RegisterRunning(py::module_& m);
 void RegisterSampling(py::module_& m);
+void RegisterScatter(py::module_& m);
 void RegisterSpectrum(py::module_& m);
 void RegisterRanking(py::module_& m);
 void RegisterThreads(py::module_& m);

@@ -33,6 +33,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterDetection(m);
   headrace::cpu::bind::RegisterRunning(m);
   headrace::cpu::bind::RegisterSampling(m);
+  headrace::cpu::bind::RegisterScatter(m);
   headrace::cpu::bind::RegisterSpectrum(m);
   headrace::cpu::bind::RegisterRanking(m);
 }

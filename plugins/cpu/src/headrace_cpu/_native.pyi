@@ -388,6 +388,17 @@ def gather_nd(
 ) -> Launch:  # fmt: skip
     """``y[o, k, i] = x[o, indices[o, k, 0], indices[o, k, 1], ..., i]``. As ``gather`` else."""
 
+def scatter_nd(
+    reduction: str, x: NDArray[Any], indices: _Ints | NDArray[np.int64], update: NDArray[Any],
+    y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y = x``, and ``y[indices[k, 0], indices[k, 1], ...]`` replaced by, or plus, ``update[k]``.
+
+    x, y: T[*lengths, inner], perhaps one array; indices: [count, axes of lengths]; update:
+    T[count, inner]. reduction: ``none`` of any T of up to 8 bytes, ``add`` of float32, float64,
+    int32 and int64. The launch raises IndexError at an index that is outside, before it writes.
+    """
+
 class Trees:
     """Decision trees, as the op ``tree_ensemble`` has them, in tables.
 

@@ -1,4 +1,4 @@
-"""Elements chosen by indices, of any dtype; native calls, which fail at an index outside."""
+"""Elements chosen by indices, and put there; native calls, which fail at an index outside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from headrace.device import KernelEntry, Launch, OpCall, any_call
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
+
+ADDED = ("float32", "float64", "int32", "int64")
+"""Dtypes in which updates are added natively."""
 
 
 class GatherSlices(NativeKernel):
@@ -55,6 +58,30 @@ class GatherNd(NativeKernel):
         )
 
 
+class PutRows(NativeKernel):
+    """``scatter_nd``; y may be x. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        x, indices, updates, y = views.input(), views.input(1), views.input(2), views.output()
+        depth = indices.shape[-1]
+        rows = (*x.shape[:depth], math.prod(x.shape[depth:]))
+        count = math.prod(indices.shape[:-1])
+        return _native.scatter_nd(
+            self._call.str_attr("reduction"),
+            x.reshape(rows),
+            indices.reshape(count, depth),
+            updates.reshape(count, rows[-1]),
+            y.reshape(rows),
+        )
+
+
+def _is_put(call: OpCall) -> bool:
+    reduction, dtype = call.str_attr("reduction"), call.input(0).dtype
+    return reduction == "none" or (reduction == "add" and dtype.name in ADDED)
+
+
 def _sides(x: Array, axis: int) -> Array:
     """x with one axis before ``axis``, and one after it."""
     inner = math.prod(x.shape[axis + 1 :])
@@ -75,4 +102,6 @@ def gather_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "gather", GatherSlices, any_call)
     as_long = SomeCalls("indices as long as x", any_call, _is_as_long)
     yield KernelEntry(tag, "gather_nd", GatherNd, any_call)
+    put = SomeCalls("rows that replace or are added", any_call, _is_put)
+    yield KernelEntry(tag, "scatter_nd", PutRows, put)
     yield KernelEntry(tag, "gather_elements", GatherElements, as_long)
