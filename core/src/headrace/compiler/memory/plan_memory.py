@@ -210,10 +210,11 @@ class _Chunks:
 
     def overlay(self, layers: Sequence[_Chunks]) -> None:
         """Put chunks behind what is there, all of them in the same place."""
-        begin = {memory: chunk.nbytes for memory, chunk in self._chunks.items()}
+        begin: dict[MemoryCase, int] = {}  # of those that are met: a plan has one of each device
         for layer in layers:
             for memory, above in layer._chunks.items():
-                chunk, base = self._of(memory), begin.get(memory, 0)
+                chunk = self._of(memory)
+                base = begin.setdefault(memory, chunk.nbytes)
                 for name, (offset, stride, slots) in above.places.items():
                     chunk.places[name] = (base + offset, stride, slots)
                 chunk.nbytes = max(chunk.nbytes, base + above.nbytes)
