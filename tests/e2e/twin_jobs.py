@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.memory.options import MemoryOptions
+from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.graph.job_graph import JobGraph
 from headrace.plan import Plan
@@ -50,7 +51,9 @@ def init(self: CompiledJob, graph: JobGraph, *args: Any, **options: Any) -> None
         return
     _being_made.append(True)
     try:
-        _twins[id(self)] = CompiledJob(graph, *args, **options | {"memory": APART})
+        chosen: CompileOptions = options.pop("options", args[1] if len(args) > 1 else AS_USUAL)
+        apart = chosen._replace(memory=APART)
+        _twins[id(self)] = CompiledJob(graph, *args[:1], options=apart, **options)
     except BaseException:
         _close(self)
         raise

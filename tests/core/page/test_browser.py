@@ -10,6 +10,7 @@ from browser import BROWSER, opened, seen, used
 from golden_jobs import JOBS
 
 from headrace.compiler.pipeline import compile_job
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.plan_page import plan_page
 from headrace.plan import OP_KINDS, Plan
 from headrace.registry import BackendRegistry
@@ -25,7 +26,7 @@ def write(job: str, folder: Path) -> tuple[Path, Plan]:
     graph, modules, policy = JOBS[job]()
     registry = BackendRegistry.from_modules(modules)
     page = folder / f"{job}.html"
-    page.write_text(plan_page(graph, registry, policy), "utf-8")
+    page.write_text(plan_page(graph, registry, CompileOptions(fallback=policy.value)), "utf-8")
     return page, compile_job(graph, registry, policy).plan
 
 

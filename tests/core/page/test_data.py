@@ -14,6 +14,7 @@ from golden_jobs import JOBS
 from toy_backends import near
 
 from headrace.compiler.pipeline import compile_job
+from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.plan_page import plan_page
 from headrace.graph import JobGraph, JobGraphBuilder
 from headrace.page import render_page
@@ -27,7 +28,8 @@ KINDS = pytest.mark.parametrize("job", JOBS)
 
 def page_of(job: str) -> str:
     graph, modules, policy = JOBS[job]()
-    return plan_page(graph, BackendRegistry.from_modules(modules), policy)
+    options = CompileOptions(fallback=policy.value)
+    return plan_page(graph, BackendRegistry.from_modules(modules), options)
 
 
 def plan_of(job: str) -> Plan:
