@@ -21,8 +21,8 @@ from onnx import ModelProto
 from packages import from_wheel
 
 from headrace.onnx import load
-from headrace.plan import TaskKind
-from headrace.tensor_spec import Array
+from headrace.plan import TaskKind, encode
+from headrace.tensor_spec import Array, TensorSpec
 
 GIVEN = Path(os.environ.get("TRAINED_MODELS") or os.devnull)
 TOLERANCE = 1e-4  # of the largest |output|
@@ -183,3 +183,16 @@ def test_resnet50_agrees_with_another_runtime(device: str, resnet50: ModelProto)
         results = model.run(feeds)
     assert explained.counts().keys() <= {"kernel", "decomposed", "folded", "unused"}
     assert_close(results, onnxruntime_says(data, feeds))
+
+
+@pytest.mark.parametrize("name", ["magika", "ppocr_cls"])
+def test_a_trained_model_has_the_same_plan_whatever_it_met_before(device: str, name: str) -> None:
+    """Byte by byte for one batch after the other, up to where some are made of a template."""
+    trained = next(one for one in MODELS if one.name == name)
+    data = content(trained)
+    (fed,) = trained.inputs(np.random.default_rng(0)).items()
+    with load(data, device, plan_cache=False) as model:
+        for batch in (2, 3, 5, 7, 16, 1, 64):
+            specs = {fed[0]: TensorSpec((batch, *fed[1].shape[1:]), fed[1].dtype)}
+            with load(data, device, plan_cache=False) as fresh:
+                assert encode(model.plan_for(specs)) == encode(fresh.plan_for(specs))

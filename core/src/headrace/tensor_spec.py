@@ -12,6 +12,7 @@ import numpy as np
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import ShapeError
 from headrace.light_dataclass import dataclass, setters
+from headrace.sizes import as_size, has_sizes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,13 +39,15 @@ class TensorSpec:
 
     def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
         try:
-            dims = tuple(map(index, shape))
+            dims = tuple(shape)
+            dims = tuple(map(_dimension if has_sizes(dims) else index, dims))
         except TypeError:
             raise ShapeError(f"shape {shape!r} is not a sequence of integers") from None
         if len(dims) > MAX_RANK:
             raise ShapeError(f"shape {dims} has rank {len(dims)}; the limit is {MAX_RANK}")
-        if dims and min(dims) < 0:
-            raise ShapeError(f"shape {dims} has a negative dimension")
+        for dim in dims:
+            if dim < 0:
+                raise ShapeError(f"shape {dims} has a negative dimension")
         _put_shape(self, dims)
         _put_dtype(self, dtype if type(dtype) is DType else dtype_of(dtype))
 
@@ -97,6 +100,11 @@ _put_shape, _put_dtype = setters(TensorSpec)
 def _spec(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
     """Remembered: nets repeat themselves, and what is the same object is compared at once."""
     return TensorSpec(shape, dtype)
+
+
+def _dimension(dim: int) -> int:
+    """A dimension among some that are not said yet."""
+    return index(dim) if as_size(dim) is None else dim
 
 
 @lru_cache(maxsize=1024)

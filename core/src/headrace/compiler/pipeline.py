@@ -137,6 +137,13 @@ def prepare(
     return _prepare(graph, registry, _watched(registry, verify, watch))
 
 
+def _prepared(given: JobGraph | Prepared, registry: BackendRegistry, tell: Watch) -> Prepared:
+    if isinstance(given, JobGraph):
+        return _prepare(given, registry, tell)
+    tell("fold_last", given.graph)
+    return given
+
+
 def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepared:
     tell(BUILDING, graph)
     for name, rewriting in PASSES:
@@ -181,7 +188,7 @@ class Rewritten:
 
 
 def rewrite_job(
-    graph: JobGraph | Callable[[], JobGraph],
+    graph: JobGraph | Callable[[], JobGraph | Prepared],
     registry: BackendRegistry,
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,
@@ -192,7 +199,8 @@ def rewrite_job(
 
     Args:
         graph: what was traced or imported; or what gives it, for whoever does not hold it: its
-            constants are then freed as passes have others in their place.
+            constants are then freed as passes have others in their place. It may give what
+            ``prepare`` has made of the job.
         registry: where its devices come from.
         fallback: what becomes of ops that their device cannot run.
         verify: check what every stage made; None means what ``HEADRACE_VERIFY`` says.
@@ -205,7 +213,7 @@ def rewrite_job(
         GraphError: a stage broke what it promises.
     """
     tell = _watched(registry, verify, watch)
-    prepared = _prepare(graph() if callable(graph) else graph, registry, tell)
+    prepared = _prepared(graph() if callable(graph) else graph, registry, tell)
     lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)
@@ -215,7 +223,7 @@ def rewrite_job(
 
 
 def compile_job(
-    graph: JobGraph | Callable[[], JobGraph],
+    graph: JobGraph | Callable[[], JobGraph | Prepared],
     registry: BackendRegistry,
     fallback: Fallback = Fallback.ERROR,
     verify: bool | None = None,

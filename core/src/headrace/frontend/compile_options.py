@@ -12,7 +12,7 @@ from headrace.frontend.memory_options import memory_options_of
 from headrace.light_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from headrace.compiler.pipeline import Compiled
+    from headrace.compiler.pipeline import Compiled, Prepared
     from headrace.compiler.stage import Watch
     from headrace.graph import JobGraph
     from headrace.registry import BackendRegistry
@@ -34,7 +34,7 @@ class CompileOptions(NamedTuple):
 
     def compile(
         self,
-        graph: JobGraph | Callable[[], JobGraph],
+        graph: JobGraph | Callable[[], JobGraph | Prepared],
         registry: BackendRegistry,
         watch: Watch | None = None,
     ) -> Compiled:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headrace import plan as plans
 from headrace.collector import collector_rests
-from headrace.compiler.pipeline import Compiled, verifies
+from headrace.compiler.pipeline import Compiled, Prepared, verifies
 from headrace.compiler.stage import Watch
 from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.ready_job import ReadyJob, close_dropped
@@ -31,7 +31,7 @@ class CompiledJob(ReadyJob):
     @collector_rests()
     def __init__(
         self,
-        graph: JobGraph | Callable[[], JobGraph],
+        graph: JobGraph | Callable[[], JobGraph | Prepared],
         registry: BackendRegistry | None = None,
         options: CompileOptions = AS_USUAL,
         keep: Callable[[Compiled], None] | None = None,

@@ -5,6 +5,7 @@ Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plu
 the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the place of one.
 ``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
 graph learns what an op is, ``constants.py`` lets values of constants be made late and once,
+``sized.py`` lets them be made of sizes that are not said yet,
 ``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
 knows how a tensor lies in memory.
 """

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
 from headrace import numpy_ops
 from headrace.aligned import Empty, aligned_empty
+from headrace.dtypes import int64
 from headrace.errors import GraphError, SbpError, VariableError
 from headrace.graph.constants import LAZY_OPS, Constants, Entry, LazyConstant
+from headrace.graph.entries import OpEntry
 from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.graph.sized import SizedConstant, fold_sized, numbers_of
 from headrace.graph.variable import Variable, VariablePart
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import Tensor, make_call
 from headrace.placement import Placement
+from headrace.sizes import Size, Whole
 from headrace.tensor_spec import Array, TensorSpec
 
 FOLD_LIMIT_BYTES = 64 << 20
@@ -189,6 +194,36 @@ class JobGraphBuilder:
         """The value of ``tensor`` when it is known while building, else None."""
         entry = self._constants.get(tensor.name)
         return entry.value() if isinstance(entry, LazyConstant) else entry
+
+    def is_known(self, tensor: Tensor) -> bool:
+        """Whether the value of ``tensor`` is known while building."""
+        return tensor.name in self._constants
+
+    def depends_on_sizes(self, tensor: Tensor) -> bool:
+        """Whether ``value`` would tell what sizes are that are not said yet."""
+        return isinstance(self._constants.get(tensor.name), SizedConstant)
+
+    def numbers(self, tensor: Tensor) -> Array | None:
+        """The elements of a constant of a few integers, each an ``int`` or a ``Size``; or None.
+
+        For whoever computes shapes: ``value`` knows no sizes that are not said yet.
+        """
+        return numbers_of(self._constants.get(tensor.name))
+
+    def progression(self, tensor: Tensor) -> tuple[int, int, int] | None:
+        """The first element, the step, and how many; of an ``arange`` whose size is not said."""
+        entry = self._constants.get(tensor.name)
+        return entry.progression if isinstance(entry, SizedConstant) else None
+
+    def sizes(self, sizes: Sequence[Whole], shape: tuple[int, ...]) -> Tensor:
+        """Add a constant of 64-bit integers, of which some may be a ``Size``."""
+        scope = next((size.scope for size in sizes if type(size) is Size), None)
+        if scope is None:
+            return self.constant(np.array(sizes, np.int64).reshape(shape))
+        numbers = np.empty(len(sizes), object)
+        numbers[:] = sizes
+        spec = TensorSpec(shape, int64)
+        return self.constant(SizedConstant(spec, scope, numbers.reshape(shape)))
 
     def forget(self, tensor: Tensor) -> None:
         """Do not hold the value of ``tensor`` any more, if no op reads it.
@@ -380,17 +415,8 @@ class JobGraphBuilder:
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
         entry = self._ops_known.op(call.op)
         entries = [None if name is None else self._constants[name] for name in names]
-        if entry.op.folds_late or call.op in LAZY_OPS:
-            lazy = LazyConstant.computed(
-                call,
-                entries,
-                lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
-                self._empty,
-            )
-            if lazy is not None:
-                return lazy
-        arrays = [e.value() if isinstance(e, LazyConstant) else e for e in entries]
-        return tuple(map(_read_only, numpy_ops.evaluate(call, arrays, entry.compute, self._empty)))
+        sized = fold_sized(call, entries, partial(_folded, entry, aligned_empty))
+        return _folded(entry, self._empty, call, entries) if sized is None else sized
 
     def _define(self, name: str, spec: TensorSpec) -> Tensor:
         if name in self._tensors:
@@ -411,6 +437,22 @@ class JobGraphBuilder:
         if name in self._op_names or name in tensors:
             return True
         return not tensors.keys().isdisjoint([name + suffix for suffix in suffixes])
+
+
+def _folded(
+    entry: OpEntry, empty: Empty, call: OpCall, entries: Sequence[Entry | None]
+) -> tuple[Entry, ...]:
+    if entry.op.folds_late or call.op in LAZY_OPS:
+        lazy = LazyConstant.computed(
+            call,
+            entries,
+            lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
+            empty,
+        )
+        if lazy is not None:
+            return lazy
+    arrays = [e.value() if isinstance(e, LazyConstant) else e for e in entries]
+    return tuple(map(_read_only, numpy_ops.evaluate(call, arrays, entry.compute, empty)))
 
 
 def _read_only(array: Array) -> Array:

@@ -22,7 +22,8 @@ The rest, by the step that it serves:
   ``einsum``, ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);
 - values that only the host has, of models that take or give text, maps or sequences: ``hosted``;
 - running: ``settings``, ``signature``, ``measure``, ``guesses`` and ``run_loop`` (what is computed
-  between two jobs, and what is taken to be as before), ``make_job``, ``explain``.
+  between two jobs, and what is taken to be as before), ``make_job``, ``templates``
+  (jobs for new shapes), ``explain``.
 """
 
 from headrace.collector import collector_rests

@@ -100,6 +100,10 @@ class BoundedBuilder(JobGraphBuilder):
             known = super().value(self._given[VALUE_OF + tensor.name])
         return known
 
+    def is_known(self, tensor: Tensor) -> bool:
+        """As ``JobGraphBuilder.is_known``; or an earlier stage computed it."""
+        return super().is_known(tensor) or VALUE_OF + tensor.name in self._given
+
     def has_kernel(self, call: OpCall) -> bool:
         """Whether the device where ops are placed has a kernel for ``call``."""
         return self._device_ops.has_kernel(self.placement.tag, call)

@@ -11,6 +11,7 @@ from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
 from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
+from headrace.onnx.draws import draws_of
 from headrace.onnx.guesses import Check
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile, ParsedFile
@@ -18,10 +19,13 @@ from headrace.onnx.settings import ModelSettings
 from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
-    from headrace.compiler.pipeline import Compiled
+    from headrace.compiler.pipeline import Compiled, Prepared
+    from headrace.graph import JobGraph
     from headrace.onnx.jobs import JobCache
     from headrace.onnx.measure import Measure
     from headrace.onnx.read import ModelFile
+    from headrace.onnx.specialise import SpecialisedJob
+    from headrace.onnx.templates import Templates
 
 
 class MadeJob(NamedTuple):
@@ -50,6 +54,7 @@ class JobMaker:
         self._kept = kept
         self._most_fixed = most_fixed
         self._guesses = guesses
+        self._templates: Templates | None = None
 
     @collector_rests()
     def make(
@@ -93,27 +98,17 @@ class JobMaker:
     ) -> MadeJob:
         # Not needed for plans that were kept, and neither is onnx.
         from headrace.frontend.compiled_job import CompiledJob
-        from headrace.onnx.specialise import specialise
 
-        placement, registry, options = self._settings
+        _, registry, options = self._settings
         kept = self._kept
-        made = specialise(
-            self._file.parsed(),
-            placement,
-            specs,
-            arrays,
-            fixed,
-            registry,
-            self._jobs_of_body,
-            self._most_fixed,
-            guesses=self._guesses,
-        )
+        made, given = self._imported(specs, arrays, fixed)
         make_room()
         # Weights are most of the memory. From here on nobody holds those of the file and of the
         # job but who compiles it, so that they are gone when passes have others in their place.
         if made.then is None:
             self._file.let_go()
-        graphs = [made.graph]
+        graphs = [given]
+        del given
         made = replace(made, graph=replace(made.graph, ops=(), constants={}))
 
         def keep(compiled: Compiled) -> None:
@@ -132,6 +127,50 @@ class JobMaker:
         )
         return MadeJob(job, made.fixed, made.then, made.checks)
 
+    def _imported(
+        self,
+        specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
+        fixed: tuple[str, ...],
+    ) -> tuple[SpecialisedJob, JobGraph | Prepared]:
+        """The job, and what is compiled: its graph, or what passes have made of it already."""
+        from headrace.onnx.specialise import SpecialisedJob, specialise
+        from headrace.onnx.templates import Templates
+
+        placement, registry, _ = self._settings
+        templates = None
+        if not (fixed or self._guesses or placement.parallel_num > 1):
+            templates = self._templates = self._templates or Templates(
+                self.name, self._file.shared.one
+            )
+            found = templates.find(specs) or templates.make(specs, self._prepared)
+            if found is not None:
+                return SpecialisedJob(found.graph, ()), found
+        made = specialise(
+            self._file.parsed(),
+            placement,
+            specs,
+            arrays,
+            fixed,
+            registry,
+            self._jobs_of_body,
+            self._most_fixed,
+            guesses=self._guesses,
+        )
+        if templates is not None:
+            templates.made_as_ever(specs, is_general=_is_general(made))
+        return made, made.graph
+
+    def _prepared(self, specs: Mapping[str, TensorSpec]) -> Prepared | None:
+        """The job for sizes that are not said yet, after all passes; see ``Templates.make``."""
+        from headrace.compiler.pipeline import prepare
+        from headrace.onnx.specialise import specialise
+
+        placement, registry, _ = self._settings
+        made = specialise(self._file.parsed(), placement, specs, {}, (), registry)
+        # Verified is what is filled in: whoever looks at all that there is decides by it.
+        return prepare(made.graph, registry, verify=False) if _is_general(made) else None
+
     def _jobs_of_body(self, body: ModelFile, guesses: bool) -> JobCache:
         """Where the jobs of a loop's body are kept. Of what it is fed, only counters are fixed."""
         from headrace.onnx.jobs import JobCache
@@ -143,3 +182,9 @@ class JobMaker:
             guesses=guesses,
         )
         return JobCache(maker, limits.BODY_JOBS)
+
+
+def _is_general(made: SpecialisedJob) -> bool:
+    """Whether a job is made for shapes alone, and is all that the model runs."""
+    depends = made.fixed or made.continues or made.checks or made.then is not None
+    return not depends and not draws_of(tensor.name for tensor in made.graph.inputs)

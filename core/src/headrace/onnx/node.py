@@ -147,7 +147,20 @@ class Node:
         """The value of input ``index`` as integers, or None when it is left out."""
         if self.optional(index) is None:
             return None
-        return tuple(int(item) for item in self.value(index).reshape(-1))
+        numbers = self.numbers(index)
+        return tuple(numbers) if numbers else tuple(map(int, self.value(index).reshape(-1)))
+
+    def numbers(self, index: int) -> tuple[int, ...] | None:
+        """The elements of input ``index`` if it is of a few integers that are known, else None.
+
+        Some may be sizes that are not said yet; of these ``value`` would tell the number.
+        """
+        numbers = self._builder.numbers(self.input(index))
+        return None if numbers is None else tuple(numbers.reshape(-1))
+
+    def sizes(self, sizes: Sequence[int], shape: tuple[int, ...] | None = None) -> Tensor:
+        """Add 64-bit integers, of which some may be sizes that are not said yet; or as a vector."""
+        return self._builder.sizes(sizes, (len(sizes),) if shape is None else shape)
 
     def measured(
         self, indices: Sequence[int], compute: Compute, outputs: int = 1
@@ -203,6 +216,28 @@ class Node:
             seed: the numbers are a constant; None: each call of the job has others.
         """
         return self._builder.drawn(kind, spec, seed)
+
+    def integers(self, index: int) -> Array | None:
+        """The value of the required input ``index`` where it is known, an array of integers.
+
+        An array of objects where some are sizes that are not said yet; None where these say how
+        many there are.
+        """
+        tensor = self.input(index)
+        if self._builder.depends_on_sizes(tensor):
+            return self._builder.numbers(tensor)
+        return self._builder.value(tensor)
+
+    def progression(self, index: int) -> tuple[int, int, int] | None:
+        """The first element of the required input ``index``, the step to the next, and the count.
+
+        Only of a vector that goes on evenly for a size that is not said yet.
+        """
+        return self._builder.progression(self.input(index))
+
+    def is_known(self, index: int) -> bool:
+        """Whether the required input ``index`` has a value that is known at import."""
+        return self._builder.is_known(self.input(index))
 
     def known(self, tensor: Tensor) -> Array | None:
         """The value of ``tensor`` when it is known at import, without asking for it."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from headrace.op_call import OpCall
 from headrace.ops.failure import fail
 from headrace.ops.shapes import normal_axes
+from headrace.sizes import has_sizes
 
 
 def permutation(call: OpCall) -> tuple[int, ...]:
@@ -28,6 +31,15 @@ def slice_ranges(call: OpCall) -> tuple[range, ...]:
         ShapeError: the attributes differ in length, or an axis does not exist or is named twice.
         OpError: a step is 0.
     """
+    ranges = [range(dim) for dim in call.input(0).shape]
+    for axis, *bounds in _bounds(call):
+        # An empty range may begin at -1, which whoever cuts with it would take for the last index.
+        ranges[axis] = ranges[axis][slice(*bounds)] or range(0)
+    return tuple(ranges)
+
+
+def _bounds(call: OpCall) -> Iterator[tuple[int, int, int, int]]:
+    """Each axis that a ``slice`` cuts, where it begins and ends, and the step."""
     x, starts, ends = call.input(0), call.ints_attr("starts"), call.ints_attr("ends")
     axes = call.ints_attr("axes") or tuple(range(len(starts)))
     steps = call.ints_attr("steps") or (1,) * len(starts)
@@ -38,11 +50,39 @@ def slice_ranges(call: OpCall) -> tuple[range, ...]:
         )
     if 0 in steps:
         fail(call, f"steps {steps} hold a 0")
-    ranges = [range(dim) for dim in x.shape]
-    for axis, *bounds in zip(normal_axes(call, axes, x.rank), starts, ends, steps, strict=True):
-        # An empty range may begin at -1, which whoever cuts with it would take for the last index.
-        ranges[axis] = ranges[axis][slice(*bounds)] or range(0)
-    return tuple(ranges)
+    return zip(normal_axes(call, axes, x.rank), starts, ends, steps, strict=True)
+
+
+def slice_parts(call: OpCall) -> tuple[tuple[int, int, int], ...]:
+    """How many indices a ``slice`` takes along each axis, the first, and the step between them.
+
+    Of none, the first is 0; of fewer than two, the step is 1.
+
+    Raises:
+        ShapeError, OpError: as ``slice_ranges``.
+    """
+    x = call.input(0)
+    given = (*x.shape, *call.ints_attr("starts"), *call.ints_attr("ends"))
+    if not has_sizes(given):
+        return tuple([_said(len(cut), cut.start, cut.step) for cut in slice_ranges(call)])
+    parts = [(dim, 0, 1) for dim in x.shape]
+    for axis, start, end, step in _bounds(call):
+        parts[axis] = _part(x.shape[axis], start, end, step)
+    return tuple(parts)
+
+
+def _part(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+    """As a range is cut by a slice, where some of the numbers may not be said yet."""
+    least, most = (0, dim) if step > 0 else (-1, dim - 1)
+    first, stop = (
+        least if bound + dim < least else bound + dim if bound < 0 else min(bound, most)
+        for bound in (start, end)
+    )
+    return _said(-((stop - first) // -step), first, step)
+
+
+def _said(count: int, first: int, step: int) -> tuple[int, int, int]:
+    return (count, first, step if count > 1 else 1) if count > 0 else (0, 0, 1)
 
 
 def pad_amounts(call: OpCall) -> tuple[tuple[int, int], ...]:

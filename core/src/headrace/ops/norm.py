@@ -53,7 +53,7 @@ class Normalization(Op):
         x = call.input(0)
         axis = normal_axis(call, call.int_attr("axis"), x.rank)
         for index in range(1, 5):
-            _check_vector(call, index, x.shape[axis], f"axis {axis} of x {x}")
+            _check_vector(call, index, axis)
         _check_epsilon(call)
         return (x,)
 
@@ -266,12 +266,14 @@ def _splittable(call: OpCall, rank: int) -> list[int]:
     return [axis for axis in range(rank) if call.input(0).shape[axis] > 1]
 
 
-def _check_vector(call: OpCall, index: int, length: int, what: str) -> None:
-    spec = call.input(index)
-    if spec.shape != (length,):
+def _check_vector(call: OpCall, index: int, axis: int) -> None:
+    x, spec = call.input(0), call.input(index)
+    if spec.shape != (x.shape[axis],):
         name = ("x", "mean", "variance", "gamma", "beta")[index]
         fail(
-            call, f"{name} is {spec}; it must have one number for each index of {what}: [{length}]"
+            call,
+            f"{name} is {spec}; it must have one number for each index of axis {axis} of x {x}: "
+            f"[{x.shape[axis]}]",
         )
 
 

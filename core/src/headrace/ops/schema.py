@@ -19,6 +19,7 @@ from headrace.light_tuple import NamedTuple
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops.failure import fail
 from headrace.sbp import Sbp
+from headrace.sizes import Size, as_size
 from headrace.tensor_spec import Array, TensorSpec
 
 REQUIRED: Any = object()
@@ -284,7 +285,7 @@ def _form(
     for spec in inputs:  # what a spec is made of: names and tuples of numbers are hashed natively
         values += (None,) if spec is None else (spec.shape, spec.dtype.name)
     if type(attrs) is Attrs:
-        values.append(attrs.form)
+        values.append(attrs.form)  # sizes print what they are made of
         return tuple(values)
     for name, value in attrs.items():
         kind = type(value)
@@ -306,7 +307,7 @@ def _form(
 _INT = frozenset({int})
 _EQUAL = frozenset({bool, int, str})
 """Types of which equal values are the same."""
-_PLAIN = frozenset({bool, int, float, str, DType})
+_PLAIN = frozenset({bool, int, float, str, DType, Size})
 
 
 def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...]:
@@ -376,6 +377,10 @@ def _text(value: Any) -> str:
     return value
 
 
+def _int(value: Any) -> int:
+    return operator.index(value) if as_size(value) is None else value
+
+
 def _bool(value: Any) -> bool:
     if value not in (0, 1):
         raise ValueError
@@ -387,11 +392,11 @@ _EXACT: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": s
 
 _CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "bool": _bool,
-    "int": operator.index,
+    "int": _int,
     "float": float,
     "str": _text,
     "dtype": dtype_of,
-    "ints": lambda value: tuple(map(operator.index, value)),
+    "ints": lambda value: tuple(map(_int, value)),
     "floats": lambda value: tuple(map(float, value)),
     "strs": lambda value: tuple(map(_text, value)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.data_format import Order
 from headrace.op_call import OpCall
-from headrace.ops.axes import pad_amounts, slice_ranges
+from headrace.ops.axes import pad_amounts, slice_parts
 from headrace.ops.elementwise import split_along
 from headrace.ops.failure import fail
 from headrace.ops.schema import Attr, Input, Op, Reordered, SbpSignature
@@ -32,28 +32,29 @@ class Slice(Op):
 
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
-        return (call.input(0).with_shape(tuple(map(len, slice_ranges(call)))),)
+        return (call.input(0).with_shape(tuple([count for count, *_ in slice_parts(call)])),)
 
     @classmethod
     def view(cls, call: OpCall) -> int | None:
         """One run of bytes: single indices, then a range, then whole axes."""
-        x, ranges = call.input(0), slice_ranges(call)
+        x, parts = call.input(0), slice_parts(call)
         if not call.outputs[0].elements:
             return None
         position, is_whole = 0, False  # the first axis that keeps more than one index has been met
-        for dim, kept in zip(x.shape, ranges, strict=True):
-            if is_whole and kept != range(dim):
+        for dim, part in zip(x.shape, parts, strict=True):
+            if is_whole and part != (dim, 0, 1):
                 return None
-            position = position * dim + kept[0]
-            is_whole = is_whole or len(kept) > 1
-            if len(kept) > 1 and kept.step != 1:
+            count, first, step = part
+            position = position * dim + first
+            is_whole = is_whole or count > 1
+            if step != 1:
                 return None
         return position * x.dtype.itemsize
 
     @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         shape = call.input(0).shape
-        whole = (n for n, kept in enumerate(slice_ranges(call)) if kept == range(shape[n]))
+        whole = (n for n, part in enumerate(slice_parts(call)) if part == (shape[n], 0, 1))
         return split_along(*(((axis,), axis) for axis in whole if shape[axis] > 1))
 
     @classmethod

@@ -45,7 +45,7 @@ def _constant_of_shape(node: Node) -> Tensor:
 
 def _range(node: Node) -> Tensor:
     inputs = (0, 1, 2)
-    if any(node.known(node.input(index)) is None for index in inputs):
+    if not all(map(node.is_known, inputs)):
         likely = [node.likely(index) for index in inputs]
         if all(value is not None and value.size == 1 for value in likely):
             # As long in every turn of a loop, wherever it begins.
@@ -63,15 +63,17 @@ def _numbers(values: Sequence[Array]) -> list[int | float]:
 def _range_size(node: Node, start: int | float, limit: int | float, delta: int | float) -> int:
     if isinstance(delta, int) and delta != 0:
         size = -((start - limit) // delta)
-    elif delta != 0 and math.isfinite((limit - start) / delta):
-        size = math.ceil((limit - start) / delta)
-    else:
+        return max(int(size) if isinstance(size, float) else size, 0)
+    if delta == 0 or not math.isfinite((limit - start) / delta):
         node.invalid(f"start {start}, limit {limit} and delta {delta} give no range")
-    return max(int(size), 0)
+    return max(math.ceil((limit - start) / delta), 0)
 
 
 def _scalar(node: Node, index: int) -> int | float:
     """The one element of input ``index``, as Python number: differences of these do not wrap."""
+    numbers = node.numbers(index)
+    if numbers is not None and len(numbers) == 1:
+        return numbers[0]
     value = node.value(index)
     if value.size != 1:
         node.invalid(f"input {index} must be one element; it has shape {value.shape}")
@@ -80,7 +82,8 @@ def _scalar(node: Node, index: int) -> int | float:
 
 
 def _one_hot(node: Node) -> Tensor:
-    depth = int(_scalar(node, 1))
+    depth = _scalar(node, 1)
+    depth = int(depth) if isinstance(depth, float) else depth
     axis = node.attr("axis", -1)
     return node.one("one_hot", [node.input(0), node.input(2)], depth=depth, axis=axis)
 

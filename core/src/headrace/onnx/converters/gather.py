@@ -15,11 +15,11 @@ from headrace.tensor_spec import Array
 
 def _gather(node: Node) -> Tensor:
     x, indices, axis = node.input(0), node.input(1), node.attr("axis", 0)
-    part = _range(node.known(indices), x.spec.shape[axis]) if _is_axis(axis, x) else None
+    part = _part(node, x.spec.shape[axis]) if _is_axis(axis, x) else None
     if part is None:
         return node.one("gather", [x, indices], axis=axis)
     # What is always in one place is a part of x, which is often no work at all.
-    bounds = {"starts": (part.start,), "ends": (part.stop,), "steps": (part.step,)}
+    bounds = {"starts": part[:1], "ends": part[1:2], "steps": part[2:]}
     sliced = node.one("slice", [x], axes=(axis,), **bounds)
     if indices.spec.rank == 1:
         return sliced
@@ -32,18 +32,34 @@ def _is_axis(axis: object, x: Tensor) -> bool:
     return isinstance(axis, int) and -x.spec.rank <= axis < x.spec.rank
 
 
-def _range(indices: Array | None, length: int) -> range | None:
-    """Known indices, one or a vector, that go up evenly; None for others."""
+def _part(node: Node, length: int) -> tuple[int, int, int] | None:
+    progression = node.progression(1)
+    if progression is None:
+        return _range(node.integers(1), length)
+    first, step, count = progression
+    last = first + (count - 1) * step
+    return (first, last + 1, step) if first >= 0 and step > 0 and last < length else None
+
+
+def _range(indices: Array | None, length: int) -> tuple[int, int, int] | None:
+    """Where known indices, one or a vector, that go up evenly begin and end, and the step.
+
+    None for others.
+    """
     if indices is None or indices.ndim > 1 or indices.size == 0:
         return None
-    places = indices.reshape(-1).astype(np.int64)
+    places = indices.reshape(-1)
+    if places.dtype != object:  # of sizes that are not said yet
+        places = places.astype(np.int64)
     if places.min() < -length or places.max() >= length:
         return None  # the op says what is wrong
     places = np.where(places < 0, places + length, places)
-    step = int(places[1] - places[0]) if places.size > 1 else 1
-    if step < 1 or (np.diff(places) != step).any():
+    steps = np.diff(places)
+    (step,) = steps[:1].tolist() or (1,)
+    if step < 1 or (steps != step).any():
         return None
-    return range(int(places[0]), int(places[-1]) + 1, step)
+    first, last = places[[0, -1]].tolist()
+    return first, last + 1, step
 
 
 def _gather_elements(node: Node) -> Tensor:

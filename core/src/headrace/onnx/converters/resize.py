@@ -63,12 +63,13 @@ def _resize(node: Node) -> Tensor:
 
 def _target(node: Node, axes: tuple[int, ...]) -> _Target:
     """What ``scales`` or ``sizes`` ask for."""
-    scales, sizes = _given(node, 2), _given(node, 3)
+    scales = _given(node, 2)
+    sizes = node.ints(3) if _is_given(node, 3) else None
     if (scales is None) == (sizes is None):
         node.invalid("needs scales or sizes, and not both")
     if scales is not None:
         return _scaled(node, axes, scales)
-    lengths = tuple(map(int, sizes or ()))
+    lengths = sizes or ()
     shape = node.input(0).spec.shape
     if len(lengths) != len(axes) or any(length < 0 for length in lengths):
         node.invalid(f"sizes {lengths} must be {len(axes)} numbers, none negative")
@@ -91,11 +92,15 @@ def _scaled(node: Node, axes: tuple[int, ...], scales: Sequence[float]) -> _Targ
     shape = node.input(0).spec.shape
     # In float32, as exporters and runtimes multiply: 10 * float32(0.7) is 7 there, and a little
     # less than 7 in float64.
-    sizes = (
-        math.floor(np.float32(shape[axis]) * np.float32(scale))
-        for axis, scale in zip(axes, scales, strict=True)
-    )
+    sizes = (_times(shape[axis], scale) for axis, scale in zip(axes, scales, strict=True))
     return _Target(tuple(sizes), tuple(scales))
+
+
+def _times(size: int, scale: float) -> int:
+    above, below = float(np.float32(scale)).as_integer_ratio()
+    if size * above <= 1 << 24:  # float32 holds the product, so integers say it as well
+        return size * above // below
+    return math.floor(np.float32(size) * np.float32(scale))
 
 
 def _roi(node: Node, axes: tuple[int, ...]) -> tuple[float, ...]:
@@ -152,9 +157,13 @@ def _mode(node: Node, known: tuple[str, ...]) -> str:
     return mode
 
 
+def _is_given(node: Node, index: int) -> bool:
+    return node.optional(index) is not None and node.input(index).spec.elements > 0
+
+
 def _given(node: Node, index: int) -> tuple[float, ...] | None:
     """The numbers of input ``index``; None when it is left out or empty, as opset 11 has it."""
-    if node.optional(index) is None or node.input(index).spec.elements == 0:
+    if not _is_given(node, index):
         return None
     return tuple(float(item) for item in node.value(index).reshape(-1))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from headrace.onnx.axes import normal_axes
 from headrace.onnx.formula import as_matrix
 from headrace.onnx.node import Converter, Node
@@ -89,11 +87,11 @@ def _expand(node: Node) -> Tensor:
 
 def _shape(node: Node) -> Tensor:
     start, end = node.attr("start", 0), node.attr("end", None)
-    return node.constant(np.array(node.input(0).spec.shape[start:end], np.int64))
+    return node.sizes(node.input(0).spec.shape[start:end])
 
 
 def _size(node: Node) -> Tensor:
-    return node.constant(np.array(node.input(0).spec.elements, np.int64))
+    return node.sizes([node.input(0).spec.elements], shape=())
 
 
 def _blocks(node: Node) -> tuple[Tensor, int, bool]:

@@ -19,7 +19,7 @@ def _slice(node: Node) -> Tensor:
     if node.opset < 10:
         starts, ends, axes = node.attr("starts"), node.attr("ends"), node.attr("axes", [])
         return node.one("slice", [x], starts=starts, ends=ends, axes=axes)
-    if node.known(node.input(1)) is None or node.known(node.input(2)) is None:
+    if not node.is_known(1) or not node.is_known(2):
         moving = _moving_slice(node, x)
         if moving is not None:
             return moving

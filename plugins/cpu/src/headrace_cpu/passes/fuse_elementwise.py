@@ -129,21 +129,22 @@ def _program(chain: Sequence[JobOp], graph: JobGraph) -> tuple[list[str], list[S
     shapes = (spec.shape for op in chain for name, spec in _read(op) if name not in inside)
     longest = max((len(shape) for shape in shapes if math.prod(shape) != 1), default=0)
 
-    def operand(name: str) -> str:
+    def operand(name: str, spec: TensorSpec) -> str:
         if name in made:
             return made[name]
-        value = graph.constants.get(name)
-        number = _number(value) if value is not None and value.ndim <= longest else None
+        # Of other constants the value is not asked for: it need not be made yet, or be one.
+        is_number = spec.elements == 1 and spec.rank <= longest
+        number = _number(graph.constants.get(name)) if is_number else None
         return number or inputs.setdefault(name, f"i{len(inputs)}")
 
     for op in chain:
-        read = [name for name in op.inputs if name is not None]
+        read = list(_read(op))
         if op.call.op == "clip":
             limits = _limits(op, graph)
             assert limits is not None
-            steps.append(("clip", operand(read[0]), *limits))
+            steps.append(("clip", operand(*read[0]), *limits))
         else:
-            steps += steps_of(op.call, [operand(name) for name in read], len(steps))
+            steps += steps_of(op.call, [operand(*given) for given in read], len(steps))
         made[op.outputs[0]] = f"t{len(steps) - 1}"
     return list(inputs), steps
 

@@ -73,10 +73,11 @@ def widening(call: OpCall) -> int:
     gains = {
         count: plain * count / (panel_count(count * columns) * (kernel + (count - 1) * stride))
         for count in range(2, PANEL + 1)
-        if positions % count == 0
     }
-    best = max(gains, key=gains.__getitem__, default=1)
-    return best if gains.get(best, 1) >= LEAST_GAIN else 1
+    pays = (count for count in gains if gains[count] >= LEAST_GAIN)
+    best_first = sorted(pays, key=gains.__getitem__, reverse=True)
+    # Asked last, and of few: it is asked of sizes that may not be said yet.
+    return next((count for count in best_first if positions % count == 0), 1)
 
 
 def _widened(
