@@ -100,7 +100,7 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("clip", IMAGE, (), dtype="float64"), Clip),
         (call_of("prelu", IMAGE, (5, 1)), SingleOp),
         (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
-        (call_of("divide", IMAGE, IMAGE, dtype="int64"), NumpyKernel),
+        (call_of("divide", IMAGE, IMAGE, dtype="int64"), Binary),
         (call_of("divide", IMAGE, IMAGE), SingleOp),
         (call_of("divide", IMAGE, IMAGE, dtype="float64"), Binary),
         (call_of("bias_add", IMAGE, (4,), axis=1), BiasAddStep),
