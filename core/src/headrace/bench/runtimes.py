@@ -28,6 +28,7 @@ COMPILER = (
     "headrace.onnx.declared",
     "headrace.onnx.support",
     "headrace.onnx.specialise",
+    "headrace.onnx.templates",
     "headrace.frontend.compiled_job",
     "headrace.plan.check_plan",
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from logging import getLogger
 from typing import NamedTuple
 
 from headrace.compiler.pipeline import Prepared
@@ -137,6 +136,8 @@ class Templates:
         if not is_general:
             self._in_vain = MOST_IN_VAIN
         elif self._fault:
+            from logging import getLogger  # seldom needed, and 4 ms of a first load
+
             self._in_vain += 1
             text = "%s: no template for inputs of other shapes, each is compiled anew: %s"
             getLogger("headrace.templates").info(text, self._name, self._fault)
