@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 from onnx_models import INT64, info, model, node
 
 from headrace import plan as plans
@@ -116,6 +116,32 @@ MODELS: dict[str, ModelProto] = {
     ),
     "blocks": model(
         [node("DepthToSpace", "x", "y", blocksize=2)], inputs=[info("x", ["n", 8, "h", "w"])]
+    ),
+    "keys of calls before": model(
+        [
+            node("Shape", "past", "dims"),
+            node("Gather", "dims two", "n", axis=0),
+            node("Add", "n one", "all"),
+            node("Cast", "all", "total", to=TensorProto.INT32),
+            node("Cast", "n", "last", to=TensorProto.INT32),
+            node("Reshape", "last minus", "lasts"),
+            node(
+                "GroupQueryAttention",
+                "x z z past past lasts total",
+                "y",
+                domain="com.microsoft",
+                num_heads=4,
+                kv_num_heads=2,
+            ),
+        ],
+        inputs=[info("x", [1, 1, 16]), info("z", [1, 1, 8]), info("past", [1, 2, "n", 4])],
+        weights={name: NUMBERS[name] for name in ("one", "two", "minus")},
+        **{"com.microsoft": 1},
+    ),
+    "a body that ONNX writes": model(
+        [node("Attention", "x z z - past past", "y")],
+        inputs=[info("x", [1, 2, 1, 4]), info("z", [1, 2, 1, 4]), info("past", [1, 2, "n", 4])],
+        opset=23,
     ),
     "pictures": model(
         [

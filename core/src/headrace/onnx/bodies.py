@@ -11,6 +11,7 @@ from headrace.onnx.schemas import Declaration
 from headrace.onnx.tensors import dtype_to_onnx
 from headrace.onnx.values import Given, TensorSequence, Value
 from headrace.ops import Tensor
+from headrace.sizes import as_size
 
 
 def body_of(
@@ -63,7 +64,9 @@ def _type(value: Value | None) -> TypeProto:
     if isinstance(value, Tensor):
         proto.tensor_type.elem_type = dtype_to_onnx(value.spec.dtype)
         for dim in value.spec.shape:
-            proto.tensor_type.shape.dim.add().dim_value = dim
+            written = proto.tensor_type.shape.dim.add()
+            if as_size(dim) is None:  # of sizes that are not said yet, only that they are there
+                written.dim_value = dim
     elif isinstance(value, TensorSequence):
         proto.sequence_type.elem_type.tensor_type.elem_type = dtype_to_onnx(value.dtype)
     return proto

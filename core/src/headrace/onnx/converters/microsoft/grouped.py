@@ -78,14 +78,17 @@ class _Seen:
     where ``seqlens_k`` says.
 
     Attributes:
-        before: int64, ``[batch, 1]``.
+        before: int64[batch].
         length: steps that are kept.
     """
 
     def __init__(self, node: Node, q: Tensor) -> None:
         self._node = node
         self._batch, _, self._steps, _ = q.spec.shape
-        total = int(node.value(6).item())
+        totals = node.ints(6) or ()
+        if len(totals) != 1:
+            node.invalid(f"total_sequence_length is {node.input(6).spec}; it is one number")
+        (total,) = totals
         past = node.optional(3)
         self._room = 0 if past is None else past.spec.shape[2]
         self.length = max(self._room, total)
@@ -94,16 +97,17 @@ class _Seen:
             node.invalid(f"total_sequence_length is {total}, less than the {self._steps} steps")
         if node.input(5).spec.elements != self._batch:
             node.invalid(f"seqlens_k is {node.input(5).spec}, for a batch of {self._batch}")
-        self._last = node.one("reshape", [cast(node, node.input(5), int64)], shape=(self._batch, 1))
+        self._last = node.one("reshape", [cast(node, node.input(5), int64)], shape=(self._batch,))
         self.before = (
-            node.constant(np.zeros((self._batch, 1), np.int64))
+            node.constant(np.zeros(self._batch, np.int64))
             if self._is_first
             else with_number(node, "subtract", self._last, self._steps - 1)
         )
 
     def places(self) -> Tensor:
         """The places of the steps of this call, ``[batch, steps]``."""
-        node, given, begin = self._node, self._node.optional(9), self.before
+        node, given = self._node, self._node.optional(9)
+        begin = node.one("reshape", [self.before], shape=(self._batch, 1))
         if given is not None:
             if given.spec.shape != (self._batch, self._steps):
                 node.invalid(f"position_ids is {given.spec}, not {[self._batch, self._steps]}")
@@ -121,18 +125,14 @@ class _Seen:
             self._node.invalid(f"what was kept is {past.spec}, not {kept}")
         if self._is_first and self.length == self._steps:
             return x
-        before = self._node.one("reshape", [self.before], shape=(self._batch,))
-        inputs = [x, past, before]
+        inputs = [x, past, self.before]
         return self._node.one("cache_write", inputs, length=self.length, clears=True)
 
-    def ends(self) -> tuple[Tensor, Tensor | None]:
-        """The steps before, for each sequence; and where its steps end, where that hides some."""
-        node, causal = self._node, self._node.attr("causal", 1)
-        before = node.one("reshape", [self.before], shape=(self._batch,))
-        if causal and not self._is_first:  # then nothing is beyond the end that is not later
-            return before, None
-        end = node.one("reshape", [self._last], shape=(self._batch,))
-        return before, with_number(node, "add", end, 1)
+    def end(self) -> Tensor | None:
+        """Where the steps of each sequence end, int64[batch], where that hides some."""
+        if self._node.attr("causal", 1) and not self._is_first:
+            return None  # nothing is beyond the end that is not later
+        return with_number(self._node, "add", self._last, 1)
 
 
 def _attend(node: Node, seen: _Seen, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -141,11 +141,10 @@ def _attend(node: Node, seen: _Seen, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     causal, window = bool(node.attr("causal", 1)), max(node.attr("local_window_size", -1), 0)
     if window and not causal:
         node.refuse("has a window and is not causal; a causal one runs")
-    before, end = seen.ends()
     bias = None if node.optional(10) is None else _bias(node, node.input(10), seen.length)
     y = node.one(
         "cached_attention",
-        [q, k, v, before, end, bias, _sink(node, heads)],
+        [q, k, v, seen.before, seen.end(), bias, _sink(node, heads)],
         scale=node.attr("scale", 0.0) or 1 / math.sqrt(size),
         causal=causal,
         window=window,
