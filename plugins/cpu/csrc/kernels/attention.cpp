@@ -11,8 +11,6 @@ namespace {
 // Rows of scores that are made at a time: heights of tiles divide it.
 constexpr Size kBlockRows = 72;
 
-Size KeyFloats(const Attention& a) { return PanelCount(a.keys) * kPanel * a.depth; }
-
 Size ScoreStride(const Attention& a) { return PanelCount(a.keys) * kPanel; }
 
 float* ScoreRows(const Attention& a, Size count) {
@@ -23,7 +21,8 @@ float* ScoreRows(const Attention& a, Size count) {
 void PackHead(const Attention& a, Size batch, Size head) {
   float* panels = a.panels + (batch * a.heads + head) * a.PanelFloats();
   Pack(a.k.At(batch, head), a.depth, a.keys, a.k.row_step, !a.k_transposed, panels);
-  Pack(a.v.At(batch, head), a.keys, a.columns, a.v.row_step, false, panels + KeyFloats(a));
+  Pack(a.v.At(batch, head), a.keys, a.columns, a.v.row_step, false,
+       panels + KeyPanelFloats(a.keys, a.depth));
 }
 
 // Some queries of one head.
@@ -40,8 +39,12 @@ void AttendRows(const Attention& a, Size batch, Size head, Size begin, Size end,
                           a.nan_is_zero, kNoScore);
   const DenseRows weights{scores, stride};
   float* y = a.y + batch * a.y_batch_step + head * a.y_head_step + begin * a.y_row_step;
-  const Product second{
-      MakeRows(&weights, count, a.keys), panels + KeyFloats(a), a.columns, y, a.y_row_step, {}};
+  const Product second{MakeRows(&weights, count, a.keys),
+                       panels + KeyPanelFloats(a.keys, a.depth),
+                       a.columns,
+                       y,
+                       a.y_row_step,
+                       {}};
   Gemm().block(second, 0, count, 0, PanelCount(a.columns), starts);
 }
 
@@ -81,9 +84,14 @@ void AttendPacked(const Attention& a) {
 
 }  // namespace
 
+Size KeyPanelFloats(Size keys, Size depth) { return PanelCount(keys) * kPanel * depth; }
+
+Size HeadPanelFloats(Size keys, Size depth, Size columns) {
+  return KeyPanelFloats(keys, depth) + PanelCount(columns) * kPanel * keys;
+}
+
 Size Attention::PanelFloats() const {
-  if (HasFewQueries()) return 0;
-  return KeyFloats(*this) + PanelCount(columns) * kPanel * keys;
+  return HasFewQueries() ? 0 : HeadPanelFloats(keys, depth, columns);
 }
 
 void Attend(const Attention& a) {

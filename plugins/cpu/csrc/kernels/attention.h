@@ -23,6 +23,11 @@ constexpr float kNoScore = -std::numeric_limits<float>::infinity();
 // So few queries read keys and values where they lie: packing them takes longer than the products.
 constexpr Size kFewQueries = 8;
 
+// Floats of the panels of a head: of k [keys, depth], and of these and v [keys, columns] behind
+// them.
+Size KeyPanelFloats(Size keys, Size depth);
+Size HeadPanelFloats(Size keys, Size depth, Size columns);
+
 struct Attention {
   Size batch, heads, queries, keys, depth, columns;
   Heads q;  // [queries, depth]

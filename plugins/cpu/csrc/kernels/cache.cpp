@@ -84,15 +84,13 @@ void AttendFew(const CachedAttention& a, Size batch, Size shared, float* scores)
   AttentionRows().weigh({scores, rows, stride}, {v, count, a.columns}, a.columns, y, a.columns);
 }
 
-Size KeyFloats(const CachedAttention& a) { return PanelCount(a.length) * kPanel * a.depth; }
-
 void PackHead(const CachedAttention& a, Size matrix) {
   const Range seen = SeenByAny(a, matrix / a.shared);
   const Size count = seen.last - seen.first;
   float* panels = a.panels + matrix * a.PanelFloats();
   Pack(a.k + (matrix * a.length + seen.first) * a.depth, a.depth, count, a.depth, true, panels);
   Pack(a.v + (matrix * a.length + seen.first) * a.columns, count, a.columns, a.columns, false,
-       panels + KeyFloats(a));
+       panels + KeyPanelFloats(a.length, a.depth));
 }
 
 void AttendRows(const CachedAttention& a, Size matrix, Size begin, Size end, float* scores) {
@@ -111,7 +109,7 @@ void AttendRows(const CachedAttention& a, Size matrix, Size begin, Size end, flo
   Share(a, batch, matrix % a.shared, begin, rows, seen, scores);
   const DenseRows shares{scores, stride};
   const Product weighed{MakeRows(&shares, rows, count),
-                        panels + KeyFloats(a),
+                        panels + KeyPanelFloats(a.length, a.depth),
                         a.columns,
                         a.y + first * a.columns,
                         a.columns,
@@ -183,8 +181,7 @@ void Rotate(const Rotation& r) {
 }
 
 Size CachedAttention::PanelFloats() const {
-  if (HasFewRows()) return 0;
-  return KeyFloats(*this) + PanelCount(columns) * kPanel * length;
+  return HasFewRows() ? 0 : HeadPanelFloats(length, depth, columns);
 }
 
 void AttendCache(const CachedAttention& a) {

@@ -18,7 +18,6 @@ namespace headrace::cpu {
 
 constexpr int kFourierLanes = 16;
 constexpr Size kFourierColumn = 2 * kFourierLanes;  // floats: sixteen real parts, then imaginary
-constexpr int kMostFourierPasses = 40;
 
 // Numbers that lie one after another: pairs of a real and an imaginary part, or real ones alone. Of
 // `floats` that are there; what is read beyond them is 0.

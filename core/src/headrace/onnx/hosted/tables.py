@@ -26,7 +26,6 @@ class LabelEncoder(OpRun):
         super().__init__(node, params)
         self._attrs = {a.name: _plain(get_attribute_value(a)) for a in node.attribute}
         self._key = _key if params["opsets"].get(ML_DOMAIN, 4) >= 4 else _as_it_is
-
         self._tables = {of_text: self._table(of_text) for of_text in (False, True)}
 
     def _run(self, x: Any, **attrs: Any) -> tuple[Any]:

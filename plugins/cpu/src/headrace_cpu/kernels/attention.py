@@ -10,6 +10,12 @@ from headrace_cpu.ops.attention import FEW_QUERIES, ROWS_FIRST
 from headrace_cpu.ops.places import PANEL, panel_count
 
 
+def packed_heads(matrices: int, keys: int, depth: int, columns: int) -> TensorSpec:
+    """Room for so many keys ``[keys, depth]`` and values ``[keys, columns]``, packed."""
+    floats = panel_count(keys) * PANEL * depth + panel_count(columns) * PANEL * keys
+    return TensorSpec((matrices * floats,), float32)
+
+
 class AttentionKernel(NativeKernel):
     """``cpu.attention``: as the op says; workspace: keys and values of every head, packed.
 
@@ -31,10 +37,8 @@ class AttentionKernel(NativeKernel):
         )
         batch, heads, queries, depth = q
         keys, columns = v[2:]
-        if queries <= FEW_QUERIES:
-            return TensorSpec((0,), float32)
-        floats = panel_count(keys) * PANEL * depth + panel_count(columns) * PANEL * keys
-        return TensorSpec((batch * heads * floats,), float32)
+        matrices = batch * heads if queries > FEW_QUERIES else 0
+        return packed_heads(matrices, keys, depth, columns)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, any_call, dtypes
-from headrace.dtypes import float32
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.kernels.attention import packed_heads
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.attention import FEW_QUERIES
-from headrace_cpu.ops.places import PANEL, panel_count
 
 
 class CacheWrite(NativeKernel):
@@ -35,10 +34,8 @@ class CachedAttention(NativeKernel):
     def _panels(self) -> TensorSpec:
         q, k, v = (self._call.input(index).shape for index in range(3))
         batch, shared, length, size = k
-        if q[1] // shared * q[2] <= FEW_QUERIES:
-            return TensorSpec((0,), float32)
-        floats = panel_count(length) * PANEL * size + panel_count(v[3]) * PANEL * length
-        return TensorSpec((batch * shared * floats,), float32)
+        matrices = batch * shared if q[1] // shared * q[2] > FEW_QUERIES else 0
+        return packed_heads(matrices, length, size, v[3])
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
