@@ -1,13 +1,15 @@
 """Every folder of sources has a map: the docstring of its package, or a README.md there or above.
 
 A map names each file that is there, or says by which rule files are named ("one file for each
-family"); and names none that is not there. A file of tests is found by its name alone.
+family"); and names none that is not there. A file of tests is found by its name alone. The map of
+the top level is in README.md: nothing lies there that it does not name.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ SUFFIXES = {".py", ".cpp", ".h", ".inc"}
 FOUND_BY_NAME = re.compile(r"__\w+__|conftest|test_\w+")
 RULE = re.compile(r"\bone\s+(?:file|module)\s+(?:a|per|each|for\s+each)\b", re.IGNORECASE)
 QUOTED = re.compile(r"`([\w./-]+(?:\.(?:py|cpp|h|inc|json|md|txt|proto)|/))(?=[` ])")
+EXPLAIN_THEMSELVES = {".clang-format", ".git", ".gitignore", "LICENSE", "README.md"}
 NO_ROOMS = {"build", "templates", "proto", "__pycache__", "wheels", "golden"}
 
 
@@ -70,6 +73,16 @@ def faults(room: Path, root: Path) -> list[str]:
     ]
 
 
+def strays(root: Path) -> list[str]:
+    """What lies at the top level, is not ignored, and is on no line of the map in README.md."""
+    ignored = (root / ".gitignore").read_text("utf-8").split()
+    rows = re.findall(r"^\| (`.*?) \|", (root / "README.md").read_text("utf-8"), re.MULTILINE)
+    named = {Path(name).parts[0] for row in rows for name in re.findall("`([^`]+)`", row)}
+    there = {path.name + "/" * path.is_dir() for path in root.iterdir()}
+    kept = {name for name in there if not any(fnmatch(name, pattern) for pattern in ignored)}
+    return sorted({name.rstrip("/") for name in kept} - named - EXPLAIN_THEMSELVES)
+
+
 @pytest.mark.parametrize("room", rooms(ROOT), ids=lambda room: room.relative_to(ROOT).as_posix())
 def test_the_map_is_true(room: Path) -> None:
     """A stranger who reads it knows where to look, and finds what it names."""
@@ -91,3 +104,19 @@ def test_a_wrong_map_is_found(tmp_path: Path, text: str, expected: list[str]) ->
     (tmp_path / "a.py").touch()
     (tmp_path / "test_a.py").touch()
     assert faults(tmp_path, tmp_path) == expected
+
+
+def test_the_top_level_is_mapped() -> None:
+    """What a tool left behind, or a folder that nobody explained, cannot land there."""
+    assert strays(ROOT) == []
+
+
+def test_what_a_tool_left_behind_is_found(tmp_path: Path) -> None:
+    """A folder and a file that the map does not name; what is ignored need not be named."""
+    (tmp_path / "README.md").write_text("| `core/`, `tests/a/` | sources |\n", "utf-8")
+    (tmp_path / ".gitignore").write_text("# Builds\nbuild/\n*.log\n", "utf-8")
+    for folder in ("core", "tests", "build", "left_info"):
+        (tmp_path / folder).mkdir()
+    for file in ("run.log", "left.tsv"):
+        (tmp_path / file).touch()
+    assert strays(tmp_path) == ["left.tsv", "left_info"]
