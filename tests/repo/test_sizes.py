@@ -1,4 +1,4 @@
-"""No file grows unnoticed."""
+"""No file grows unnoticed, and no decision record over its page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 LIMIT = 500
+PAGE_WORDS = 620  # of a page of this repository's width, tables and links included
 FOLDERS = ("core", "plugins", "tests", "tools", "bench", "examples")
 SUFFIXES = {".py", ".pyi", ".cpp", ".h"}
 SKIPPED_PARTS = {"build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", "node_modules"}
@@ -38,6 +39,13 @@ def too_long(root: Path, limit: int = LIMIT) -> dict[str, int]:
 def test_no_file_is_over_the_limit(root: Path) -> None:
     """Split a long file by idea, or list it with the reason why it is one."""
     assert {name: n for name, n in too_long(root).items() if name not in EXCEPTIONS} == {}
+
+
+def test_a_decision_record_is_one_page(root: Path) -> None:
+    """Who decides something says why in as many words as somebody reads at once."""
+    records = sorted((root / "docs/adr").glob("[0-9]*.md"))
+    words = {record.name: len(record.read_text("utf-8").split()) for record in records}
+    assert records and {name: n for name, n in words.items() if n > PAGE_WORDS} == {}
 
 
 def test_no_exception_is_stale(root: Path) -> None:
