@@ -14,8 +14,8 @@ from headrace.onnx.content import LOOK_BYTES, Content
 # Fields of ModelProto; of GraphProto; of NodeProto; of AttributeProto; of TensorProto.
 GRAPH = 7
 NODE, INITIALIZER = 1, 5
-OP_TYPE, ATTRIBUTE, DOMAIN = 4, 5, 7
-NAME, TENSOR = 1, 5
+OP_TYPE, ATTRIBUTE = 4, 5
+TENSOR = 5
 RAW_DATA = 9
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
