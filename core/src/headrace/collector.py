@@ -5,9 +5,10 @@ It also rests where its finalizers would wait for a lock that is held; see ``hel
 A graph is many small objects that all live until it is done. Python's collector looks through them
 again each time their number has grown by a quarter, so that compiling 100,000 ops took half as long
 again as it does without, and grew faster than the job. What compiling makes and drops is freed by
-its count of references; cycles wait until it is over. A plugin, or the half of headrace that
-``headrace.onnx`` stands on, is modules, classes and records that all stay: a collection would look
-through all of them to find nothing, in the middle of it or right behind.
+its count of references: it leaves no cycles, and what is not gone when it is over stays with the
+job. A plugin, or the half of headrace that ``headrace.onnx`` stands on, is modules, classes and
+records that all stay. A collection would look through all of them to find nothing, in the middle of
+it or right behind.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import numpy as np
 import pytest
 from forked import in_child
+from onnx_models import info, model, node
 from toy_backends import OPS, near
 
 import headrace as flow
@@ -82,6 +84,54 @@ def test_what_an_import_made_is_old_when_it_is_over() -> None:
     old = {id(found) for found in gc.get_objects(generation=2)}
     assert id(made) in old and id(later) not in old
     assert gc.isenabled()
+
+
+@contextmanager
+def collections() -> Iterator[list[int]]:
+    """The generations of the collections that come within."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        yield seen
+    finally:
+        gc.callbacks.remove(note)
+
+
+NEAR = BackendRegistry.from_modules({"near": near(OPS)})
+
+
+def relus(count: int) -> flow.onnx.Model:
+    """A model that is a chain of so many ops, on a device of a toy plugin."""
+    names = ["x", *(f"t{index}" for index in range(count - 1)), "y"]
+    nodes = [node("Relu", *ends) for ends in itertools.pairwise(names)]
+    given = model(nodes, [info("x", (3,))], [info("y", (3,))]).SerializeToString()
+    return flow.onnx.load(given, "near", registry=NEAR, plan_cache=False)
+
+
+def test_no_collection_comes_with_a_model_or_right_behind_it() -> None:
+    """Hundreds of ops are read, compiled and run, and what stays of them is old."""
+    with relus(3) as first:  # imports what it needs
+        first.run({"x": X})
+    gc.collect()
+    with collections() as seen, relus(300) as loaded:
+        loaded.run({"x": X})
+    assert seen == []
+
+
+def test_compiling_leaves_no_cycles() -> None:
+    """Or nobody would free them soon, as they count as old."""
+    with relus(3) as first:
+        first.run({"x": X})
+    gc.collect()
+    gc.disable()
+    with relus(30) as loaded:
+        loaded.run({"x": X})
+        assert gc.collect() == 0
 
 
 def test_what_others_froze_stays_frozen() -> None:

@@ -28,7 +28,7 @@ class CompiledJob(ReadyJob):
             bytes that devices receive for it; empty for a job on one.
     """
 
-    @collector_rests()
+    @collector_rests(lasting=True)
     def __init__(
         self,
         graph: JobGraph | Callable[[], JobGraph | Prepared],

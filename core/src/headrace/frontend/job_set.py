@@ -88,7 +88,7 @@ class JobSet:
         ready, position = self.ready, self._positions.get(job.signature.name)
         return None if ready is None or position is None else (ready, position)
 
-    @collector_rests()
+    @collector_rests(lasting=True)
     def compile(self, registry: BackendRegistry, name: str | None = None) -> ReadyJob:
         """Bring all jobs into one plan; only those that cannot be compiled are left out.
 

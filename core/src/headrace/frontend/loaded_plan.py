@@ -145,7 +145,7 @@ class LoadedPlan(Closing):
         return f"<LoadedPlan {self.name} on {', '.join(self.devices)}: ({takes}) -> ({gives})>"
 
 
-@collector_rests()
+@collector_rests(lasting=True)
 def load_plan(
     path: str | os.PathLike[str], *, registry: BackendRegistry | None = None
 ) -> LoadedPlan:

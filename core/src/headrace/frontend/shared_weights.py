@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from headrace.tensor_spec import Array
+from headrace.weak_arrays import WeakArrays
 
 _LEAST_BYTES = 1 << 10
 """What is smaller is not worth the look."""
@@ -28,7 +28,7 @@ class SharedWeights:
     """
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[tuple[object, ...], Array] = WeakValueDictionary()
+        self._known = WeakArrays()
 
     def of(self, constants: Mapping[str, Array]) -> dict[str, Array]:
         """Equal arrays by the same names: those of an earlier job, bit by bit, where it has them.
@@ -47,7 +47,7 @@ class SharedWeights:
         known = self._known.get(key)
         if known is not None and (known is value or _are_equal(_bytes(known), raw)):
             return known
-        self._known[key] = value
+        self._known.put(key, value)
         return value
 
 

@@ -12,13 +12,14 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from weakref import WeakValueDictionary
 
 from headrace.aligned import Empty, address_of, aligned, aligned_empty, whole
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array, TensorSpec
+from headrace.weak_arrays import WeakArrays
 
-_MOVES = ("identity", "reshape", "transpose", "slice", "concat")
+_VIEWS = ("identity", "reshape", "transpose")
+_MOVES = (*_VIEWS, "slice", "concat")
 _EACH = ("cast", "add", "subtract", "multiply", "divide")
 LAZY_OPS = frozenset((*_MOVES, *_EACH))
 """Ops whose results are lazy where what they read is: whether they can be computed is known from
@@ -48,7 +49,7 @@ class MadeConstants:
             shared: gives an equal array in the place of one that lies row by row, aligned.
         """
         self._shared = shared
-        self._alive: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+        self._alive = WeakArrays()
         self._met: set[int] = set()  # hashes: one that is met by chance holds a value for nothing
         self._again: tuple[Array, ...] = ()
 
@@ -58,7 +59,7 @@ class MadeConstants:
         if known is None:
             known = make()
             known.flags.writeable = False
-            self._alive[key] = known
+            self._alive.put(key, known)
             if hash(key) in self._met and known.nbytes <= AGAIN_BYTES:
                 self._hold(known)
             if len(self._met) >= _MOST_MET:
@@ -111,7 +112,7 @@ class LazyConstant:
         spec: of the value.
     """
 
-    __slots__ = ("_empty", "_held", "_key", "_made", "_make", "_sources", "spec")
+    __slots__ = ("_empty", "_held", "_is_view", "_key", "_made", "_make", "_sources", "spec")
 
     def __init__(
         self,
@@ -121,6 +122,7 @@ class LazyConstant:
         made: MadeConstants,
         empty: Empty = aligned_empty,
         sources: Sequence[LazyConstant] = (),
+        is_view: bool = False,
     ) -> None:
         """A constant that nobody has asked for.
 
@@ -131,6 +133,7 @@ class LazyConstant:
             made: where it is looked for first.
             empty: gives that memory; used by one thread.
             sources: what ``make`` asks for.
+            is_view: ``make`` gives a view of a source, which is not worth being looked for.
         """
         self.spec = spec
         self._key = key
@@ -138,6 +141,7 @@ class LazyConstant:
         self._made = made
         self._empty = empty
         self._sources = sources
+        self._is_view = is_view
         self._held: Array | None = None
 
     @property
@@ -147,7 +151,9 @@ class LazyConstant:
 
     def again(self, empty: Empty) -> LazyConstant:
         """The same for another job, which holds its value for as long as that job is compiled."""
-        return LazyConstant(self.spec, self._key, self._make, self._made, empty, self._sources)
+        return LazyConstant(
+            self.spec, self._key, self._make, self._made, empty, self._sources, self._is_view
+        )
 
     def value(self) -> Array:
         """The value, which this holds from now on."""
@@ -159,6 +165,10 @@ class LazyConstant:
         """The value, which this does not hold because of that."""
         if self._held is not None:
             return self._held
+        if self._is_view:
+            view = self._make(self._empty)
+            view.flags.writeable = False
+            return view
         return self._made.value(self._key, lambda: self._make(self._empty))
 
     def settled(self) -> Array:
@@ -206,9 +216,16 @@ class LazyConstant:
 
         outputs = _Outputs(make)
         key = _Recipe(call.op, call.attrs.form, call.outputs, *keys)
+        is_view = call.op in _VIEWS
         return tuple(
             LazyConstant(
-                spec, _Recipe(index, key), partial(outputs.take, index), made, empty, sources
+                spec,
+                _Recipe(index, key),
+                partial(outputs.take, index),
+                made,
+                empty,
+                sources,
+                is_view,
             )
             for index, spec in enumerate(call.outputs)
         )
@@ -228,9 +245,9 @@ class _Outputs:
         """An output, which is not held here from now on."""
         taken = self._left.pop(index, None)
         if taken is None:
-            left = dict(enumerate(self._make(empty)))
-            taken = left.pop(index)
-            self._left = left
+            made = self._make(empty)
+            taken = made[index]
+            self._left = {i: output for i, output in enumerate(made) if i != index}
         return taken
 
 

@@ -92,7 +92,7 @@ class LazyFile:
             if self._parses < 2 or parsed.held_bytes > limits.PARSED_BYTES:
                 self._parsed = None
 
-    @collector_rests()
+    @collector_rests(lasting=True)
     def _parse(self, given: GivenModel) -> ModelFile:
         try:
             import onnx  # noqa: F401

@@ -56,7 +56,7 @@ class JobMaker:
         self._guesses = guesses
         self._templates: Templates | None = None
 
-    @collector_rests()
+    @collector_rests(lasting=True)
     def make(
         self,
         specs: Mapping[str, TensorSpec],
@@ -80,10 +80,9 @@ class JobMaker:
             return self._compile(specs, arrays, fixed, make_room)
         make_room()
         try:
-            with collector_rests(lasting=True):
-                weights = self._file.shared.of(found.constants)
-                registry = self._settings.registry
-                job = ReadyJob(found.plan, registry, weights, lasting=True, passes=found.passes)
+            weights = self._file.shared.of(found.constants)
+            registry = self._settings.registry
+            job = ReadyJob(found.plan, registry, weights, lasting=True, passes=found.passes)
         except PlanError as error:
             self._kept.drop(specs, arrays, error)
             return self._compile(specs, arrays, fixed, make_room)
