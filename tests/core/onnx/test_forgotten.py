@@ -7,7 +7,7 @@ from onnx_models import info, model, node
 
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx.read import read_model
-from headrace.onnx.specialise import specialise
+from headrace.onnx.specialise import Importing, specialise
 from headrace.placement import Placement
 from headrace.tensor_spec import TensorSpec
 
@@ -29,9 +29,8 @@ def imported(*nodes: str, outputs: str = "y") -> JobGraph:
             weights={"w": W},
         )
     )
-    return specialise(
-        file, Placement.of_device("near"), {"x": TensorSpec((3,), "float32")}, {}
-    ).graph
+    how = Importing(Placement.of_device("near"))
+    return specialise(file, how, {"x": TensorSpec((3,), "float32")}, {}).graph
 
 
 def test_what_nobody_reads_any_more_is_gone() -> None:

@@ -133,7 +133,7 @@ class JobMaker:
         fixed: tuple[str, ...],
     ) -> tuple[SpecialisedJob, JobGraph | Prepared]:
         """The job, and what is compiled: its graph, or what passes have made of it already."""
-        from headrace.onnx.specialise import SpecialisedJob, specialise
+        from headrace.onnx.specialise import Importing, SpecialisedJob, specialise
         from headrace.onnx.templates import Templates
 
         placement, registry, _ = self._settings
@@ -145,17 +145,8 @@ class JobMaker:
             found = templates.find(specs) or templates.make(specs, self._prepared)
             if found is not None:
                 return SpecialisedJob(found.graph, ()), found
-        made = specialise(
-            self._file.parsed(),
-            placement,
-            specs,
-            arrays,
-            fixed,
-            registry,
-            self._jobs_of_body,
-            self._most_fixed,
-            guesses=self._guesses,
-        )
+        how = Importing(placement, registry, self._jobs_of_body, self._most_fixed, self._guesses)
+        made = specialise(self._file.parsed(), how, specs, arrays, fixed)
         if templates is not None:
             templates.made_as_ever(specs, is_general=_is_general(made))
         return made, made.graph
@@ -163,10 +154,10 @@ class JobMaker:
     def _prepared(self, specs: Mapping[str, TensorSpec]) -> Prepared | None:
         """The job for sizes that are not said yet, after all passes; see ``Templates.make``."""
         from headrace.compiler.pipeline import prepare
-        from headrace.onnx.specialise import specialise
+        from headrace.onnx.specialise import Importing, specialise
 
         placement, registry, _ = self._settings
-        made = specialise(self._file.parsed(), placement, specs, {}, (), registry)
+        made = specialise(self._file.parsed(), Importing(placement, registry), specs, {})
         # Verified is what is filled in: whoever looks at all that there is decides by it.
         return prepare(made.graph, registry, verify=False) if _is_general(made) else None
 

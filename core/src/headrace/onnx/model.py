@@ -288,10 +288,10 @@ class Model(Closing):
     def _specialised(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
     ) -> SpecialisedJob:
-        from headrace.onnx.specialise import specialise
+        from headrace.onnx.specialise import Importing, specialise
 
         placement, registry, _ = self._settings
-        made = specialise(self._file.parsed(), placement, specs, arrays, ops=registry)
+        made = specialise(self._file.parsed(), Importing(placement, registry), specs, arrays)
         self._check_is_one(made.then)
         return made
 

@@ -15,6 +15,7 @@ from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
+from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.draws import is_draw
 from headrace.onnx.guesses import Check, checks_of
@@ -57,31 +58,40 @@ class SpecialisedJob:
     checks: tuple[Check, ...] = ()
 
 
+class Importing(NamedTuple):
+    """How a model is imported; the same for whatever is fed.
+
+    Attributes:
+        placement: where it runs.
+        ops: knows the ops of plugins.
+        jobs_of: makes the jobs of the body of a loop that the host runs; None when none is run.
+        most_fixed: bytes of the inputs that may become part of a job.
+        guesses: of those, take sizes alone where that will do, and say what was assumed.
+    """
+
+    placement: Placement
+    ops: DeviceOps = CORE_OPS
+    jobs_of: JobsOf | None = None
+    most_fixed: int = limits.SPECIALISED_BYTES
+    guesses: bool = False
+
+
 def specialise(
     file: ModelFile,
-    placement: Placement,
+    how: Importing,
     specs: Mapping[str, TensorSpec],
     arrays: Mapping[str, Array],
     fixed: tuple[str, ...] = (),
-    ops: DeviceOps = CORE_OPS,
-    jobs_of: JobsOf | None = None,
-    most_fixed: int = limits.SPECIALISED_BYTES,
-    *,
-    guesses: bool = False,
 ) -> SpecialisedJob:
     """Import the model for what is fed.
 
     Args:
         file: the model.
-        placement: where it runs.
+        how: it is imported.
         specs: of every input that is fed, and of what earlier stages found.
         arrays: values of these, as far as they are known. They are copied where they become
             part of the job.
         fixed: inputs known to decide shapes.
-        ops: knows the ops of plugins.
-        jobs_of: makes the jobs of the body of a loop that the host runs; None when none is run.
-        most_fixed: bytes of the inputs that may become part of the job.
-        guesses: of those, take sizes alone where that will do, and say what was assumed.
 
     Raises:
         UnsupportedModelError: a shape depends on a value that cannot be had while compiling.
@@ -89,41 +99,53 @@ def specialise(
     """
     known = {name: arrays[name].copy() for name in fixed if name in arrays}
     known |= {name: arrays[name] for name in specs if name.startswith(VALUE_OF)}
-    continues = any(map(is_found, specs))
     guessed: dict[str, Array] = {}
     while True:
-        importer = Importer(file, placement, ops, jobs_of)
+        importer = Importer(file, how.placement, how.ops, how.jobs_of)
         try:
             graph = importer.run(specs, known, guessed)
-            checks = checks_of(importer.builder.assumptions)
-            graph = _without_unread(graph) if continues else graph
-            return SpecialisedJob(graph, tuple(known), continues, checks=checks)
         except MeasureNeeded as need:
             return _first_stage(importer, need, known, specs)
         except ValueNeeded as need:
-            graph = importer.builder.finish()
-            sources = sources_of(graph, need.tensor)
-            # What is drawn is never a part of a job: the next call draws other numbers. Neither is
-            # what an earlier stage computed: of what it is computed, it is as large as that.
-            other = any(is_draw(name) or is_kept(name) for name in sources)
-            new = [name for name in sources if name not in known]
-            # What a net computes, a stage of its own computes: as a part of the job, each value of
-            # its inputs would have one, and much of it is not folded.
-            other = other or bool(known and not new) or _reads_much(graph, need.tensor)
-            _check_sources(sources, known, need)
-            nbytes = 0 if other else sum(specs[name].nbytes for name in new)
-            if need.instead is not None and (other or nbytes > limits.UNROLLED_BYTES):
-                instead = need.instead
-                return _first_stage(importer, instead, known, specs)
-            if other or nbytes > most_fixed:
-                measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
-                return _first_stage(importer, MeasureNeeded([need.tensor], measure), known, specs)
+            new = _decided_by(importer.builder.finish(), need, known)
+            most = how.most_fixed if need.instead is None else limits.UNROLLED_BYTES
+            if new is None or sum(specs[name].nbytes for name in new) > most:
+                return _first_stage(importer, need.instead or _measured(need), known, specs)
             _check_values(new, need, arrays)
-            untried = {name: arrays[name].copy() for name in new if name not in guessed}
-            if guesses and untried:
-                guessed |= untried
-                continue
-            known |= {name: arrays[name].copy() for name in new}
+            given = {name: arrays[name].copy() for name in new}
+            if how.guesses and not given.keys() <= guessed.keys():
+                guessed |= given
+            else:
+                known |= given
+        else:
+            continues = any(map(is_found, specs))
+            checks = checks_of(importer.builder.assumptions)
+            graph = _without_unread(graph) if continues else graph
+            return SpecialisedJob(graph, tuple(known), continues, checks=checks)
+
+
+def _decided_by(graph: JobGraph, need: ValueNeeded, known: Mapping[str, Array]) -> list[str] | None:
+    """The inputs besides ``known`` that decide what is needed; None where a stage computes it."""
+    sources = sources_of(graph, need.tensor)
+    if not sources and not known:
+        raise UnsupportedModelError(
+            f"{need}: tensor {quote(need.tensor.name)} decides a shape and cannot be computed "
+            "while compiling: it, or what it is computed from, is larger than is folded"
+        ) from need
+    # What is drawn is never a part of a job: the next call draws other numbers. Neither is what an
+    # earlier stage computed: of what it is computed, it is as large as that.
+    if any(is_draw(name) or is_kept(name) for name in sources):
+        return None
+    # What a net computes, a stage of its own computes: as a part of the job, each value of its
+    # inputs would have one, and much of it is not folded.
+    new = [name for name in sources if name not in known]
+    return None if (known and not new) or _reads_much(graph, need.tensor) else new
+
+
+def _measured(need: ValueNeeded) -> MeasureNeeded:
+    """A stage that does nothing but compute what is needed."""
+    measure = Measure((VALUE_OF + need.tensor.name,), nothing_more, (), str(need))
+    return MeasureNeeded([need.tensor], measure)
 
 
 def _first_stage(
@@ -231,14 +253,6 @@ def _before(graph: JobGraph, tensor: Tensor) -> set[str]:
             if name in maker:
                 pending += [source for source in maker[name].inputs if source is not None]
     return seen
-
-
-def _check_sources(sources: tuple[str, ...], known: Mapping[str, Array], need: ValueNeeded) -> None:
-    if not sources and not known:
-        raise UnsupportedModelError(
-            f"{need}: tensor {quote(need.tensor.name)} decides a shape and cannot be computed "
-            "while compiling: it, or what it is computed from, is larger than is folded"
-        ) from need
 
 
 def _check_values(new: list[str], need: ValueNeeded, arrays: Mapping[str, Array]) -> None:
