@@ -168,7 +168,7 @@ class Loader:
         waiting = self._loading[tag] = set()
         try:
             with self._watch(installed) as say:
-                loaded = _load(installed, record, say, there, whole)
+                loaded = _load(installed, record, _Phases(say), there, whole)
         except Refusal as refusal:  # it is not to be run at all
             loaded = Loaded(refused(record, refusal))
         finally:
@@ -193,41 +193,36 @@ class Loader:
         return self._entries
 
 
+class _Phases:
+    """Tells how far loading got, and remembers it."""
+
+    def __init__(self, say: Callable[[Phase], None]) -> None:
+        self._say = say
+        self.last = Phase.IMPORT
+
+    def begin(self, phase: Phase) -> None:
+        self.last = phase
+        self._say(phase)
+
+
 def _load(
     installed: InstalledBackend,
     record: BackendRecord,
-    say: Callable[[Phase], None],
+    phases: _Phases,
     there: Loaded | None,
     whole: bool,
 ) -> Loaded:
     """Import, ask, check. Whatever the plugin does, the answer is a record."""
-    phase = Phase.IMPORT
     with watched_interrupts() as interrupts, collector_rests(lasting=True):
         try:
-            if there is None or there.driver is None or there.hooks is None:
-                say(phase)
-                plugin = import_plugin(installed)
-                if _is_being_imported(plugin):
-                    raise BeingLoadedError(())  # it asks for itself, by way of another registry
-                phase = Phase.HOOKS
-                say(phase)
-                hooks = PluginHooks(plugin, record.tag)
-                driver = build_driver(record, hooks)
-            else:
-                phase = Phase.HOOKS
-                say(phase)
-                hooks, driver = there.hooks, there.driver
-            backend = _build_backend(driver, hooks) if whole else None
-            phase = Phase.COUNT
-            say(phase)
-            count = check_count(driver.device.count())
+            return _ask(installed, record, phases, there, whole)
         except BeingLoadedError:
             raise
         except Refusal as refusal:
             return Loaded(refused(record, _with_hint(refusal, record)))
         except SettingError as error:  # the user's doing, not the plugin's
             hint = f"unset {error.variable}"
-            failure = Refusal(State.IMPORT_FAILED, phase, str(error), hint)
+            failure = Refusal(State.IMPORT_FAILED, phases.last, str(error), hint)
             return Loaded(refused(record, failure), error=error)
         except BaseException as error:
             if interrupts.pressed:
@@ -235,12 +230,37 @@ def _load(
             let_handlers_through(error)
             # A plugin that calls sys.exit, or raises KeyboardInterrupt itself, ends nothing.
             # What a hook lists is imported where it is listed.
-            state = State.IMPORT_FAILED if isinstance(error, ImportError) else _STATES[phase]
-            failure = Refusal(state, phase, describe(error))
+            is_import = isinstance(error, ImportError)
+            state = State.IMPORT_FAILED if is_import else _STATES[phases.last]
+            failure = Refusal(state, phases.last, describe(error))
             return Loaded(refused(record, _with_hint(failure, record)), error=error)
+
+
+def _ask(
+    installed: InstalledBackend,
+    record: BackendRecord,
+    phases: _Phases,
+    there: Loaded | None,
+    whole: bool,
+) -> Loaded:
+    """What the plugin gives, checked; raises what it raises."""
+    if there is None or there.driver is None or there.hooks is None:
+        phases.begin(Phase.IMPORT)
+        plugin = import_plugin(installed)
+        if _is_being_imported(plugin):
+            raise BeingLoadedError(())  # it asks for itself, by way of another registry
+        phases.begin(Phase.HOOKS)
+        hooks = PluginHooks(plugin, record.tag)
+        driver = build_driver(record, hooks)
+    else:
+        phases.begin(Phase.HOOKS)
+        hooks, driver = there.hooks, there.driver
+    backend = _build_backend(driver, hooks) if whole else None
+    phases.begin(Phase.COUNT)
+    count = check_count(driver.device.count())
     if backend is None:
         return Loaded(record, driver, count=count, hooks=hooks)
-    return Loaded(replace(record, state=State.READY, phase=phase), backend, backend, count)
+    return Loaded(replace(record, state=State.READY, phase=Phase.COUNT), backend, backend, count)
 
 
 def _build_backend(driver: Driver, hooks: PluginHooks) -> Backend:
