@@ -21,19 +21,44 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
     )
     tensors = [*graph.tensors.values(), *memory.workspaces.values()]
     register = {tensor.name: RegisterId(number) for number, tensor in enumerate(tensors)}
-    registers = [_register(tensor, memory) for tensor in tensors]
     actor = {i: ActorId(number) for number, chain in enumerate(chains) for i in chain}
     # Within a chain, what comes later waits anyway.
     edges = [pair for pair in graph.control if actor[pair[0]] != actor[pair[1]]]
     edges = [*dict.fromkeys((*edges, *memory.control))]
-    control = [RegisterId(len(registers) + number) for number in range(len(edges))]
-    registers += _control_registers(graph, edges, register)
+    control = [RegisterId(len(tensors) + number) for number in range(len(edges))]
     streams = dict.fromkeys(task.stream for task in graph.tasks)
     stream_ids = {stream: _stream_id(stream, types) for stream in streams}
+    control_of = _by_task(edges, control)
+    tasks = tuple(_tasks(graph, memory, actor, register, stream_ids, control_of))
+    return Plan(
+        graph.name,
+        types,
+        graph.jobs,
+        tasks,
+        (
+            *[_register(tensor, memory) for tensor in tensors],
+            *_control_registers(graph, edges, register),
+        ),
+        tuple(_actors(chains, stream_ids, graph, tasks, register)),
+        memory.chunks,
+        tuple(_variables(graph, register)),
+        graph.sections,
+    )
+
+
+def _tasks(
+    graph: TaskGraph,
+    memory: MemoryPlan,
+    actor: Mapping[int, ActorId],
+    register: Mapping[str, RegisterId],
+    stream_ids: Mapping[Stream, StreamId],
+    control_of: tuple[_ByTask, _ByTask],
+) -> Iterator[TaskDesc]:
     task_ids = {stream: _task_ids(found) for stream, found in stream_ids.items()}
-    waits, signals = _by_task(edges, control)
-    tasks = tuple(
-        TaskDesc(
+    waits, signals = control_of
+    for position, task in enumerate(graph.tasks):
+        workspace = memory.workspaces.get(position)
+        yield TaskDesc(
             next(task_ids[task.stream]),
             task.name,
             TaskKind.VIEW if position in memory.views else task.kind,
@@ -41,7 +66,7 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
             actor[position],
             tuple([None if name is None else register[name] for name in task.inputs]),
             tuple([register[name] for name in task.outputs]),
-            register[memory.workspaces[position].name] if position in memory.workspaces else None,
+            None if workspace is None else register[workspace.name],
             task.call,
             task.sbp,
             task.foreign_name,
@@ -49,19 +74,6 @@ def emit_plan(graph: TaskGraph, chains: Sequence[Sequence[int]], memory: MemoryP
             tuple(waits.get(position, ())),
             tuple(signals.get(position, ())),
         )
-        for position, task in enumerate(graph.tasks)
-    )
-    return Plan(
-        graph.name,
-        types,
-        graph.jobs,
-        tasks,
-        tuple(registers),
-        tuple(_actors(chains, stream_ids, graph, tasks, register)),
-        memory.chunks,
-        tuple(_variables(graph, register)),
-        graph.sections,
-    )
 
 
 def _variables(graph: TaskGraph, register: Mapping[str, RegisterId]) -> Iterator[VariableDesc]:
@@ -105,13 +117,16 @@ def _control_registers(
         yield RegisterDesc(name, TensorSpec((0,), uint8), 1, 0, 0, 0)
 
 
+_ByTask = dict[int, list[RegisterId]]
+
+
 def _by_task(
-    control: Sequence[tuple[int, int]], registers: Sequence[RegisterId]
-) -> tuple[dict[int, list[RegisterId]], dict[int, list[RegisterId]]]:
+    edges: Sequence[tuple[int, int]], registers: Sequence[RegisterId]
+) -> tuple[_ByTask, _ByTask]:
     """For each task, the control registers that it waits for, and those that it publishes."""
-    waits: dict[int, list[RegisterId]] = {}
-    signals: dict[int, list[RegisterId]] = {}
-    for (source, target), register in zip(control, registers, strict=True):
+    waits: _ByTask = {}
+    signals: _ByTask = {}
+    for (source, target), register in zip(edges, registers, strict=True):
         signals.setdefault(source, []).append(register)
         waits.setdefault(target, []).append(register)
     return waits, signals
@@ -119,7 +134,7 @@ def _by_task(
 
 def _actors(
     chains: Sequence[Sequence[int]],
-    stream_ids: dict[Stream, StreamId],
+    stream_ids: Mapping[Stream, StreamId],
     graph: TaskGraph,
     tasks: Sequence[TaskDesc],
     register: Mapping[str, RegisterId],

@@ -204,19 +204,23 @@ def _check_nodes(
                 )
             made[name] = node
             here.add(name)
-    if in_order:
-        return found, known
+    if not in_order:
+        _check_read(nodes, known, where)
+        for node, inner in around:
+            for graph in inner:
+                check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
+        order(found, made, where)
+    return found, known
+
+
+def _check_read(nodes: Sequence[NodeProto], known: Names, where: str) -> None:
+    """What nodes read is made by something."""
     for node in nodes:
         for name in node.input:
             if name and not any(name in names for names in known):
                 raise InvalidModelError(
                     f"{place(where, node)}: reads {quote(name)}, which nothing makes"
                 )
-    for node, inner in around:
-        for graph in inner:
-            check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
-    order(found, made, where)
-    return found, known
 
 
 def _once(names: Sequence[str], what: str, where: str, node: NodeProto | None = None) -> None:

@@ -93,23 +93,30 @@ class Resources:
         self._lying: dict[tuple[int, int], HostBuffer] = {}
         self.contexts: dict[StreamId, DeviceContext] = {}
         try:
-            for actor in plan.actors:
-                go_on()
-                if actor.stream_id not in self.contexts:
-                    first = plan.tasks[actor.tasks[0]]
-                    self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
-            free_bytes = cache(self._free_bytes)
-            check_devices(plan, free_bytes, memories.largest_users)
-            if memory_limit is None:
-                check_host(plan, free_bytes, host_memory_limit())
-            for chunk, nbytes in zip(plan.chunks, self._sizes(), strict=True):
-                go_on()
-                self._chunks.append(self._take(self._allocated, chunk.memory, nbytes))
+            self._open_streams(go_on)
+            self._allocate(memory_limit, go_on)
             self._load_weights(constants, go_on)
             self._staging.give_back()
         except BaseException:
             self.close()
             raise
+
+    def _open_streams(self, go_on: Callable[[], None]) -> None:
+        for actor in self._plan.actors:
+            go_on()
+            if actor.stream_id not in self.contexts:
+                first = self._plan.tasks[actor.tasks[0]]
+                self.contexts[actor.stream_id] = self._context(actor.stream_id, first)
+
+    def _allocate(self, memory_limit: int | None, go_on: Callable[[], None]) -> None:
+        """The chunks, if devices and the host have as much left."""
+        free_bytes = cache(self._free_bytes)
+        check_devices(self._plan, free_bytes, self._pool.memories.largest_users)
+        if memory_limit is None:
+            check_host(self._plan, free_bytes, host_memory_limit())
+        for chunk, nbytes in zip(self._plan.chunks, self._sizes(), strict=True):
+            go_on()
+            self._chunks.append(self._take(self._allocated, chunk.memory, nbytes))
 
     def buffer(self, register: RegisterDesc, slot: int = 0) -> Buffer:
         """The memory of one slot of a register; that of a weight on the host cannot be written."""
