@@ -23,7 +23,11 @@ class Closing:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            self.close()
-        except BaseException:
-            self.close()  # Ctrl-C came, and nobody will ask for it again
+            self._close_after(error)
+        except BaseException as own:
+            self._close_after(own)  # Ctrl-C came, and nobody will ask for it again
             raise
+
+    def _close_after(self, error: BaseException | None) -> None:
+        """Close at the end of a block, which ``error`` may have ended."""
+        self.close()

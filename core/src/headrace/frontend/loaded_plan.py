@@ -183,14 +183,5 @@ def _about(path: str | os.PathLike[str]) -> Iterator[None]:
     except PlanError as error:
         raise PlanError(f"{path}: {error}") from error
     except DeviceUnavailableError as error:
-        raise DeviceUnavailableError(
-            f"{path}: was compiled for a device that cannot be had: {error}",
-            tag=error.tag,
-            reason=error.reason,
-            distribution=error.distribution,
-            version=error.version,
-            entry_point=error.entry_point,
-            phase=error.phase,
-            cause=error.cause,
-            hint=error.hint,
-        ) from error
+        error.args = (f"{path}: was compiled for a device that cannot be had: {error}",)
+        raise

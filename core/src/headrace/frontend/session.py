@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
 from functools import partial
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from headrace.errors import JobError, SessionError
 from headrace.frontend import checkpoint
+from headrace.frontend.closing import Closing
 from headrace.frontend.compile_options import CompileOptions
 from headrace.frontend.config import FunctionConfig
 from headrace.frontend.delivery import REGISTERS, Delivery
@@ -46,7 +47,7 @@ class SessionStatus(Enum):
     CLOSED = "CLOSED"
 
 
-class Session:
+class Session(Closing):
     """Jobs and what they hold on devices. Several may exist; each is independent.
 
     The first call of a job traces all jobs that were added so far and compiles them into one plan.
@@ -331,20 +332,8 @@ class Session:
             for job in jobs:
                 job.delivery.close()
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self.close(cancel=error is not None)
-        except BaseException:
-            self.close(cancel=True)  # Ctrl-C came, and nobody will ask for it again
-            raise
+    def _close_after(self, error: BaseException | None) -> None:
+        self.close(cancel=error is not None)
 
     def _traced(self, name: str) -> tuple[JobGraph, BackendRegistry, CompileOptions]:
         """The graph of a job, and what it is compiled with."""
