@@ -87,6 +87,23 @@ void RequirePlaces(const char* name, const Places& places, Size products, Size m
                         std::to_string(products) + " numbers below " + std::to_string(matrices));
 }
 
+struct BatchMatmul {
+  const float* b;
+  float* panels;
+  Size matrices, depth, columns, packed;
+  bool transposed;
+  std::vector<DenseRows> sources;
+  std::vector<cpu::Product> products;
+
+  void Run() const {
+    for (Size i = 0; i < matrices; ++i) {
+      Pack(b + i * depth * columns, depth, columns, transposed ? depth : columns, transposed,
+           panels + i * packed);
+    }
+    Multiply(products.data(), static_cast<Size>(products.size()));
+  }
+};
+
 Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats& y,
                        const Places& a_places, const Places& b_places, bool transposed) {
   constexpr const char* kOp = "batch_matmul";
@@ -102,15 +119,7 @@ Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats&
   RequirePlaces("a_places", a_places, products, a.shape(0));
   RequirePlaces("b_places", b_places, products, b.shape(0));
   if (y.size() == 0) return {};
-  struct Work {
-    const float* b;
-    float* panels;
-    Size matrices, depth, columns, packed;
-    bool transposed;
-    std::vector<DenseRows> sources;
-    std::vector<cpu::Product> products;
-  };
-  auto work = std::make_shared<Work>();
+  auto work = std::make_shared<BatchMatmul>();
   *work = {ReadPointer(kOp, "b", b),
            WritePointer(kOp, "panels", panels),
            b.shape(0),
@@ -135,15 +144,7 @@ Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats&
                               columns,
                               {}});
   }
-  return {[work] {
-            for (Size i = 0; i < work->matrices; ++i) {
-              Pack(work->b + i * work->depth * work->columns, work->depth, work->columns,
-                   work->transposed ? work->depth : work->columns, work->transposed,
-                   work->panels + i * work->packed);
-            }
-            Multiply(work->products.data(), static_cast<Size>(work->products.size()));
-          },
-          py::make_tuple(a, b, panels, y)};
+  return {[work] { work->Run(); }, py::make_tuple(a, b, panels, y)};
 }
 
 }  // namespace

@@ -36,6 +36,28 @@ CHANNELS = [2, 5, 15, 16, 17, 31, 32, 48, 63, 64, 65, 96, 144, 200]
 EPILOGUES = ["int32", "float", "bytes", "clamped bytes", "everything"]
 
 
+def finished(epilogue, sums, scale, dtype, rng):
+    """What numpy makes of sums, and the arguments by which the kernel is asked for the same."""
+    follows = _native.Epilogue(None, None, "none", 0.0, 0.0, False)
+    if epilogue == "int32":
+        return sums, None, None, None, follows
+    want = sums.astype(np.float32) * scale
+    if epilogue == "float":
+        return want, scale, None, None, follows
+    y_scale, y_zero = np.float32(1), np.asarray(17, dtype)
+    if epilogue == "clamped bytes":
+        want = np.clip(want, np.float32(-3.25), np.float32(40.5))
+        follows = _native.Epilogue(None, None, "clamp", -3.25, 40.5, False)
+    if epilogue == "everything":
+        y_scale = np.float32(0.37)
+        bias = rng.integers(-8, 9, sums.shape[-1]).astype(np.float32)
+        addend = rng.integers(-8, 9, sums.shape).astype(np.float32)
+        want = want + bias
+        want = np.where(want < 0, want * np.float32(0.25), want) + addend
+        follows = _native.Epilogue(bias, addend, "leaky", 0.25, 0.0, True)
+    return quantized(want, y_scale, y_zero, dtype), scale, np.asarray(y_scale), y_zero, follows
+
+
 @settings(max_examples=200)
 @given(
     window=windows(2, 5, (12, 12)),
@@ -63,28 +85,8 @@ def test_a_convolution_of_any_geometry(
         strides, dilations, pads, channels,
     ).astype(np.int64).astype(np.int32) + shift  # fmt: skip
     scale = rng.uniform(1e-4, 1e-3, 1 if one_scale else channels).astype(np.float32)
-    bias = addend = y_scale = y_zero = None
-    activation, low, high, addend_last = "none", 0.0, 0.0, False
-    if epilogue == "int32":
-        scale, want = None, sums
-    else:
-        want = sums.astype(np.float32) * scale
-    if "clamped" in epilogue:
-        activation, low, high = "clamp", -3.25, 40.5
-        want = np.clip(want, np.float32(low), np.float32(high))
-    if epilogue == "everything":
-        bias = rng.integers(-8, 9, channels).astype(np.float32)
-        addend = rng.integers(-8, 9, want.shape).astype(np.float32)
-        activation, low, addend_last = "leaky", 0.25, True
-        want = want + bias
-        want = np.where(want < 0, want * np.float32(low), want) + addend
-    if epilogue not in ("int32", "float"):
-        y_zero = np.asarray(17, dtypes[2])
-        y_scale = np.float32(0.37 if epilogue == "everything" else 1)
-        want = quantized(want, y_scale, y_zero, dtypes[2])
-        y_scale = np.asarray(y_scale)
+    want, scale, y_scale, y_zero, follows = finished(epilogue, sums, scale, dtypes[2], rng)
     weights = _native.IntegerWeights(*packed(weight), moved if moved.any() else None)
-    follows = _native.Epilogue(bias, addend, activation, low, high, addend_last)
     rescale = _native.Rescale(scale, np.asarray(x_zero), shift, y_scale, y_zero, follows)
     place = _native.Window(kernel, strides, dilations, pads[: len(kernel)])
     made = []

@@ -5,127 +5,55 @@
 #include <cstdint>
 #include <cstring>
 
-#include "simd.h"
+#include "x86.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 
-#if defined(__AVX512BW__)
-constexpr int kBytes = 64;
+#if defined(__SSE2__)
+constexpr int kBytes = 4 * kLanes;
 typedef IntPart Reg;
-HEADRACE_INLINE __m512i Bits(Reg x) { return reinterpret_cast<__m512i>(x); }
-HEADRACE_INLINE Reg Ints(__m512i x) { return reinterpret_cast<Reg>(x); }
-HEADRACE_INLINE __mmask64 First(int count) { return ~__mmask64{0} >> (64 - count); }
 
-HEADRACE_INLINE Reg LoadWhole(const void* p) { return Ints(_mm512_loadu_si512(p)); }
-HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
-  return count >= kBytes ? LoadWhole(p) : Ints(_mm512_maskz_loadu_epi8(First(count), p));
+HEADRACE_INLINE Reg LoadWhole(const void* p) { return *static_cast<const LooseIntPart*>(p); }
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) { *static_cast<LooseIntPart*>(p) = x; }
+HEADRACE_INLINE Reg Fill8(int x) { return Ints(HEADRACE_X86(set1_epi8)(static_cast<char>(x))); }
+HEADRACE_INLINE Reg Fill16(int x) { return Ints(HEADRACE_X86(set1_epi16)(static_cast<short>(x))); }
+HEADRACE_INLINE Reg Low8(Reg a, Reg b) {
+  return Ints(HEADRACE_X86(unpacklo_epi8)(Bits(a), Bits(b)));
 }
-HEADRACE_INLINE void StoreWhole(void* p, Reg x) { _mm512_storeu_si512(p, Bits(x)); }
-HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
-  if (count >= kBytes) return StoreWhole(p, x);
-  _mm512_mask_storeu_epi8(p, First(count), Bits(x));
+HEADRACE_INLINE Reg High8(Reg a, Reg b) {
+  return Ints(HEADRACE_X86(unpackhi_epi8)(Bits(a), Bits(b)));
 }
-HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm512_set1_epi8(static_cast<char>(x))); }
-HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm512_set1_epi16(static_cast<short>(x))); }
-HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm512_unpacklo_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm512_unpackhi_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm512_unpacklo_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm512_unpackhi_epi16(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Low16(Reg a, Reg b) {
+  return Ints(HEADRACE_X86(unpacklo_epi16)(Bits(a), Bits(b)));
+}
+HEADRACE_INLINE Reg High16(Reg a, Reg b) {
+  return Ints(HEADRACE_X86(unpackhi_epi16)(Bits(a), Bits(b)));
+}
+HEADRACE_INLINE Reg Pack32(Reg a, Reg b) {
+  return Ints(HEADRACE_X86(packs_epi32)(Bits(a), Bits(b)));
+}
+HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(HEADRACE_X86(add_epi16)(Bits(a), Bits(b))); }
+HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
+  return Ints(is_signed ? HEADRACE_X86(packs_epi16)(Bits(a), Bits(b))
+                        : HEADRACE_X86(packus_epi16)(Bits(a), Bits(b)));
+}
+HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
 #if defined(__AVX512VNNI__)
-HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
   return Ints(_mm512_dpbusd_epi32(Bits(sum), Bits(bytes), Bits(weights)));
-}
 #else
-HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
-  const __m512i even = _mm512_and_si512(Bits(bytes), _mm512_set1_epi16(255));
-  const __m512i odd = _mm512_srli_epi16(Bits(bytes), 8);
-  const __m512i even_weights = _mm512_srai_epi16(_mm512_slli_epi16(Bits(weights), 8), 8);
-  const __m512i odd_weights = _mm512_srai_epi16(Bits(weights), 8);
-  return sum + Ints(_mm512_madd_epi16(even, even_weights)) +
-         Ints(_mm512_madd_epi16(odd, odd_weights));
-}
+  const X86Ints even = Bits(bytes) & HEADRACE_X86(set1_epi16)(255);
+  const X86Ints odd = HEADRACE_X86(srli_epi16)(Bits(bytes), 8);
+  const X86Ints even_weights =
+      HEADRACE_X86(srai_epi16)(HEADRACE_X86(slli_epi16)(Bits(weights), 8), 8);
+  const X86Ints odd_weights = HEADRACE_X86(srai_epi16)(Bits(weights), 8);
+  return sum + Ints(HEADRACE_X86(madd_epi16)(even, even_weights)) +
+         Ints(HEADRACE_X86(madd_epi16)(odd, odd_weights));
 #endif
-HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
-  const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(Bits(sum)), _mm512_loadu_ps(factors));
-  return Ints(_mm512_cvtps_epi32(
-      _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps(low)), _mm512_set1_ps(high))));
-}
-HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm512_packs_epi32(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm512_add_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
-  return Ints(is_signed ? _mm512_packs_epi16(Bits(a), Bits(b))
-                        : _mm512_packus_epi16(Bits(a), Bits(b)));
-}
-#elif defined(__AVX2__)
-constexpr int kBytes = 32;
-typedef IntPart Reg;
-HEADRACE_INLINE __m256i Bits(Reg x) { return reinterpret_cast<__m256i>(x); }
-HEADRACE_INLINE Reg Ints(__m256i x) { return reinterpret_cast<Reg>(x); }
-
-HEADRACE_INLINE Reg LoadWhole(const void* p) {
-  return Ints(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
-}
-HEADRACE_INLINE void StoreWhole(void* p, Reg x) {
-  _mm256_storeu_si256(static_cast<__m256i*>(p), Bits(x));
-}
-HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm256_set1_epi8(static_cast<char>(x))); }
-HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm256_set1_epi16(static_cast<short>(x))); }
-HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm256_unpacklo_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm256_unpackhi_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm256_unpacklo_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm256_unpackhi_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
-  const __m256i even = _mm256_and_si256(Bits(bytes), _mm256_set1_epi16(255));
-  const __m256i odd = _mm256_srli_epi16(Bits(bytes), 8);
-  const __m256i even_weights = _mm256_srai_epi16(_mm256_slli_epi16(Bits(weights), 8), 8);
-  const __m256i odd_weights = _mm256_srai_epi16(Bits(weights), 8);
-  return sum + Ints(_mm256_madd_epi16(even, even_weights)) +
-         Ints(_mm256_madd_epi16(odd, odd_weights));
 }
 HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
-  const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(Bits(sum)), _mm256_loadu_ps(factors));
-  return Ints(_mm256_cvtps_epi32(
-      _mm256_min_ps(_mm256_max_ps(v, _mm256_set1_ps(low)), _mm256_set1_ps(high))));
-}
-HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm256_packs_epi32(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm256_add_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
-  return Ints(is_signed ? _mm256_packs_epi16(Bits(a), Bits(b))
-                        : _mm256_packus_epi16(Bits(a), Bits(b)));
-}
-#elif defined(__SSE2__)
-constexpr int kBytes = 16;
-typedef IntPart Reg;
-HEADRACE_INLINE __m128i Bits(Reg x) { return reinterpret_cast<__m128i>(x); }
-HEADRACE_INLINE Reg Ints(__m128i x) { return reinterpret_cast<Reg>(x); }
-
-HEADRACE_INLINE Reg LoadWhole(const void* p) {
-  return Ints(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-}
-HEADRACE_INLINE void StoreWhole(void* p, Reg x) {
-  _mm_storeu_si128(static_cast<__m128i*>(p), Bits(x));
-}
-HEADRACE_INLINE Reg Fill8(int x) { return Ints(_mm_set1_epi8(static_cast<char>(x))); }
-HEADRACE_INLINE Reg Fill16(int x) { return Ints(_mm_set1_epi16(static_cast<short>(x))); }
-HEADRACE_INLINE Reg Low8(Reg a, Reg b) { return Ints(_mm_unpacklo_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High8(Reg a, Reg b) { return Ints(_mm_unpackhi_epi8(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Low16(Reg a, Reg b) { return Ints(_mm_unpacklo_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg High16(Reg a, Reg b) { return Ints(_mm_unpackhi_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg MulAdd(Reg bytes, Reg weights, Reg sum) {
-  const __m128i even = _mm_and_si128(Bits(bytes), _mm_set1_epi16(255));
-  const __m128i odd = _mm_srli_epi16(Bits(bytes), 8);
-  const __m128i even_weights = _mm_srai_epi16(_mm_slli_epi16(Bits(weights), 8), 8);
-  const __m128i odd_weights = _mm_srai_epi16(Bits(weights), 8);
-  return sum + Ints(_mm_madd_epi16(even, even_weights)) + Ints(_mm_madd_epi16(odd, odd_weights));
-}
-HEADRACE_INLINE Reg Rounded(Reg sum, const float* factors, float low, float high) {
-  const __m128 v = _mm_mul_ps(_mm_cvtepi32_ps(Bits(sum)), _mm_loadu_ps(factors));
-  return Ints(_mm_cvtps_epi32(_mm_min_ps(_mm_max_ps(v, _mm_set1_ps(low)), _mm_set1_ps(high))));
-}
-HEADRACE_INLINE Reg Pack32(Reg a, Reg b) { return Ints(_mm_packs_epi32(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Add16(Reg a, Reg b) { return Ints(_mm_add_epi16(Bits(a), Bits(b))); }
-HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool is_signed) {
-  return Ints(is_signed ? _mm_packs_epi16(Bits(a), Bits(b)) : _mm_packus_epi16(Bits(a), Bits(b)));
+  const X86Floats v = HEADRACE_X86(cvtepi32_ps)(Bits(sum)) * HEADRACE_X86(loadu_ps)(factors);
+  return Ints(HEADRACE_X86(cvtps_epi32)(HEADRACE_X86(min_ps)(
+      HEADRACE_X86(max_ps)(v, HEADRACE_X86(set1_ps)(low)), HEADRACE_X86(set1_ps)(high))));
 }
 #else
 constexpr int kBytes = 16;
@@ -201,7 +129,17 @@ HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool) {
 }
 #endif
 
-#if !defined(__AVX512BW__)
+#if defined(__AVX512BW__)
+HEADRACE_INLINE __mmask64 First(int count) { return ~__mmask64{0} >> (64 - count); }
+
+HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
+  return count >= kBytes ? LoadWhole(p) : Ints(_mm512_maskz_loadu_epi8(First(count), p));
+}
+HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
+  if (count >= kBytes) return StoreWhole(p, x);
+  _mm512_mask_storeu_epi8(p, First(count), Bits(x));
+}
+#else
 HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
   if (count >= kBytes) return LoadWhole(p);
   std::uint8_t all[kBytes] = {};

@@ -1,31 +1,18 @@
 #include "byte_epilogue.h"
-#include "simd.h"
+#include "x86.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
-
-// The intrinsics' own types may alias whatever there is, so gcc would put down its sums in each
-// step.
-#if defined(__AVX512F__)
-typedef IntPart Reg;
-HEADRACE_INLINE __m512i Bits(Reg x) { return reinterpret_cast<__m512i>(x); }
-#elif defined(__AVX2__)
-typedef IntPart Reg;
-HEADRACE_INLINE __m256i Bits(Reg x) { return reinterpret_cast<__m256i>(x); }
-#elif defined(__SSE2__)
-typedef IntPart Reg;
-HEADRACE_INLINE __m128i Bits(Reg x) { return reinterpret_cast<__m128i>(x); }
-#endif
 
 // Sixteen columns take kRegs registers of sums, of which those that are not whole yet are added up
 // at the end. `Item` is what a number of the left matrix is where tiles read it: instructions that
 // add products of bytes would saturate before AVX-512 VNNI, so those of 16 bits are taken.
 #if defined(__AVX512VNNI__)
+typedef IntPart Reg;
 typedef std::uint8_t Item;
 constexpr int kRegs = 1;
 constexpr int kWidest = kMostPanels;
 
-HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int) {
   return reinterpret_cast<Reg>(_mm512_loadu_si512(quad));
 }
@@ -38,23 +25,24 @@ HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
   return reinterpret_cast<Reg>(_mm512_dpbusd_epi32(Bits(sum), Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) { return {{sum[0]}}; }
-#elif defined(__AVX512BW__)
+#elif defined(__SSE2__)
+typedef IntPart Reg;
 typedef std::int16_t Item;
-constexpr int kRegs = 2;
+constexpr int kRegs = 2 * kParts;
 constexpr int kWidest = 1;
 
-HEADRACE_INLINE Reg Zero() { return Reg{}; }
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  return reinterpret_cast<Reg>(
-      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i))));
-}
 HEADRACE_INLINE Reg Left(const Item* quad) {
   long long bits;
   std::memcpy(&bits, quad, sizeof bits);
-  return reinterpret_cast<Reg>(_mm512_set1_epi64(bits));
+  return Ints(X86Ints{} + bits);
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return sum + reinterpret_cast<Reg>(_mm512_madd_epi16(Bits(left), Bits(weights)));
+  return sum + Ints(HEADRACE_X86(madd_epi16)(Bits(left), Bits(weights)));
+}
+#if defined(__AVX512BW__)
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
+  return reinterpret_cast<Reg>(
+      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i))));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -64,22 +52,9 @@ HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
                        _mm512_permutex2var_epi32(Bits(sum[0]), odd, Bits(sum[1]))))}};
 }
 #elif defined(__AVX2__)
-typedef std::int16_t Item;
-constexpr int kRegs = 4;
-constexpr int kWidest = 1;
-
-HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
   return reinterpret_cast<Reg>(
       _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(quad + 16 * i))));
-}
-HEADRACE_INLINE Reg Left(const Item* quad) {
-  long long bits;
-  std::memcpy(&bits, quad, sizeof bits);
-  return reinterpret_cast<Reg>(_mm256_set1_epi64x(bits));
-}
-HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return sum + reinterpret_cast<Reg>(_mm256_madd_epi16(Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   VI r;
@@ -90,23 +65,10 @@ HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   }
   return r;
 }
-#elif defined(__SSE2__)
-typedef std::int16_t Item;
-constexpr int kRegs = 8;
-constexpr int kWidest = 1;
-
-HEADRACE_INLINE Reg Zero() { return Reg{}; }
+#else
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(quad + 8 * i));
   return reinterpret_cast<Reg>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
-}
-HEADRACE_INLINE Reg Left(const Item* quad) {
-  long long bits;
-  std::memcpy(&bits, quad, sizeof bits);
-  return reinterpret_cast<Reg>(_mm_set1_epi64x(bits));
-}
-HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
-  return sum + reinterpret_cast<Reg>(_mm_madd_epi16(Bits(left), Bits(weights)));
 }
 HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   VI r;
@@ -120,13 +82,13 @@ HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
   }
   return r;
 }
+#endif
 #else
 typedef std::int16_t Item;
 constexpr int kRegs = 4;  // four columns each
 constexpr int kWidest = 1;
 typedef std::int32_t Reg __attribute__((vector_size(64)));
 
-HEADRACE_INLINE Reg Zero() { return Reg{}; }
 HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
   typedef std::int8_t Bytes __attribute__((vector_size(16)));
   Bytes bytes;
@@ -306,7 +268,7 @@ void RunTile(const Tile& tile, const Item* items, Size stride) {
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kRegs; ++i) sum[r][p][i] = Zero();
+      for (int i = 0; i < kRegs; ++i) sum[r][p][i] = Reg{};
     }
   }
   const Size quads = Quads(tile.product.rows.depth), panel_bytes = quads * kPanel * kQuad;

@@ -48,6 +48,52 @@ Size BlockOf(Size inner, bool repeats) {
   return block >= kLongRow ? block : kBlock;
 }
 
+using Strides = std::vector<Size>;  // elements, along each axis of the output
+
+Strides StridesOf(const ProgramInput& input, std::size_t rank) {
+  Strides strides(rank, 0);
+  Size stride = 1;
+  for (std::size_t i = input.shape.size(); i-- > 0;) {
+    if (input.shape[i] != 1) strides[rank - input.shape.size() + i] = stride;
+    stride *= input.shape[i];
+  }
+  return strides;
+}
+
+bool GoesOnEvenly(const Strides& strides, const std::vector<Size>& shape) {
+  Size even = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] != 1 && strides[axis] != even) return false;
+    even *= shape[axis];
+  }
+  return true;
+}
+
+// Axes over which all inputs go on evenly are one.
+struct JoinedAxes {
+  std::vector<std::size_t> innermost;  // axis of each, outermost first
+  std::vector<Size> lengths;
+};
+
+JoinedAxes Join(const std::vector<Size>& shape, const std::vector<Strides>& inputs) {
+  JoinedAxes joined;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 1) continue;
+    const bool joins = !joined.lengths.empty() &&
+                       std::all_of(inputs.begin(), inputs.end(), [&](const Strides& strides) {
+                         return strides[joined.innermost.back()] == strides[axis] * shape[axis];
+                       });
+    if (joins) {
+      joined.innermost.back() = axis;
+      joined.lengths.back() *= shape[axis];
+    } else {
+      joined.innermost.push_back(axis);
+      joined.lengths.push_back(shape[axis]);
+    }
+  }
+  return joined;
+}
+
 }  // namespace
 
 Program::Program(std::vector<ProgramInput> inputs, std::vector<float> constants,
@@ -56,59 +102,36 @@ Program::Program(std::vector<ProgramInput> inputs, std::vector<float> constants,
       steps_(std::move(steps)),
       y_(static_cast<char*>(y)),
       made_(made) {
-  const std::size_t rank = shape.size();
-  std::vector<std::vector<Size>> strides;
-  for (const ProgramInput& input : inputs) {
-    std::vector<Size> own(rank, 0);
-    Size stride = 1;
-    for (std::size_t i = input.shape.size(); i-- > 0;) {
-      if (input.shape[i] != 1) own[rank - input.shape.size() + i] = stride;
-      stride *= input.shape[i];
-    }
-    strides.push_back(std::move(own));
-    inputs_.push_back({static_cast<const char*>(input.data),
-                       input.item,
-                       stride > 1 || rank == 0,
-                       stride == 1,
-                       0,
-                       {}});
-  }
-  // Axes over which all inputs go on evenly are one.
-  std::vector<std::size_t> kept;  // the innermost axis of each, outermost first
-  std::vector<Size> lengths;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    total_ *= shape[axis];
-    if (shape[axis] == 1) continue;
-    bool joins = !kept.empty();
-    for (std::size_t i = 0; joins && i < inputs.size(); ++i) {
-      joins = strides[i][kept.back()] == strides[i][axis] * shape[axis];
-    }
-    if (joins) {
-      kept.back() = axis;
-      lengths.back() *= shape[axis];
-    } else {
-      kept.push_back(axis);
-      lengths.push_back(shape[axis]);
-    }
-  }
-  if (!kept.empty()) {
-    inner_ = lengths.back();
-    outer_.assign(lengths.begin(), lengths.end() - 1);
+  std::vector<Strides> strides;
+  for (const ProgramInput& input : inputs) strides.push_back(StridesOf(input, shape.size()));
+  const JoinedAxes axes = Join(shape, strides);
+  for (const Size length : axes.lengths) total_ *= length;
+  if (!axes.lengths.empty()) {
+    inner_ = axes.lengths.back();
+    outer_.assign(axes.lengths.begin(), axes.lengths.end() - 1);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Size even = 1;
-    for (std::size_t axis = rank; axis-- > 0;) {
-      if (shape[axis] != 1 && strides[i][axis] != even) inputs_[i].whole = false;
-      even *= shape[axis];
+    const bool single =
+        std::all_of(strides[i].begin(), strides[i].end(), [](Size s) { return s == 0; });
+    Input input{static_cast<const char*>(inputs[i].data),
+                inputs[i].item,
+                GoesOnEvenly(strides[i], shape),
+                single,
+                0,
+                {}};
+    for (const std::size_t axis : axes.innermost) input.strides.push_back(strides[i][axis]);
+    if (!input.strides.empty()) {
+      input.step = input.strides.back();
+      input.strides.pop_back();
     }
-    if (total_ == 1) inputs_[i].whole = true;
-    inputs_[i].step = kept.empty() ? 0 : strides[i][kept.back()];
-    for (std::size_t k = 0; k + 1 < kept.size(); ++k) {
-      inputs_[i].strides.push_back(strides[i][kept[k]]);
-    }
+    inputs_.push_back(std::move(input));
   }
   block_ = BlockOf(inner_, !outer_.empty());
-  // Inputs and constants have buffers of their own, steps share: one is free after its last use.
+  AssignBuffers();
+}
+
+// Inputs and constants have buffers of their own, steps share: one is free after its last use.
+void Program::AssignBuffers() {
   const int firm = static_cast<int>(inputs_.size() + constants_.size());
   const int count = static_cast<int>(steps_.size());
   std::vector<int> last(static_cast<std::size_t>(firm + count), -1);

@@ -86,11 +86,8 @@ class Program {
     Size step;                  // elements, along the innermost axis: 0 or 1
     std::vector<Size> strides;  // elements, along the outer axes
   };
-  struct Slot {
-    int step;    // what a step makes lies here
-    int buffer;  // of the scratch
-  };
 
+  void AssignBuffers();
   void Blocks(Size begin, Size end) const;
   void Fill(const Input& input, Size first, Size count, float* to) const;
   const float* Direct(const Input& input, Size first, Size count) const;

@@ -18,17 +18,10 @@ template <int kBits>
 HEADRACE_INLINE Reg Dot(Reg numbers, Reg row, Reg sum) {
 #if defined(__AVX512VNNI__)
   return MulAdd(numbers, row, sum);
-#elif defined(__AVX512BW__)
-  if constexpr (kBits < 8) {  // sums of two are far from what 16 bits hold
-    const __m512i pairs = _mm512_maddubs_epi16(Bits(numbers), Bits(row));
-    return sum + Ints(_mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-  } else {
-    return MulAdd(numbers, row, sum);
-  }
 #elif defined(__AVX2__)
-  if constexpr (kBits < 8) {
-    const __m256i pairs = _mm256_maddubs_epi16(Bits(numbers), Bits(row));
-    return sum + Ints(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  if constexpr (kBits < 8) {  // sums of two are far from what 16 bits hold
+    const X86Ints pairs = HEADRACE_X86(maddubs_epi16)(Bits(numbers), Bits(row));
+    return sum + Ints(HEADRACE_X86(madd_epi16)(pairs, HEADRACE_X86(set1_epi16)(1)));
   } else {
     return MulAdd(numbers, row, sum);
   }
