@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -29,14 +29,13 @@ class GraphEditor:
         """
         self._graph = graph
         self._tag = tag
-        self._changed = False
-
-    # Passes ask about every op of graphs of any size: names are looked up, never searched for. Many
-    # find none of their ops in a graph, and ask nothing.
-
-    @cached_property
-    def _ops(self) -> dict[str, JobOp]:
-        return {op.call.name: op for op in self._graph.ops}
+        self._index = graph.index
+        # What is not as in the graph any more. Passes ask about every op of graphs of any size:
+        # names are looked up, never searched for, and many passes find nothing to change.
+        self._gone: set[str] = set()
+        self._new: dict[str, JobOp] = {}
+        self._makers: dict[str, JobOp] = {}
+        self._readers: dict[str, dict[str, JobOp]] = {}
 
     @cached_property
     def _results(self) -> set[str]:
@@ -47,57 +46,36 @@ class GraphEditor:
         inputs = {tensor.name: tensor.spec for tensor in self._graph.inputs}
         return inputs | {part.tensor.name: part.tensor.spec for part in self._graph.variables}
 
-    @cached_property
-    def _constants(self) -> Mapping[str, TensorSpec]:
-        return specs_of(self._graph.constants)
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {op.call.name: place for place, op in enumerate(self._graph.ops)}
-
-    @cached_property
-    def _makers(self) -> dict[str, str]:
-        return {made: op.call.name for op in self._ops.values() for made in op.outputs}
-
-    @cached_property
-    def _readers(self) -> dict[str, set[str]]:
-        readers: dict[str, set[str]] = {}
-        for op in self._ops.values():
-            for tensor in op.inputs:
-                if tensor in readers:
-                    readers[tensor].add(op.call.name)
-                elif tensor is not None:
-                    readers[tensor] = {op.call.name}
-        return readers
-
     def ops(self, op: str) -> tuple[JobOp, ...]:
         """The ops called ``op`` on the device, in topological order, as things stand."""
-        return tuple(
-            found
-            for found in (self._ops.values() if self._changed else self._graph.ops)
-            if found.call.op == op and found.placement.tag == self._tag
-        )
+        found = [old for old in self._graph.of_kind(op) if old.placement.tag == self._tag]
+        if self._new:
+            found = [old for old in found if self._op(old.call.name) is old]
+            found += [new for new in self._new.values() if new.call.op == op]
+            found.sort(key=self._place)
+        return tuple(found)
 
     def maker(self, tensor: str | None) -> JobOp | None:
         """The op on the device that makes ``tensor``; None for an input, a constant, or another."""
-        if tensor not in self._makers:
-            return None
-        op = self._ops[self._makers[tensor]]
-        return op if op.placement.tag == self._tag else None
+        op = self._maker(tensor)
+        return op if op is not None and op.placement.tag == self._tag else None
 
     def users(self, tensor: str) -> tuple[JobOp, ...]:
         """The ops that read ``tensor``, on any device, in topological order."""
-        names: Collection[str] = self._readers.get(tensor, ())
-        if len(names) > 1:
-            names = sorted(names, key=self._place.__getitem__)
-        return tuple([self._ops[name] for name in names])
+        changed = self._readers.get(tensor)
+        if changed is None:
+            return self._index.readers.get(tensor, ())
+        ops = changed.values()
+        return tuple(sorted(ops, key=self._place) if len(ops) > 1 else ops)
 
     def is_private(self, op: JobOp, user: JobOp) -> bool:
         """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
-        return op.placement == user.placement and all(
-            tensor not in self._results and self.users(tensor) in ((), (user,))
-            for tensor in op.outputs
-        )
+        if op.placement is not user.placement and op.placement != user.placement:
+            return False
+        for tensor in op.outputs:
+            if tensor in self._results or any(other is not user for other in self.users(tensor)):
+                return False
+        return True
 
     def replace(
         self,
@@ -121,7 +99,7 @@ class GraphEditor:
         """
         *before, last = chain
         for old in chain:
-            if self._ops.get(old.call.name) is not old:
+            if self._op(old.call.name) is not old:
                 raise GraphError(f"{old.call} is not in the graph; it may have been replaced")
             if old.placement != last.placement or old.placement.tag != self._tag:
                 raise GraphError(f"{old.call} is placed on '{old.placement}', not with {last.call}")
@@ -148,16 +126,17 @@ class GraphEditor:
         new = JobOp(call, padded, last.outputs, last.placement)
         for old in chain:
             self._leave(old)
-        for old in before:
-            del self._ops[old.call.name]
-        self._ops[new.call.name] = new  # keeps its place in the order
-        self._changed = True
         self._enter(new)
         return new
 
     def finish(self) -> JobGraph:
         """The graph with the changes; the one that the editor began with when there are none."""
-        return replace(self._graph, ops=tuple(self._ops.values())) if self._changed else self._graph
+        if not self._new:
+            return self._graph
+        new, gone = self._new, self._gone
+        names = ((op.call.name, op) for op in self._graph.ops)
+        ops = [new.get(name, op) for name, op in names if name not in gone]
+        return replace(self._graph, ops=tuple(ops))
 
     def tensor(self, name: str) -> Tensor:
         """The tensor called ``name``, with its spec.
@@ -168,24 +147,53 @@ class GraphEditor:
         return Tensor(name, self._spec(name))
 
     def _spec(self, name: str) -> TensorSpec:
-        if name in self._constants:
-            return self._constants[name]
+        constant = specs_of(self._graph.constants).get(name)
+        if constant is not None:
+            return constant
+        op = self._maker(name)
+        if op is not None:
+            return op.call.outputs[op.outputs.index(name)]
         if name in self._inputs:
             return self._inputs[name]
-        if name in self._makers:
-            op = self._ops[self._makers[name]]
-            return op.call.outputs[op.outputs.index(name)]
         raise GraphError(f"job {self._graph.name!r} has no tensor {name!r}")
 
+    def _op(self, name: str) -> JobOp | None:
+        """The op of this name, as things stand; a new one has the name and place of the last that
+        it stands for.
+        """
+        if name in self._gone:
+            return None
+        return self._new.get(name) or self._index.by_name.get(name)
+
+    def _place(self, op: JobOp) -> int:
+        return self._index.places[op.call.name]
+
+    def _maker(self, tensor: str | None) -> JobOp | None:
+        if tensor is None:
+            return None
+        op = self._makers.get(tensor) or self._index.makers.get(tensor)
+        return None if op is None or op.call.name in self._gone else op
+
     def _enter(self, op: JobOp) -> None:
-        self._makers.update(dict.fromkeys(op.outputs, op.call.name))
+        self._gone.discard(op.call.name)
+        self._new[op.call.name] = op
+        self._makers.update(dict.fromkeys(op.outputs, op))
         for tensor in op.inputs:
             if tensor is not None:
-                self._readers.setdefault(tensor, set()).add(op.call.name)
+                self._changed_readers(tensor)[op.call.name] = op
 
     def _leave(self, op: JobOp) -> None:
-        for made in op.outputs:
-            del self._makers[made]
+        name = op.call.name
+        self._gone.add(name)
+        self._new.pop(name, None)
         for tensor in op.inputs:
             if tensor is not None:
-                self._readers[tensor].discard(op.call.name)
+                self._changed_readers(tensor).pop(name, None)
+
+    def _changed_readers(self, tensor: str) -> dict[str, JobOp]:
+        """Those of a tensor by their names, to be changed."""
+        readers = self._readers.get(tensor)
+        if readers is None:
+            were = self._index.readers.get(tensor, ())
+            readers = self._readers[tensor] = {op.call.name: op for op in were}
+        return readers

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from headrace.graph.constants import Constants, Entry, LazyConstant, entries_of, specs_of
 from headrace.graph.hint import SbpHint
+from headrace.graph.op_index import OpIndex
 from headrace.graph.variable import VariablePart
 from headrace.light_dataclass import setters
 from headrace.op_call import OpCall
@@ -74,6 +75,27 @@ class JobGraph:
     variables: tuple[VariablePart, ...] = ()
     updates: tuple[tuple[str, Tensor], ...] = ()
     hints: Mapping[str, SbpHint] = field(default_factory=lambda: MappingProxyType({}))
+    _index: OpIndex | None = field(default=None, init=False, repr=False)
+
+    @property
+    def index(self) -> OpIndex:
+        """Its ops by what they are, make and read; the same object each time."""
+        if self._index is None:
+            object.__setattr__(self, "_index", OpIndex(self.ops))
+        assert self._index is not None
+        return self._index
+
+    def of_kind(self, *kinds: str) -> tuple[JobOp, ...]:
+        """The ops of these kinds, in order; for passes, which seldom are about all ops.
+
+        Example:
+            ``graph.of_kind("conv", "matmul")``
+        """
+        known = self.index.kinds
+        found = [kind for kind in kinds if kind in known]
+        if len(found) < 2:
+            return known[found[0]] if found else ()
+        return tuple([op for op in self.ops if op.call.op in found])
 
     @property
     def results(self) -> tuple[tuple[str, Tensor], ...]:

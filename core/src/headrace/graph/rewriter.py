@@ -53,10 +53,12 @@ class GraphRewriter(JobGraphBuilder):
         self._tensors.update((part.tensor.name, part.tensor.spec) for part in graph.variables)
         self._constants.update(entries_of(graph.constants))
         self._tensors.update(specs_of(graph.constants))
-        for op in graph.ops:
-            if op.call.name not in without:
-                self._op_names.add(op.call.name)
-                self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
+        index = graph.index
+        self._op_names.update(index.by_name.keys() - without if without else index.by_name)
+        self._tensors.update(index.specs)
+        for name in without:
+            for tensor in index.by_name[name].outputs:
+                del self._tensors[tensor]
 
     def tensor(self, name: str) -> Tensor:
         """What stands for a tensor of the other graph: itself, unless ``let`` said another.
@@ -86,14 +88,14 @@ class GraphRewriter(JobGraphBuilder):
 
         It reads what stands for what it read; where that is the same, the op is the same object.
         """
-        inputs = op.inputs
-        if not self._stand_ins.keys().isdisjoint(inputs):
-            new = self._stand_ins
+        inputs, new = op.inputs, self._stand_ins
+        if new and not new.keys().isdisjoint(inputs):
             inputs = tuple([new[name].name if name in new else name for name in inputs])
             op = JobOp(op.call, inputs, op.outputs, op.placement)
         self._read.update(inputs)
-        self._op_names.add(op.call.name)
-        self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
+        if op.outputs[0] not in self._tensors:  # else all of it is known from the beginning
+            self._op_names.add(op.call.name)
+            self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
         self._ops.append(op)
 
     def put(self, op: JobOp, made: Sequence[Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -16,16 +17,11 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     and variables stay, read or not: the caller feeds the ones and finds the others all the same.
     A graph that has nothing to be removed is given back itself.
     """
-    needed: set[str | None] = {tensor.name for _, tensor in graph.results}
-    kept: list[JobOp] = []
-    for op in reversed(graph.ops):
-        if not needed.isdisjoint(op.outputs):
-            kept.append(op)
-            needed.update(op.inputs)
+    kept, needed = _alive(graph)
     entries = entries_of(graph.constants)
-    constants = {name: entry for name, entry in entries.items() if name in needed}
-    if len(kept) == len(graph.ops) and len(constants) == len(graph.constants):
+    if len(kept) == len(graph.ops) and needed.issuperset(entries):
         return graph
+    constants = {name: entry for name, entry in entries.items() if name in needed}
     hints = graph.hints
     if hints:
         made = {name for op in kept for name in op.outputs}
@@ -33,7 +29,23 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
         hints = MappingProxyType({name: hint for name, hint in hints.items() if name in left})
     return replace(
         graph,
-        ops=tuple(reversed(kept)),
+        ops=tuple(kept),
         constants=Constants(constants, specs_of(graph.constants)),
         hints=hints,
     )
+
+
+def _alive(graph: JobGraph) -> tuple[Sequence[JobOp], set[str | None]]:
+    """The ops that results are computed from; the tensors that they read, or that are results."""
+    results: set[str | None] = {tensor.name for _, tensor in graph.results}
+    needed = results.union(*[op.inputs for op in graph.ops])
+    # Where each has a reader, none has only dead ones: the last op is a result.
+    if True not in [needed.isdisjoint(op.outputs) for op in graph.ops]:
+        return graph.ops, needed
+    needed = {*results}
+    kept: list[JobOp] = []
+    for op in reversed(graph.ops):
+        if not needed.isdisjoint(op.outputs):
+            kept.append(op)
+            needed.update(op.inputs)
+    return kept[::-1], needed

@@ -50,6 +50,8 @@ class AddIntegers:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these sums."""
+        if not graph.of_kind("dequantize"):
+            return graph
         finder = _Finder(graph, self._tag)
         for kind in ("add", "add_n"):
             for op in finder.editor.ops(kind):

@@ -32,7 +32,8 @@ class FoldOutputScales:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these scales."""
-        folded = {op.call.name for op in graph.ops if self._folds(op, graph.constants)}
+        products = graph.of_kind(*self._products)
+        folded = {op.call.name for op in products if self._folds(op, graph.constants)}
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
             return _folded(op, new.read_by(op), graph.constants, new)
@@ -41,7 +42,7 @@ class FoldOutputScales:
 
     def _folds(self, op: JobOp, constants: Mapping[str, Array]) -> bool:
         call = op.call
-        if op.placement.tag != self._tag or call.op not in self._products:
+        if op.placement.tag != self._tag:
             return False
         if not call.has_input(Y_SCALE) or call.has_input(ADDEND):
             return False

@@ -20,6 +20,8 @@ class FoldPads:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with fewer ops."""
+        if not graph.of_kind("pad"):
+            return graph
         editor = GraphEditor(graph, self._tag)
         for conv in editor.ops("conv"):
             pad = editor.maker(conv.inputs[0])

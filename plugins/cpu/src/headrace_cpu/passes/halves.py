@@ -25,8 +25,7 @@ def stored_weights(graph: JobGraph) -> Mapping[str, str]:
     """The constants that ``cpu.widen`` widens, by what it makes of them."""
     return {
         op.outputs[0]: name
-        for op in graph.ops
-        if op.call.op == "cpu.widen"
+        for op in graph.of_kind("cpu.widen")
         for name in op.inputs
         if name is not None and name in graph.constants
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,6 +28,8 @@ class JoinMoves:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these moves."""
+        if len(graph.of_kind("transpose")) < 2:
+            return graph
         joined = {chain[-1].call.name: (chain, move) for chain, move in self._found(graph)}
         inner = {op.call.name for chain, _ in joined.values() for op in chain[:-1]}
 
@@ -41,14 +42,14 @@ class JoinMoves:
         return replace_ops(graph, joined, make, gone=inner)
 
     def _found(self, graph: JobGraph) -> list[tuple[list[JobOp], _Move]]:
-        readers = Counter(name for op in graph.ops for name in op.inputs)
-        readers.update(tensor.name for _, tensor in graph.results)
+        readers, results = graph.index.readers, {tensor.name for _, tensor in graph.results}
+        kept = results | graph.hints.keys()
         chains: dict[str | None, list[JobOp]] = {}  # by the tensor that the last op makes
-        for op in graph.ops:
-            if op.call.op not in MOVES or not self._is_here(op):
+        for op in graph.of_kind(*MOVES):
+            if not self._is_here(op):
                 continue
             source = op.inputs[0]
-            may_go_on = readers[source] == 1 and source not in graph.hints
+            may_go_on = len(readers[source]) == 1 and source not in kept
             chain = chains.pop(source, []) if may_go_on else []
             chains[op.outputs[0]] = [*chain, op]
         found = ((chain, _joined(chain)) for chain in chains.values())

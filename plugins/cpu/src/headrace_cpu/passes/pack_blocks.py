@@ -44,8 +44,10 @@ class PackBlocks:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
-        finder = _Finder(graph, self._tag)
-        found = {op.call.name: blocks for op in graph.ops if (blocks := finder.blocks_of(op))}
+        if not graph.of_kind("dequantize"):
+            return graph
+        finder, products = _Finder(graph, self._tag), graph.of_kind("matmul")
+        found = {op.call.name: blocks for op in products if (blocks := finder.blocks_of(op))}
         packed: dict[str, list[Tensor | None]] = {}  # by the matrix in floats, which two may read
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
@@ -63,11 +65,11 @@ class _Finder:
     def __init__(self, graph: JobGraph, tag: str) -> None:
         self._tag = tag
         self._constants = graph.constants
-        self._makers = {name: op for op in graph.ops for name in op.outputs}
+        self._makers = graph.index.makers
 
     def blocks_of(self, op: JobOp) -> _Blocks | None:
         """The right side of ``op``, if it is a product of such a matrix."""
-        if op.placement.tag != self._tag or op.placement.parallel_num > 1 or op.call.op != "matmul":
+        if op.placement.tag != self._tag or op.placement.parallel_num > 1:
             return None
         call = op.call
         is_plain = call.flag_attr("transpose_b") and not call.flag_attr("transpose_a")

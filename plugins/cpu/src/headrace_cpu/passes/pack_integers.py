@@ -22,6 +22,9 @@ from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.ops.places import BIAS
 from headrace_cpu.passes.own_ops import KnownOps
 
+INTEGER = ("conv_integer", "matmul_integer")
+"""Products of bytes as models write them; all others are of what ``dequantize`` made."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
@@ -52,8 +55,11 @@ class PackIntegers:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
+        products = graph.of_kind(*INTEGER)
+        if graph.of_kind("dequantize"):
+            products += graph.of_kind("conv", "matmul")
         finder = _Finder(graph, self._tag)
-        found = {op.call.name: bytes_ for op in graph.ops if (bytes_ := finder.bytes_of(op))}
+        found = {op.call.name: bytes_ for op in products if (bytes_ := finder.bytes_of(op))}
         packed: dict[object, tuple[Tensor, ...]] = {}
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
@@ -68,7 +74,7 @@ class _Finder:
     def __init__(self, graph: JobGraph, tag: str) -> None:
         self._tag = tag
         self.constants = graph.constants
-        self.makers = {name: op for op in graph.ops for name in op.outputs}
+        self.makers = graph.index.makers
 
     def bytes_of(self, op: JobOp) -> _Bytes | None:
         """What ``op`` is a product of; None when it is none of bytes."""

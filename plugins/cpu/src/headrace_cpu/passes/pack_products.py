@@ -59,7 +59,8 @@ class PackProducts:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
         stored = stored_weights(graph)
-        packed = {op.call.name for op in graph.ops if self._is_packed(op, graph, stored)}
+        products = graph.of_kind("conv", "matmul")
+        packed = {op.call.name for op in products if self._is_packed(op, graph, stored)}
         panels = _Packed()
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
@@ -78,11 +79,11 @@ class PackProducts:
         if call.op == "conv":
             is_last = call.str_attr("data_format") == CHANNELS_LAST
             return is_last and (conv_products(call) or depthwise_last(call))
-        if call.op == "matmul" and _has_weights(call):
-            if not _is_constant(op, graph, stored):
-                return _rows(call) >= FEW_ROWS
-            return self._is_folded("cpu.pack", op, transposed=call.flag_attr("transpose_b"))
-        return False
+        if not _has_weights(call):
+            return False
+        if not _is_constant(op, graph, stored):
+            return _rows(call) >= FEW_ROWS
+        return self._is_folded("cpu.pack", op, transposed=call.flag_attr("transpose_b"))
 
     def _tile(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> int | None:
         """The tile of a convolution whose weight is transformed, which is done once."""

@@ -30,7 +30,8 @@ class PackRecurrent:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
-        chosen = {op.call.name for op in graph.ops if self._is_packed(op, graph)}
+        layers = graph.of_kind("lstm_integer", *LAYERS)
+        chosen = {op.call.name for op in layers if self._is_packed(op, graph)}
         return replace_ops(graph, chosen, _packed, ops=self._ops)
 
     def _is_packed(self, op: JobOp, graph: JobGraph) -> bool:
@@ -42,7 +43,7 @@ class PackRecurrent:
             is_usual = usual_integer_layers(op.call)
         else:
             weights = (name for name in op.inputs[1:3] if name is not None)
-            is_usual = op.call.op in LAYERS and usual_layers(op.call)
+            is_usual = usual_layers(op.call)
         return is_usual and all(name in graph.constants for name in weights)
 
 

@@ -26,14 +26,14 @@ class PartWindows:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these ops."""
-        chosen = {op.call.name for op in graph.ops if self._is_parted(op)}
+        chosen = {op.call.name for op in graph.of_kind("conv_transpose") if self._is_parted(op)}
         return replace_ops(graph, chosen, _without_sums)
 
     def _is_parted(self, op: JobOp) -> bool:
         call = op.call
         if op.placement.tag != self._tag or op.placement.parallel_num > 1:
             return False
-        if call.op != "conv_transpose" or call.str_attr("data_format") != CHANNELS_LAST:
+        if call.str_attr("data_format") != CHANNELS_LAST:
             return False
         return parted(call)
 

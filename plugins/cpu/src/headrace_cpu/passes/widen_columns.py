@@ -35,7 +35,8 @@ class WidenColumns:
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph with these convolutions."""
         packed = _packed_constants(graph)
-        factors = {op.call.name: self._factor(op, graph, packed) for op in graph.ops}
+        convs = graph.of_kind("cpu.conv")
+        factors = {op.call.name: self._factor(op, graph, packed) for op in convs}
         wide = {name: factor for name, factor in factors.items() if factor > 1}
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
@@ -45,7 +46,7 @@ class WidenColumns:
 
     def _factor(self, op: JobOp, graph: JobGraph, packed: Mapping[str, str]) -> int:
         """Positions that make one row of the product; 1 for an op that stays as it is."""
-        if op.placement.tag != self._tag or op.call.op != "cpu.conv":
+        if op.placement.tag != self._tag:
             return 1
         bias = op.inputs[BIAS]
         if op.inputs[1] not in packed or not (bias is None or bias in graph.constants):
@@ -57,8 +58,8 @@ def _packed_constants(graph: JobGraph) -> dict[str, str]:
     """The constants that are packed with columns first, by what is made of them."""
     return {
         op.outputs[0]: op.inputs[0]
-        for op in graph.ops
-        if op.call.op == "cpu.pack" and op.call.flag_attr("transposed")
+        for op in graph.of_kind("cpu.pack")
+        if op.call.flag_attr("transposed")
         if op.inputs[0] is not None and op.inputs[0] in graph.constants
     }
 

@@ -1,0 +1,81 @@
+"""``OpIndex``: what passes ask of the ops of a graph, found out once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.graph.job_graph import JobOp
+    from headrace.tensor_spec import TensorSpec
+
+
+class OpIndex:
+    """Ops by what they are, make and read; for any thread.
+
+    A pass whose ops do not occur in a graph asks for these alone, and many passes see one graph.
+    So each table is made when it is first asked for, and stays. Nobody changes one.
+    """
+
+    def __init__(self, ops: Sequence[JobOp]) -> None:
+        """Look at nothing yet; ``ops`` stay as they are."""
+        self._ops = ops
+
+    @cached_property
+    def kinds(self) -> Mapping[str, tuple[JobOp, ...]]:
+        """The ops of each kind, in order."""
+        found: dict[str, list[JobOp]] = {}
+        for op in self._ops:
+            kind = op.call.op
+            if kind in found:
+                found[kind].append(op)
+            else:
+                found[kind] = [op]
+        return {kind: tuple(ops) for kind, ops in found.items()}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, JobOp]:
+        """The ops by their names, in order."""
+        return {op.call.name: op for op in self._ops}
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each op, by its name."""
+        return {name: place for place, name in enumerate(self.by_name)}
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """The devices that they are placed on."""
+        return frozenset([op.placement.tag for op in self._ops])
+
+    @cached_property
+    def specs(self) -> Mapping[str, TensorSpec]:
+        """The spec of each tensor that they make."""
+        return {
+            name: spec
+            for op in self._ops
+            for name, spec in zip(op.outputs, op.call.outputs, strict=True)
+        }
+
+    @cached_property
+    def makers(self) -> Mapping[str, JobOp]:
+        """The op that makes each tensor."""
+        return {made: op for op in self._ops for made in op.outputs}
+
+    @cached_property
+    def readers(self) -> Mapping[str | None, tuple[JobOp, ...]]:
+        """The ops that read each tensor, each of them once, in order; None for absent inputs."""
+        found: dict[str | None, tuple[JobOp, ...]] = {}
+        more: dict[str | None, list[JobOp]] = {}  # most tensors have one reader
+        for op in self._ops:
+            for name in op.inputs:
+                if name not in found:
+                    found[name] = (op,)
+                elif name not in more:
+                    if found[name][0] is not op:
+                        more[name] = [*found[name], op]
+                elif more[name][-1] is not op:
+                    more[name].append(op)
+        found.update((name, tuple(ops)) for name, ops in more.items())
+        return found
