@@ -98,6 +98,25 @@ class GraphRewriter(JobGraphBuilder):
             self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
         self._ops.append(op)
 
+    def fold(self, op: JobOp) -> bool:
+        """Compute an op of the other graph, if all that it reads is known here and it is worth it.
+
+        Constants then stand for what it made. Returns whether it was computed: else nothing was
+        added. The call was checked when it was first added, and is not checked again.
+        """
+        call, new = op.call, self._stand_ins
+        names = [new[name].name if name in new else name for name in op.inputs]
+        if not self.folds(call, names):
+            return False
+        values = self._fold(call, names)
+        suffixes = [f"/{output.name}" for output in self._ops_known.op(call.op).op.outputs]
+        node = self._fresh(call.op, tuple(suffixes))
+        self._op_names.add(node)
+        made = [node + suffix for suffix in suffixes[: len(values)]]
+        self._constants.update(zip(made, values, strict=True))
+        self.put(op, list(map(self._define, made, call.outputs)))
+        return True
+
     def put(self, op: JobOp, made: Sequence[Tensor]) -> None:
         """Let ``made`` stand for the outputs of an op of the other graph."""
         for name, tensor in zip(op.outputs, made, strict=True):

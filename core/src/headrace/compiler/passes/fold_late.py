@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
 from headrace.aligned import Region
+from headrace.device import COLLECTIVES
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.graph.rewriter import GraphRewriter
@@ -25,51 +25,31 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
         known_ops: knows the ops of plugins.
     """
     graph = take()
-    begin = [
-        op.call
-        for op in graph.ops
-        if _is_late(op, known_ops) and _reads(op) <= graph.constants.keys()
-    ]
-    if not begin:
+    index, constants = graph.index, graph.constants
+    kinds = {kind for kind in index.kinds if _is_late(kind, known_ops)}
+    late = [op for op in graph.of_kind(*kinds) if constants.keys() >= _reads(op)]
+    if not late:
         return graph
-    memory = Region(sum(spec.nbytes for call in begin for spec in call.outputs))
+    memory = Region(sum(spec.nbytes for op in late for spec in op.call.outputs))
     rewriter = GraphRewriter(graph, fold_late=True, empty=memory.empty, ops=known_ops)
+    results = {tensor.name for _, tensor in graph.results}
     graph = replace(graph, constants=MappingProxyType({}))
-    reads = [_reads(op) for op in graph.ops]
-    readers = Counter(tensor.name for _, tensor in graph.results)
-    for names_read in reads:
-        readers.update(names_read)
-    folded: set[str] = set()
-    for op, names_read in zip(graph.ops, reads, strict=True):
-        call = op.call
-        follows = _is_late(op, known_ops) or not folded.isdisjoint(names_read)
-        if follows and op.placement.parallel_num == 1 and _folds(rewriter, op):
-            made = rewriter.op(
-                call.op,
-                rewriter.read_by(op),
-                outputs=call.output_count,
-                location=call.location,
-                attrs=call.attrs,
-            )
-            rewriter.put(op, made)
-            folded.update(op.outputs)
-        else:
+    del constants
+    folded: set[str | None] = set()
+    for op in graph.ops:
+        follows = op.call.op in kinds or not folded.isdisjoint(op.inputs)
+        if not follows or op.placement.parallel_num > 1 or not rewriter.fold(op):
             rewriter.keep(op)
-        for name in names_read:
-            readers[name] -= 1
-            if not readers[name]:
-                rewriter.forget(rewriter.tensor(name))
+            continue
+        folded.update(op.outputs)
+        for name in _reads(op):
+            if index.readers[name][-1] is op and name not in results:
+                rewriter.forget(rewriter.tensor(name))  # unless an op that is kept reads it
     return rewriter.finish()
 
 
-def _is_late(op: JobOp, known_ops: OpSource) -> bool:
-    alone = op.placement.parallel_num == 1  # the others are collectives, which are no ops
-    return alone and known_ops.op(op.call.op).op.folds_late
-
-
-def _folds(rewriter: GraphRewriter, op: JobOp) -> bool:
-    read = rewriter.read_by(op)
-    return rewriter.folds(op.call, [None if tensor is None else tensor.name for tensor in read])
+def _is_late(kind: str, known_ops: OpSource) -> bool:
+    return kind not in COLLECTIVES and known_ops.op(kind).op.folds_late
 
 
 def _reads(op: JobOp) -> set[str]:
