@@ -3,6 +3,7 @@
 Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plugin's pass takes a
 ``JobGraph`` and returns another: made by the ``GraphEditor`` of ``editor.py``, which puts one op in
 the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the place of one.
+``op_index.py`` finds ops by what they are, make and read, and
 ``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
 graph learns what an op is, ``constants.py`` lets values of constants be made late and once,
 ``sized.py`` lets them be made of sizes that are not said yet,

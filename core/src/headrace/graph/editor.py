@@ -32,6 +32,7 @@ class GraphEditor:
         self._index = graph.index
         # What is not as in the graph any more. Passes ask about every op of graphs of any size:
         # names are looked up, never searched for, and many passes find nothing to change.
+        self._is_sound = True  # no new op reads what is made after it
         self._gone: set[str] = set()
         self._new: dict[str, JobOp] = {}
         self._makers: dict[str, JobOp] = {}
@@ -122,6 +123,10 @@ class GraphEditor:
         if call.outputs != last.call.outputs:
             made, wanted = (", ".join(map(str, c.outputs)) for c in (call, last.call))
             raise GraphError(f"{call} would make {made}, where {last.call} makes {wanted}")
+        for name in inputs:
+            maker = self._maker(name)
+            if maker is not None and self._place(maker) >= self._place(last):
+                self._is_sound = False
         padded = (*inputs, *(None,) * (len(call.inputs) - len(inputs)))
         new = JobOp(call, padded, last.outputs, last.placement)
         for old in chain:
@@ -136,7 +141,8 @@ class GraphEditor:
         new, gone = self._new, self._gone
         names = ((op.call.name, op) for op in self._graph.ops)
         ops = [new.get(name, op) for name, op in names if name not in gone]
-        return replace(self._graph, ops=tuple(ops))
+        made = replace(self._graph, ops=tuple(ops))
+        return made.made_soundly_of(self._graph) if self._is_sound else made
 
     def tensor(self, name: str) -> Tensor:
         """The tensor called ``name``, with its spec.

@@ -76,6 +76,7 @@ class JobGraph:
     updates: tuple[tuple[str, Tensor], ...] = ()
     hints: Mapping[str, SbpHint] = field(default_factory=lambda: MappingProxyType({}))
     _index: OpIndex | None = field(default=None, init=False, repr=False)
+    _origin: object = field(default_factory=object, init=False, repr=False)
 
     @property
     def index(self) -> OpIndex:
@@ -114,6 +115,18 @@ class JobGraph:
         entry = entries_of(self.constants)[constant]
         return entry.passing() if isinstance(entry, LazyConstant) else entry
 
+    def made_soundly_of(self, graph: JobGraph) -> JobGraph:
+        """This graph, which keeps all that a graph must satisfy if ``graph`` does.
+
+        For who checks each change as it is made, so that nobody need look at the whole again.
+        """
+        object.__setattr__(self, "_origin", graph._origin)
+        return self
+
+    def is_sound_as(self, graph: JobGraph) -> bool:
+        """True when it is made of ``graph``, if in several steps, by such alone."""
+        return self._origin is graph._origin
+
     def with_constants(self, more: Mapping[str, Array]) -> JobGraph:
         """The job with more constants, for ops that a pass puts into it.
 
@@ -124,7 +137,11 @@ class JobGraph:
         """
         entries: dict[str, Entry] = {**entries_of(self.constants), **more}
         specs = {**specs_of(self.constants), **specs_of(more)}
-        return replace(self, constants=Constants(entries, specs))
+        made = replace(self, constants=Constants(entries, specs))
+        object.__setattr__(made, "_index", self.index)  # the ops are the same
+        taken = [*self.inputs, *(part.tensor for part in self.variables)]
+        old = {*self.constants, *self.index.specs, *(tensor.name for tensor in taken)}
+        return made if old & more.keys() else made.made_soundly_of(self)
 
     def rewired(self, ops: Iterable[JobOp], same: Mapping[str, str]) -> JobGraph:
         """The job with other ops, its results read from ``same[tensor]`` where that has it."""

@@ -14,6 +14,7 @@ from headrace.errors import GraphError
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.constants import entries_of, specs_of
 from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.graph.op_index import OpIndex
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.ops import Tensor
 
@@ -47,6 +48,8 @@ class GraphRewriter(JobGraphBuilder):
         # Not the graph, whose constants may be let go of one by one.
         self._likes = graph.hints, graph.outputs, graph.updates
         self._stand_ins: dict[str, Tensor] = {}
+        self._kept = 0  # ops
+        self._is_sound = True  # as far as each step can tell that was taken
         self._inputs += graph.inputs
         self._tensors.update((tensor.name, tensor.spec) for tensor in graph.inputs)
         self._variables.update((part.tensor.name, part) for part in graph.variables)
@@ -82,6 +85,12 @@ class GraphRewriter(JobGraphBuilder):
         """Let ``tensor`` stand for what the other graph calls ``name``, from here on."""
         if tensor.name != name:
             self._stand_ins[name] = tensor
+        self._is_sound = False
+
+    def adopt(self, op: JobOp, inputs: Sequence[str | None]) -> tuple[Tensor, ...]:
+        """As ``JobGraphBuilder`` has it: nothing about the op is checked."""
+        self._is_sound = False
+        return super().adopt(op, inputs)
 
     def keep(self, op: JobOp) -> None:
         """Add an op of the other graph, or one that makes what such a one made.
@@ -93,6 +102,7 @@ class GraphRewriter(JobGraphBuilder):
             inputs = tuple([new[name].name if name in new else name for name in inputs])
             op = JobOp(op.call, inputs, op.outputs, op.placement)
         self._read.update(inputs)
+        self._kept += 1
         if op.outputs[0] not in self._tensors:  # else all of it is known from the beginning
             self._op_names.add(op.call.name)
             self._tensors.update(zip(op.outputs, op.call.outputs, strict=True))
@@ -119,8 +129,34 @@ class GraphRewriter(JobGraphBuilder):
 
     def put(self, op: JobOp, made: Sequence[Tensor]) -> None:
         """Let ``made`` stand for the outputs of an op of the other graph."""
-        for name, tensor in zip(op.outputs, made, strict=True):
-            self.let(name, tensor)
+        for name, spec, tensor in zip(op.outputs, op.call.outputs, made, strict=True):
+            if tensor.name != name:
+                self._stand_ins[name] = tensor
+            if tensor.spec != spec or tensor.name not in self._tensors:
+                self._is_sound = False
+
+    def replaced(
+        self, graph: JobGraph, chosen: Collection[str], left: Collection[str], make: Make
+    ) -> JobGraph:
+        """``replace_ops``, for a rewriter that has just begun with ``graph``, without ``left``."""
+        by_name = graph.index.by_name
+        lost = {tensor for name in left if name not in chosen for tensor in by_name[name].outputs}
+        for op in graph.ops:
+            name = op.call.name
+            if name not in left:
+                self._is_sound = self._is_sound and lost.isdisjoint(op.inputs)
+                self.keep(op)
+            elif name in chosen:
+                before = len(self._ops)
+                with self.placed(op.placement):
+                    made = make(op, self)
+                self.put(op, made)
+                read = [name for new in self._ops[before:] for name in new.inputs]
+                self._is_sound = self._is_sound and _is_before(op, read, made, graph.index)
+        finished = self.finish()
+        # One that ``make`` kept is counted too.
+        is_sound = self._is_sound and self._kept == len(graph.ops) - len(left)
+        return finished.made_soundly_of(graph) if is_sound else finished
 
     def finish(self) -> JobGraph:
         """The graph, with the results, updates and hints of the other one.
@@ -139,6 +175,22 @@ class GraphRewriter(JobGraphBuilder):
         for variable, tensor in updates:
             self.update(self.tensor(variable), self.tensor(tensor.name))
         return super().finish()
+
+
+def _is_before(
+    op: JobOp, read: Sequence[str | None], made: Sequence[Tensor], index: OpIndex
+) -> bool:
+    """Whether what new ops in the place of ``op`` read and hand on was made until then.
+
+    Of the tensors of the old graph it is asked; new ones are there when they are made.
+    """
+    makers, places = index.makers, index.places
+    place = places[op.call.name]
+    for name in (*read, *[tensor.name for tensor in made]):
+        maker = makers.get(name) if name is not None else None
+        if maker is not None and places[maker.call.name] > place:
+            return False
+    return True
 
 
 Make = Callable[[JobOp, GraphRewriter], Sequence[Tensor]]
@@ -173,11 +225,4 @@ def replace_ops(
         return graph
     left = {*chosen, *gone}
     rewriter = GraphRewriter(graph, without=left, ops=ops)
-    for op in graph.ops:
-        name = op.call.name
-        if name not in left:
-            rewriter.keep(op)
-        elif name in chosen:
-            with rewriter.placed(op.placement):
-                rewriter.put(op, make(op, rewriter))
-    return rewriter.finish()
+    return rewriter.replaced(graph, chosen, left, make)

@@ -131,7 +131,10 @@ class Kind:
 
         A transpose does not mind: in another order it is another transpose.
         """
-        return self._call.op != "transpose" and self.in_order(plain(self.rank)[::-1]) is None
+        call = self._call
+        if call.op == "transpose":
+            return False
+        return self._ops.op(call.op).op.reordered(call, plain(self.rank)[::-1]) is None
 
     def call_of(self, call: OpCall, way: Way) -> OpCall:
         """As the function of this name, for a call of this kind and one of its ways."""
@@ -159,7 +162,9 @@ class Ways:
         """The kind of a call."""
         kind = self._kind_of.get(call.name)
         if kind is None:
-            key = (call.op, call.inputs, call.attrs.form, call.output_count)
+            # Calls that are checked alike share what they are made of, and to hash all of it takes
+            # long. A kind holds its call, so no other object has one of these places.
+            key = (call.op, id(call.inputs), id(call.attrs), call.output_count)
             kind = self._kinds.get(key)
             if kind is None:
                 kind = self._kinds[key] = Kind(call, self._ops)
