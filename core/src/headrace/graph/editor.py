@@ -36,7 +36,7 @@ class GraphEditor:
         self._gone: set[str] = set()
         self._new: dict[str, JobOp] = {}
         self._makers: dict[str, JobOp] = {}
-        self._readers: dict[str, dict[str, JobOp]] = {}
+        self._readers: dict[str, list[JobOp]] = {}  # new ones, of which some may be gone
 
     @cached_property
     def _results(self) -> set[str]:
@@ -51,7 +51,7 @@ class GraphEditor:
         """The ops called ``op`` on the device, in topological order, as things stand."""
         found = [old for old in self._graph.of_kind(op) if old.placement.tag == self._tag]
         if self._new:
-            found = [old for old in found if self._op(old.call.name) is old]
+            found = [old for old in found if self._stands(old)]
             found += [new for new in self._new.values() if new.call.op == op]
             found.sort(key=self._place)
         return tuple(found)
@@ -63,11 +63,14 @@ class GraphEditor:
 
     def users(self, tensor: str) -> tuple[JobOp, ...]:
         """The ops that read ``tensor``, on any device, in topological order."""
-        changed = self._readers.get(tensor)
-        if changed is None:
-            return self._index.readers.get(tensor, ())
-        ops = changed.values()
-        return tuple(sorted(ops, key=self._place) if len(ops) > 1 else ops)
+        readers = self._index.readers.get(tensor, ())
+        if not self._new:
+            return readers
+        found = [op for op in readers if self._stands(op)]
+        if tensor in self._readers:
+            found += [op for op in self._readers[tensor] if self._stands(op)]
+            found.sort(key=self._place)
+        return tuple(found)
 
     def is_private(self, op: JobOp, user: JobOp) -> bool:
         """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
@@ -100,7 +103,7 @@ class GraphEditor:
         """
         *before, last = chain
         for old in chain:
-            if self._op(old.call.name) is not old:
+            if not self._stands(old):
                 raise GraphError(f"{old.call} is not in the graph; it may have been replaced")
             if old.placement != last.placement or old.placement.tag != self._tag:
                 raise GraphError(f"{old.call} is placed on '{old.placement}', not with {last.call}")
@@ -129,9 +132,14 @@ class GraphEditor:
                 self._is_sound = False
         padded = (*inputs, *(None,) * (len(call.inputs) - len(inputs)))
         new = JobOp(call, padded, last.outputs, last.placement)
-        for old in chain:
-            self._leave(old)
-        self._enter(new)
+        self._gone |= inside
+        self._gone.remove(new.call.name)
+        for name in inside:
+            self._new.pop(name, None)
+        self._new[new.call.name] = new
+        self._makers.update(dict.fromkeys(new.outputs, new))
+        for tensor in {name for name in inputs if name is not None}:
+            self._readers.setdefault(tensor, []).append(new)
         return new
 
     def finish(self) -> JobGraph:
@@ -163,13 +171,12 @@ class GraphEditor:
             return self._inputs[name]
         raise GraphError(f"job {self._graph.name!r} has no tensor {name!r}")
 
-    def _op(self, name: str) -> JobOp | None:
-        """The op of this name, as things stand; a new one has the name and place of the last that
-        it stands for.
-        """
+    def _stands(self, op: JobOp) -> bool:
+        """Whether an op is in the graph now: a new one has the name of the last that it is for."""
+        name = op.call.name
         if name in self._gone:
-            return None
-        return self._new.get(name) or self._index.by_name.get(name)
+            return False
+        return (self._new.get(name) or self._index.by_name.get(name)) is op
 
     def _place(self, op: JobOp) -> int:
         return self._index.places[op.call.name]
@@ -179,27 +186,3 @@ class GraphEditor:
             return None
         op = self._makers.get(tensor) or self._index.makers.get(tensor)
         return None if op is None or op.call.name in self._gone else op
-
-    def _enter(self, op: JobOp) -> None:
-        self._gone.discard(op.call.name)
-        self._new[op.call.name] = op
-        self._makers.update(dict.fromkeys(op.outputs, op))
-        for tensor in op.inputs:
-            if tensor is not None:
-                self._changed_readers(tensor)[op.call.name] = op
-
-    def _leave(self, op: JobOp) -> None:
-        name = op.call.name
-        self._gone.add(name)
-        self._new.pop(name, None)
-        for tensor in op.inputs:
-            if tensor is not None:
-                self._changed_readers(tensor).pop(name, None)
-
-    def _changed_readers(self, tensor: str) -> dict[str, JobOp]:
-        """Those of a tensor by their names, to be changed."""
-        readers = self._readers.get(tensor)
-        if readers is None:
-            were = self._index.readers.get(tensor, ())
-            readers = self._readers[tensor] = {op.call.name: op for op in were}
-        return readers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from headrace.compiler.layouts.choice import can_transpose
 from headrace.compiler.layouts.orders import after, between, lifted, plain, steps
 from headrace.data_format import Order, moves_nothing
@@ -49,26 +47,18 @@ class Forms:
         perm = permutation(op.call)
         self._forms[made] = {
             after(perm, order): form
-            for order, form in self._of(source).items()
+            for order, form in self.of(source).items()
             if len(order) == len(perm)
         }
         self._makers[made] = op
 
-    def orders(self, name: str) -> Iterator[Order]:
-        """The orders that a tensor is there in."""
-        return iter(self._of(name))
-
-    def has(self, name: str, order: Order) -> bool:
-        """True when a tensor is there in ``order``."""
-        return order in self._of(name)
-
     def cost(self, name: str, order: Order) -> int:
         """How many bytes a transpose to ``order`` has to move; 0 when it is there."""
-        forms = self._of(name)
+        forms = self.of(name)
         if order in forms:
             return 0
         have, form = next(iter(forms.items()))
-        if self._rewriter.value(form) is not None:
+        if self._rewriter.is_known(form):
             return 0
         free = moves_nothing(lifted(form.spec.shape, order), between(have, order))
         return 0 if free else form.spec.nbytes
@@ -78,12 +68,14 @@ class Forms:
 
         What has to be added for it is said to be at the place of ``reader``.
         """
-        forms = self._of(name)
-        if order not in forms:
-            forms[order] = self._made(name, order, reader)
-        return forms[order]
+        forms = self.of(name)
+        form = forms.get(order)
+        if form is None:
+            form = forms[order] = self._made(name, order, reader)
+        return form
 
-    def _of(self, name: str) -> dict[Order, Tensor]:
+    def of(self, name: str) -> dict[Order, Tensor]:
+        """The forms of a tensor, by their orders; not to be changed."""
         forms = self._forms.get(name)
         if forms is None:
             tensor = self._rewriter.tensor(name)
@@ -94,13 +86,13 @@ class Forms:
         maker = self._makers.get(name)
         place = maker or reader
         assert place is not None, f"{name!r} is there plain"
-        have, form = next(iter(self._of(name).items()))
+        have, form = next(iter(self.of(name).items()))
         perm, as_read = between(have, order), plain(len(have))
         possible = can_transpose(form.spec, perm, self._registry.backend(place.placement.tag))
         if maker is not None and maker.call.op == "transpose" and order == as_read:
             source = maker.inputs[0]
             assert source is not None
-            if self.has(source, as_read) or not possible:
+            if as_read in self.of(source) or not possible:
                 return self._rewriter.adopt(maker, [self.get(source, as_read, maker).name])[0]
         if not possible and order != as_read:
             # Each order that was chosen is known to be one transpose from the plain one.

@@ -22,25 +22,20 @@ def ops_near(
         free: names of the ops that may run in any order that they can.
         ops: where ops are known.
     """
-    around: dict[str, list[JobOp]] = {}
-    for op in graph.ops:
-        for tensor in (*op.inputs, *op.outputs):
-            if tensor in around:
-                around[tensor].append(op)
-            elif tensor is not None:
-                around[tensor] = [op]
-    near: set[str] = set()
-    loose: set[str] = set()  # tensors
+    makers, readers = graph.index.makers, graph.index.readers
     waiting = [op for op in graph.ops if op.call.name in turned or _may_move(op, free)]
-    near.update(op.call.name for op in waiting)
+    near = {op.call.name for op in waiting}
+    loose: set[str | None] = {None}  # tensors
     kinds: dict[str, bool] = {}
     while waiting:
         op = waiting.pop()
         for tensor in (*op.inputs, *op.outputs):
-            if tensor is None or tensor in loose:
+            if tensor in loose:
                 continue
             loose.add(tensor)
-            for other in around[tensor]:
+            maker = makers.get(tensor or "")
+            others = readers.get(tensor, ())
+            for other in others if maker is None else (maker, *others):
                 name, kind = other.call.name, other.call.op
                 if name in near:
                     continue

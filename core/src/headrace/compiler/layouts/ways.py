@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -100,6 +101,10 @@ def call_of(call: OpCall, way: Way, ops: OpSource) -> OpCall:
     return there
 
 
+Wishes = Sequence[tuple[int, Order]]
+"""Places of inputs, each with the order in which it is wanted."""
+
+
 class Kind:
     """Calls that differ in their names and places alone, and the ways in which they run.
 
@@ -118,12 +123,32 @@ class Kind:
         self._ops = ops
         self._found: dict[Order, Way | None] = {}
         self._calls: dict[Way, OpCall] = {}
+        self._wishes: dict[tuple[Way, bool], Wishes] = {}
 
     def in_order(self, order: Order) -> Way | None:
         """As the function of this name; the same object each time."""
         if order not in self._found:
             self._found[order] = in_order(self._call, order, self._ops)
         return self._found[order]
+
+    def wishes(self, way: Way, *, small: bool = False) -> Wishes:
+        """What one of these ways reads in an order of all of its axes.
+
+        Args:
+            way: one of this kind.
+            small: only what has no more bytes than what is made.
+        """
+        found = self._wishes.get((way, small))
+        if found is None:
+            most = self._call.outputs[0].nbytes if small else math.inf
+            found = self._wishes[way, small] = [
+                (index, order)
+                for index, (spec, order) in enumerate(
+                    zip(self._call.inputs, way.inputs, strict=True)
+                )
+                if spec is not None and len(order) == spec.rank and spec.nbytes <= most
+            ]
+        return found
 
     @cached_property
     def minds(self) -> bool:

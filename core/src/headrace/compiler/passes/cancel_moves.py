@@ -23,6 +23,10 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     left without a reader is for ``remove_dead_ops``. A graph without two such moves is given back
     itself.
     """
+    makers_before = graph.index.makers
+    reads = ((op, makers_before.get(op.inputs[0] or "")) for op in graph.of_kind(*MOVES))
+    if not any(maker is not None and maker.call.op == op.call.op for op, maker in reads):
+        return graph
     same: dict[str, str] = {}  # tensor -> the earlier one that it equals
     makers: dict[str, JobOp] = {}
     kept: list[JobOp] = []

@@ -11,6 +11,7 @@ from headrace.compiler.layouts.ways import Kind, Way, Ways
 from headrace.compiler.passes.lower_ops import runs_on
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.data_format import Order, format_of, moves_nothing, order_between
+from headrace.graph.constants import entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.rewriter import GraphRewriter
 from headrace.op_call import OpCall
@@ -75,7 +76,6 @@ class _Rewriting:
     ) -> None:
         self._graph = graph
         self._registry = registry
-        self._ways = ways
         self._turned = turned
         # Devices that prefer nothing keep their ops as they are, between those that do, too.
         tags = {op.placement.tag for op in graph.ops if op.call.name in turned}
@@ -85,8 +85,11 @@ class _Rewriting:
             if op.placement.tag in tags and op.placement.parallel_num == 1
         )
         self._near = ops_near(graph, turned, self._free, registry)
-        near = [op for op in graph.ops if op.call.name in self._near]
-        self._wanted = orders_wanted(graph, near, turned, self._free, ways)
+        self._kinds = {
+            op.call.name: ways.of(op.call) for op in graph.ops if op.call.name in self._near
+        }
+        self._wanted = orders_wanted(graph, self._kinds, turned, self._free)
+        self._constants = entries_of(graph.constants)
         self._rewriter = GraphRewriter(graph, without=self._near, ops=registry)
         self._rewriter.reserve(self._near)  # these names stay as well
         self._forms = Forms(self._rewriter, registry)
@@ -96,56 +99,71 @@ class _Rewriting:
     def run(self) -> JobGraph:
         graph, forms = self._graph, self._forms
         for op in graph.ops:
-            if op.call.name not in self._near:  # what it reads lies plain, and is called the same
+            name = op.call.name
+            if name not in self._near:  # what it reads lies plain, and is called the same
                 self._rewriter.keep(op)
-            elif op.call.name in self._turned:
-                self._add(op, self._turned[op.call.name])
-            elif op.call.name not in self._free:
-                self._add(op, self._ways.of(op.call).own)
+                continue
+            kind = self._kinds[name]
+            if name in self._turned:
+                self._add(op, kind, self._turned[name])
+            elif name not in self._free:
+                self._add(op, kind, kind.own)
             elif op.call.op == "transpose":
                 forms.add_transpose(op)
             else:
-                self._add(op, self._cheapest(op))
+                self._add(op, kind, self._cheapest(op, kind))
         for _, tensor in graph.results:
             form = forms.get(tensor.name, plain(tensor.spec.rank), None)
             self._rewriter.let(tensor.name, form)
         return self._rewriter.finish()
 
-    def _add(self, op: JobOp, way: Way) -> None:
+    def _add(self, op: JobOp, kind: Kind, way: Way) -> None:
         """The op, under its own name."""
+        get = self._forms.get
         given = [
-            name if name is None else self._forms.get(name, order, op).name
+            name if name is None else get(name, order, op).name
             for name, order in zip(op.inputs, way.inputs, strict=True)
         ]
-        call = self._ways.of(op.call).call_of(op.call, way)
+        call = kind.call_of(op.call, way)
         new = op if call is op.call else JobOp(call, tuple(given), op.outputs, op.placement)
         made = self._rewriter.adopt(new, given)
         maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
             self._forms.add(name, order, form, maker)
 
-    def _cheapest(self, op: JobOp) -> Way:
+    def _cheapest(self, op: JobOp, kind: Kind) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
-        kind = self._ways.of(op.call)
-        own = kind.own
-        found = [kind.in_order(order) for order in self._orders(op, kind)]
-        others = [way for way in found if way is not None]
+        own, others = kind.own, []
+        for order in self._orders(op, kind):
+            way = kind.in_order(order)
+            if way is not None:
+                others.append(way)
         if not others:
             return own
         # Most often there is one that moves nothing and stays: better than as it is, in any case.
-        if len(others) == 1 and self._badness(op, others[0])[:2] == (0, False):
-            return others[0] if self._may_run(op, others[0]) else own
+        if len(others) == 1 and self._is_there(op, others[0]):
+            return others[0] if self._may_run(op, kind, others[0]) else own
         ways = sorted((own, *others), key=lambda way: self._badness(op, way))
-        return next(way for way in ways if way is own or self._may_run(op, way))
+        return next(way for way in ways if way is own or self._may_run(op, kind, way))
 
     def _orders(self, op: JobOp, kind: Kind) -> list[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
         met = [*self._wanted.get(op.outputs[0], ())]
         for name in op.inputs:
             if name is not None:
-                met += [order for order in self._forms.orders(name) if order not in met]
-        own = plain(kind.rank)
-        return [order for order in met if len(order) == kind.rank and order != own][:MOST_ORDERS]
+                met += [order for order in self._forms.of(name) if order not in met]
+        rank = kind.rank
+        own = plain(rank)
+        return [order for order in met if len(order) == rank and order != own][:MOST_ORDERS]
+
+    def _is_there(self, op: JobOp, way: Way) -> bool:
+        """Whether all is there as ``way`` reads it, and nothing it makes must be moved."""
+        for name, order in zip(op.inputs, way.inputs, strict=True):
+            if name is None or name in self._constants:
+                continue
+            if order not in self._forms.of(name):
+                return False
+        return self._moved_after(op, way) == 0
 
     def _badness(self, op: JobOp, way: Way) -> tuple[int, bool, bool, int]:
         """Bytes to be moved around the op, knowing no more than who is next, and what breaks a tie.
@@ -154,37 +172,43 @@ class _Rewriting:
         since a pass of the device may make one of both. Then whether it makes something else than
         is wanted, and what is not there as it reads.
         """
-        cost = absent = 0
-        wanted, forms, constants = self._wanted, self._forms, self._graph.constants
+        cost, absent = self._moved_after(op, way), 0
+        wanted, forms, constants = self._wanted, self._forms, self._constants
         for name, order in zip(op.inputs, way.inputs, strict=True):
             if name is None:
                 continue
             wishes = wanted.get(name)
             if not (wishes and wishes.get(order)):  # else it is made anyway
                 cost += forms.cost(name, order)
-            absent += not (name in constants or forms.has(name, order))
-        for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
-            for wish in wanted.get(name, ()):
-                if wish != order and not moves_nothing(
-                    laid(spec.shape, order), between(order, wish)
-                ):
-                    cost += spec.nbytes
+            absent += not (name in constants or order in forms.of(name))
         unwanted = way.outputs[0] not in self._wanted.get(op.outputs[0], ())
         stays = way.attrs is not None and not absent
         return cost, not stays, unwanted, absent
 
-    def _may_run(self, op: JobOp, way: Way) -> bool:
+    def _moved_after(self, op: JobOp, way: Way) -> int:
+        """Bytes to be moved of what the op makes, for who is next."""
+        cost = 0
+        for name, spec, order in zip(op.outputs, op.call.outputs, way.outputs, strict=True):
+            for wish in self._wanted.get(name, ()):
+                if wish != order and not moves_nothing(
+                    laid(spec.shape, order), between(order, wish)
+                ):
+                    cost += spec.nbytes
+        return cost
+
+    def _may_run(self, op: JobOp, kind: Kind, way: Way) -> bool:
         """Whether the device runs the op this way as well as plain, and can move its tensors."""
         key = (op.placement.tag, way)
-        if key not in self._answers:
+        answer = self._answers.get(key)
+        if answer is None:
             backend = self._registry.backend(op.placement.tag)
-            self._answers[key] = self._asked(op.call, way, backend)
-        return self._answers[key]
+            answer = self._answers[key] = self._asked(op.call, kind, way, backend)
+        return answer
 
-    def _asked(self, call: OpCall, way: Way, backend: Backend) -> bool:
+    def _asked(self, call: OpCall, kind: Kind, way: Way, backend: Backend) -> bool:
         if not can_move(call, way, backend):
             return False
-        there = self._ways.of(call).call_of(call, way)
+        there = kind.call_of(call, way)
         own, other = backend.kernels.select(call), backend.kernels.select(there)
         if own is not None:
             return other is not None and other.priority >= own.priority

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +34,8 @@ def fold_normalization(graph: JobGraph) -> JobGraph:
     not be there to lie so. Nor where a number is not finite, or would not be: infinity times a
     weight of zero is another result than infinity times the sum.
     """
+    if not graph.of_kind("normalization"):
+        return graph
     folds = _Finder(graph).folds()
     gone = {op.call.name for fold in folds.values() for op in (fold.product, *fold.added)}
     return replace_ops(graph, folds, lambda op, new: folds[op.call.name].build(new), gone=gone)
@@ -66,17 +67,16 @@ class _Finder:
 
     def __init__(self, graph: JobGraph) -> None:
         self._graph = graph
-        self._makers = {name: op for op in graph.ops for name in op.outputs}
-        self._readers = Counter(name for op in graph.ops for name in op.inputs)
-        self._readers.update(tensor.name for _, tensor in graph.results)
-        products = (op for op in graph.ops if op.call.op in (*_CONVOLUTIONS, "matmul"))
+        self._makers, self._readers = graph.index.makers, graph.index.readers
+        self._kept = {tensor.name for _, tensor in graph.results} | graph.hints.keys()
+        products = graph.of_kind(*_CONVOLUTIONS, "matmul")
         weights = {op.inputs[1] or "" for op in products} & graph.constants.keys()
         entries = entries_of(graph.constants)
         self._memory = Region(sum(entries[name].nbytes for name in weights))
 
     def folds(self) -> dict[str, _Fold]:
         """What is folded, by the name of the normalization."""
-        norms = (op for op in self._graph.ops if op.call.op == "normalization")
+        norms = self._graph.of_kind("normalization")
         found = {op.call.name: self._fold(op) for op in norms}
         return {name: fold for name, fold in found.items() if fold is not None}
 
@@ -101,7 +101,9 @@ class _Finder:
         """What makes input ``index`` of ``op``, beside it, for nobody else."""
         name = op.inputs[index]
         made_by = self._makers.get(name or "")
-        if made_by is None or name in self._graph.hints or self._readers[name] != 1:
+        if made_by is None or name in self._kept:
+            return None
+        if self._readers[name] != (op,) or op.inputs.count(name) > 1:
             return None
         return made_by if made_by.placement == op.placement else None
 

@@ -37,7 +37,7 @@ def run_plugin_passes(
         DeviceError: a device cannot be used.
     """
     ran: list[PassRun] = []
-    for tag in sorted({op.placement.tag for op in graph.ops}):
+    for tag in sorted(graph.index.tags):
         backend = registry.backend(tag)
         for entry in backend.passes:
             if entry.quantized != quantized:
@@ -93,7 +93,9 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, En
     results = [[(name, tensor.spec) for name, tensor in g.results] for g in (graph, made)]
     if results[0] != results[1]:
         return f"changed the results of the job from {results[0]} to {results[1]}"
-    foreign = [[op for op in g.ops if op.placement.tag != tag] for g in (graph, made)]
+    both = (graph, made)
+    mixed = any(g.index.tags != {tag} for g in both)
+    foreign = [[op for op in g.ops if op.placement.tag != tag] if mixed else [] for g in both]
     if foreign[0] != foreign[1]:
         strange = [op for op in foreign[0] if op not in foreign[1]]
         strange += [op for op in foreign[1] if op not in foreign[0]]

@@ -66,8 +66,12 @@ def _packed_constants(graph: JobGraph) -> dict[str, str]:
 
 def widening(call: OpCall) -> int:
     """How many positions of a row a ``cpu.conv`` had best make at once."""
-    window, columns = packed_window(call), call.int_attr("columns")
-    if call.int_attr("groups") > 1 or window.dilations[-1] > 1:
+    columns = call.int_attr("columns")
+    # So much of a panel is empty at most, and a wider window costs more.
+    if call.int_attr("groups") > 1 or panel_count(columns) * PANEL < LEAST_GAIN * columns:
+        return 1
+    window = packed_window(call)
+    if window.dilations[-1] > 1:
         return 1
     kernel, stride, positions = window.kernel[-1], window.strides[-1], call.outputs[0].shape[-2]
     plain = panel_count(columns) * kernel
