@@ -134,7 +134,7 @@ def test_names_that_do_not_hold_are_refused(broken: ModelProto, says: str) -> No
 def test_nodes_need_not_be_in_order_and_dead_ones_are_dropped() -> None:
     """Order follows the data; a node that no output needs is left out."""
     nodes = [node("Neg", "b", "y"), node("Abs", "x", "dead"), node("Relu", "x", "b")]
-    assert [n.op_type for n, _ in order(wired(nodes), ["y"], "m")] == ["Relu", "Neg"]
+    assert [n.node.op_type for n in order(wired(nodes), ["y"], "m")] == ["Relu", "Neg"]
 
 
 def test_a_circle_is_told_node_by_node() -> None:
@@ -153,7 +153,7 @@ def test_a_circle_is_told_node_by_node() -> None:
 def test_order_takes_long_chains() -> None:
     """The depth of a graph is not bounded by Python's stack."""
     nodes = [node("Neg", f"t{i}", f"t{i + 1}") for i in reversed(range(20_000))]
-    ordered = [node for node, _ in order(wired(nodes), ["t20000"], "m")]
+    ordered = [n.node for n in order(wired(nodes), ["t20000"], "m")]
     assert [ordered[0].input[0], ordered[-1].output[0], len(ordered)] == ["t0", "t20000", 20_000]
 
 

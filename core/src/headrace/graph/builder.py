@@ -277,6 +277,7 @@ class JobGraphBuilder:
             read.append(tensor.name)
         all_attrs = {**attrs, **more_attrs} if more_attrs else attrs
         call = make_call(schema, node, specs, all_attrs, outputs=outputs, location=location)
+        self._admit(call)
         names = (*read, *(None,) * (len(call.inputs) - len(read)))
         folded = self._fold(call, names) if self.folds(call, names) else None
         made_names = tuple([node + suffix for suffix in suffixes[: len(call.outputs)]])
@@ -284,9 +285,16 @@ class JobGraphBuilder:
         if folded is not None:
             self._constants.update(zip(made_names, folded, strict=True))
         else:
-            self._read.update(names)
-            self._ops.append(JobOp(call, names, made_names, self._placement))
+            self._add(JobOp(call, names, made_names, self._placement))
         return made
+
+    def _admit(self, call: OpCall) -> None:
+        """Raise where ``call`` may be no op of this graph; nothing of it has been computed."""
+
+    def _add(self, op: JobOp) -> None:
+        """Add an op that is checked, and not folded; its outputs are defined."""
+        self._read.update(op.inputs)
+        self._ops.append(op)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
@@ -299,10 +307,10 @@ class JobGraphBuilder:
         """
         self._op_names.add(op.call.name)
         wired = tuple(inputs)
-        self._read.update(wired)
         # One that a pass leaves alone is the same object in both graphs: who compares sees it.
         if wired != op.inputs:
             op = JobOp(op.call, wired, op.outputs, op.placement)
+        self._read.update(wired)
         self._ops.append(op)
         return tuple(map(self._define, op.outputs, op.call.outputs))
 
@@ -427,16 +435,18 @@ class JobGraphBuilder:
     def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
         """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
         number = self._counts.get(stem, 0)
-        while self._is_taken(name := f"{stem}_{number}", suffixes):
+        tensors, ops = self._tensors, self._op_names
+        while True:
+            name = f"{stem}_{number}"
             number += 1
-        self._counts[stem] = number + 1
-        return name
-
-    def _is_taken(self, name: str, suffixes: tuple[str, ...]) -> bool:
-        tensors = self._tensors
-        if name in self._op_names or name in tensors:
-            return True
-        return not tensors.keys().isdisjoint([name + suffix for suffix in suffixes])
+            if name in tensors or name in ops:
+                continue
+            for suffix in suffixes:
+                if name + suffix in tensors:
+                    break
+            else:
+                self._counts[stem] = number
+                return name
 
 
 def _folded(
@@ -456,7 +466,9 @@ def _folded(
 
 
 def _read_only(array: Array) -> Array:
-    """A view that cannot be written; whoever has ``array`` itself still can, and must not."""
+    """``array``, or a view that cannot be written; who has the array can, and must not."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

@@ -16,7 +16,7 @@ The rest, by the step that it serves:
 - bytes: ``source`` (where they come from), ``wire``, ``stored`` and ``split`` (where weights lie in
   them), ``utf8``, ``tensors``, ``weights``, ``external``, ``lazy``, ``kept`` (what the next
   process finds on disk) and ``placed_weights``;
-- is it sound: ``graphs``, ``schemas``, ``calls``, ``declared``, ``attributes``, ``text``;
+- is it sound: ``graphs``, ``keys``, ``schemas``, ``calls``, ``declared``, ``attributes``, ``text``;
 - can it run: ``contrib`` and ``plugin_ops`` (domains besides ONNX's), ``bodies``;
 - importing: ``site``, ``scope``, ``values``, ``builder``, ``axes``, ``broadcast``, ``formula``,
   ``einsum``, ``loops``, ``select`` (both branches of a condition), ``draws`` (random numbers);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,20 @@ from headrace.onnx.text import quote
 Attributes = Mapping[str, AttributeProto]
 
 _NO_REFERENCES: Attributes = {}
-# Which field holds a value of a type; the lists are copied.
-_SCALARS = {AttributeProto.INT: "i", AttributeProto.FLOAT: "f"}
-_LISTS = {AttributeProto.INTS: "ints", AttributeProto.FLOATS: "floats"}
-_NO_VALUES = (
-    AttributeProto.GRAPH,
-    AttributeProto.GRAPHS,
-    AttributeProto.TYPE_PROTO,
-    AttributeProto.TYPE_PROTOS,
+# How numbers are read, of which no message tells; the lists are copied.
+_NUMBERS: Mapping[int, Callable[[AttributeProto], Any]] = {
+    AttributeProto.INT: attrgetter("i"),
+    AttributeProto.FLOAT: attrgetter("f"),
+    AttributeProto.INTS: lambda attribute: list(attribute.ints),
+    AttributeProto.FLOATS: lambda attribute: list(attribute.floats),
+}
+_NO_VALUES = frozenset(
+    {
+        AttributeProto.GRAPH,
+        AttributeProto.GRAPHS,
+        AttributeProto.TYPE_PROTO,
+        AttributeProto.TYPE_PROTOS,
+    }
 )
 
 
@@ -32,13 +39,12 @@ def resolve(attributes: Sequence[AttributeProto], given: Attributes = _NO_REFERE
     A reference to what the call leaves out leaves the attribute out.
     """
     found: dict[str, AttributeProto] = {}
-    if not attributes:
-        return found
     for attribute in attributes:
-        if not attribute.ref_attr_name:
+        source = attribute.ref_attr_name
+        if not source:
             found[attribute.name] = attribute
-        elif attribute.ref_attr_name in given:
-            found[attribute.name] = given[attribute.ref_attr_name]
+        elif source in given:
+            found[attribute.name] = given[source]
     return found
 
 
@@ -54,10 +60,11 @@ def values(attributes: Attributes, where: str, folder: Path | None) -> dict[str,
     found: dict[str, Any] = {}
     for name, attribute in attributes.items():
         kind = attribute.type
-        if kind not in _NO_VALUES:
-            simple = kind in _SCALARS or kind in _LISTS  # of these no message tells
-            place = where if simple else f"{where}, attribute {quote(name)}"
-            found[name] = value(attribute, place, folder)
+        read = _NUMBERS.get(kind)
+        if read is not None:
+            found[name] = read(attribute)
+        elif kind not in _NO_VALUES:
+            found[name] = value(attribute, f"{where}, attribute {quote(name)}", folder)
     return found
 
 
@@ -68,10 +75,8 @@ def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:
         InvalidModelError, UnsupportedModelError: as ``values``.
     """
     kind = attribute.type
-    if kind in _SCALARS:
-        return getattr(attribute, _SCALARS[kind])
-    if kind in _LISTS:
-        return list(getattr(attribute, _LISTS[kind]))
+    if kind in _NUMBERS:
+        return _NUMBERS[kind](attribute)
     if kind == AttributeProto.STRING:
         return _text(attribute.s, where)
     if kind == AttributeProto.STRINGS:

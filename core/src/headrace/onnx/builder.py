@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,8 @@ from headrace.aligned import Empty, aligned_empty
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.builder import JobGraphBuilder
+from headrace.graph.constants import Entry
+from headrace.graph.job_graph import JobOp
 from headrace.onnx import limits
 from headrace.onnx.draws import draw_name, drawn_by
 from headrace.onnx.guesses import GUESSED_ELEMENTS, Assumption
@@ -117,17 +118,20 @@ class BoundedBuilder(JobGraphBuilder):
         known = self.value(tensor)
         return self._guesses.get(tensor.name) if known is None else known
 
-    def _follow(self, inputs: Sequence[Tensor | None], made: Sequence[Tensor]) -> None:
-        """Guess what the op that was added last makes, if all that it reads is guessed or known."""
-        given = [None if tensor is None else self.likely(tensor) for tensor in inputs]
-        if any((t is None) != (value is None) for t, value in zip(inputs, given, strict=True)):
+    def _follow(self, op: JobOp) -> None:
+        """Guess what an op makes, if all that it reads is guessed or known."""
+        call, given = op.call, list[Array | None]()
+        if self._guesses.keys().isdisjoint(op.inputs):
             return
-        if any(tensor.spec.elements > GUESSED_ELEMENTS for tensor in made):
+        for name, spec in zip(op.inputs, call.inputs, strict=True):
+            found = None if name is None or spec is None else self.likely(Tensor(name, spec))
+            if found is None and name is not None:
+                return
+            given.append(found)
+        if any(spec.elements > GUESSED_ELEMENTS for spec in call.outputs):
             return
-        call = self._ops[-1].call
-        given += [None] * (len(call.inputs) - len(given))
-        found = numpy_ops.evaluate(call, given, self._ops_known.op(call.op).compute)
-        self._guesses.update(zip((tensor.name for tensor in made), found, strict=True))
+        made = numpy_ops.evaluate(call, given, self._ops_known.op(call.op).compute)
+        self._guesses.update(zip(op.outputs, made, strict=True))
 
     def measured(
         self, tensors: Sequence[Tensor], compute: Compute, outputs: int, why: str
@@ -171,45 +175,24 @@ class BoundedBuilder(JobGraphBuilder):
         bits = int(np.float32(seed).view(np.uint32))
         return self.constant(drawn_by(np.random.default_rng(bits), kind, spec))
 
-    def op(
-        self,
-        op: str,
-        inputs: Sequence[Tensor | None],
-        *,
-        outputs: int = 1,
-        name: str | None = None,
-        location: str = "",
-        attrs: Mapping[str, object] = MappingProxyType({}),
-        **more_attrs: object,
-    ) -> tuple[Tensor, ...]:
-        """As ``JobGraphBuilder.op``.
-
-        Raises:
-            ResourceLimitError: an output, or all folded constants together, are too large.
-        """
-        made = super().op(
-            op,
-            inputs,
-            outputs=outputs,
-            name=name,
-            location=location,
-            attrs=attrs,
-            **more_attrs,
-        )
-        if self._guesses and any(t is not None and t.name in self._guesses for t in inputs):
-            self._follow(inputs, made)
-        for tensor in made:
-            nbytes = tensor.spec.nbytes
-            if nbytes > limits.TENSOR_BYTES:
+    def _admit(self, call: OpCall) -> None:
+        for spec in call.outputs:
+            if spec.nbytes > limits.TENSOR_BYTES:
                 raise ResourceLimitError(
-                    f"{location}: {op} would make {tensor.spec}, {nbytes} bytes; the "
+                    f"{call.location}: {call.op} would make {spec}, {spec.nbytes} bytes; the "
                     f"limit for one tensor is {limits.TENSOR_BYTES}"
                 )
-            if tensor.name in self._constants:
-                self._folded += nbytes
+
+    def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
+        self._folded += sum(spec.nbytes for spec in call.outputs)
         if self._folded > limits.FOLDED_BYTES:
             raise ResourceLimitError(
-                f"{location}: tensors that do not depend on the inputs take over "
+                f"{call.location}: tensors that do not depend on the inputs take over "
                 f"{limits.FOLDED_BYTES} bytes"
             )
-        return made
+        return super()._fold(call, names)
+
+    def _add(self, op: JobOp) -> None:
+        super()._add(op)
+        if self._guesses:
+            self._follow(op)

@@ -12,24 +12,12 @@ from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import limits
 from headrace.onnx.attributes import graphs
 from headrace.onnx.contrib import LAYOUT_ADVICE, LAYOUT_DOMAINS, MICROSOFT
-from headrace.onnx.graphs import check_function
+from headrace.onnx.graphs import Wired, check_function, wired
+from headrace.onnx.keys import FunctionKey, domain_of, function_key
 from headrace.onnx.text import quote, quote_all
 from headrace.registry.screen import CORE, TAG
 
-FunctionKey = tuple[str, str, str]
-"""Domain, name and overload of a function of a model."""
-
 Functions = Mapping[FunctionKey, FunctionProto]
-
-
-def domain_of(text: str) -> str:
-    """The domain, with the default one always written as ""."""
-    return "" if text == "ai.onnx" else text
-
-
-def function_key(node: NodeProto) -> FunctionKey:
-    """What a node would call, if it calls a function of the model."""
-    return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 @functools.cache
@@ -82,23 +70,24 @@ def collect_functions(
             too many nodes when its calls are written out.
     """
     functions: dict[FunctionKey, FunctionProto] = {}
+    bodies: dict[FunctionKey, list[Wired]] = {}
     for function in protos:
         key = (domain_of(function.domain), function.name, getattr(function, "overload", ""))
         where = f"{name}: function {quote(function.name)}"
         if key in functions:
             raise InvalidModelError(f"{where}: is there twice")
-        check_function(function, where)
+        bodies[key] = check_function(function, where)
         functions[key] = function
-    for function in protos:
+    for key, function in functions.items():
         where = f"{name}: function {quote(function.name)}"
         opsets = opsets_of(function.opset_import, where)
-        check_domains(function.node, opsets, functions, where, plugins)
+        check_domains(bodies[key], opsets, functions, where, plugins)
     _check_calls(functions, name)
     return functions
 
 
 def check_domains(
-    nodes: Iterable[NodeProto],
+    nodes: Sequence[Wired],
     opsets: Mapping[str, int],
     functions: Functions,
     where: str,
@@ -119,18 +108,16 @@ def check_domains(
     """
     known = declared_domains().union(plugins)
     strange: dict[str, set[str]] = {}
-    for node in _all_nodes(nodes):
-        domain = domain_of(node.domain)
-        if domain in known and domain in opsets:
-            continue
-        if function_key(node) in functions:
+    for key in _keys_of(nodes):
+        domain, op, _ = key
+        if (domain in known and domain in opsets) or key in functions:
             continue
         if domain not in known:
-            strange.setdefault(domain, set()).add(node.op_type)
+            strange.setdefault(domain, set()).add(op)
         elif domain not in opsets:
             raise InvalidModelError(
-                f"{where}: {quote(node.op_type)} is of domain {quote(domain)}, whose operator set "
-                "is not imported"
+                f"{where}: {quote(op)} is of domain {quote(domain)}, whose operator set is not "
+                "imported"
             )
     if strange:
         text = "; ".join(
@@ -148,6 +135,15 @@ def _advice(domains: Iterable[str]) -> str:
     legal = [domain for domain in sorted(domains) if TAG.match(domain) and len(domain) <= 64]
     names = [f"{CORE}-{domain}" for domain in legal]
     return f". If a plugin brings them: pip install {' '.join(names)}" if names else ""
+
+
+def _keys_of(nodes: Sequence[Wired]) -> dict[FunctionKey, None]:
+    """The ops that nodes, and those of the graphs in them, are of: each once, in order."""
+    keys = dict.fromkeys([node.key for node in nodes])
+    for node in nodes:
+        for graph in node.graphs:
+            keys |= _keys_of(wired(graph.node))
+    return keys
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterable[NodeProto]:

@@ -114,6 +114,9 @@ class HeldContent(Content):
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
         return self._data, position
 
+    def part(self, start: int, end: int) -> bytes:
+        return bytes(self._data[start:end])
+
     def fill(self, memory: memoryview, start: int) -> None:
         memory[:] = self._data[start : start + len(memory)]
 
@@ -134,7 +137,9 @@ class FileContent(Content):
         weakref.finalize(self, os.close, descriptor)
         self._stamp = _stamp(descriptor)
         self._nbytes = self._stamp[0]
-        self._window = (0, b"")  # where it begins; replaced as a whole, for other threads
+        # The last two, and where they begin: who cuts a tensor out looks before and behind it by
+        # turns. Replaced as a whole, for other threads.
+        self._windows = ((0, b""), (0, b""))
 
     def __len__(self) -> int:
         return self._nbytes
@@ -153,12 +158,13 @@ class FileContent(Content):
 
     def _seen(self, position: int, nbytes: int) -> tuple[bytes, int]:
         """A window that has these bytes, and where in it; as it was when the file was opened."""
-        begin, window = self._window
-        if not (begin <= position and position + nbytes <= begin + len(window)):
-            begin = position
-            window = super().part(begin, min(begin + _WINDOW_BYTES, self._nbytes))
-            self._window = begin, window
-        return window, position - begin
+        windows = self._windows
+        for begin, window in windows:
+            if begin <= position and position + nbytes <= begin + len(window):
+                return window, position - begin
+        window = super().part(position, min(position + _WINDOW_BYTES, self._nbytes))
+        self._windows = (position, window), windows[0]
+        return window, 0
 
     def fill(self, memory: memoryview, start: int) -> None:
         done = 0

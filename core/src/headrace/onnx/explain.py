@@ -67,8 +67,8 @@ def explain_nodes(file: ModelFile, device: str, job: Explanation) -> ExplainedMo
         for where in _around(op.location):
             by_place.setdefault(where, []).append(op)
     # A message read twice is one object as long as somebody holds it.
-    live = {id(node) for node, _ in file.nodes}
-    read = {name for _, reads in file.nodes for name in reads}
+    live = {id(node.node) for node in file.nodes}
+    read = {name for node in file.nodes for name in node.reads}
     read.update(output.name for output in file.graph.output)
     weights = file.weights.keys() & read
     nodes = []

@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
-from headrace.onnx.text import quote
+from headrace.onnx.text import Where, quote
 from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ExternalRange:
     nbytes: int
 
 
-def range_of(tensor: TensorProto, nbytes: int, where: str) -> ExternalRange:
+def range_of(tensor: TensorProto, nbytes: int, where: Where) -> ExternalRange:
     """Where the ``nbytes`` bytes that ``tensor`` takes are said to be.
 
     Keys other than location, offset and length mean nothing here and are skipped.
@@ -82,7 +82,7 @@ class ExternalFiles:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def read(self, wanted: ExternalRange, where: str) -> Array:
+    def read(self, wanted: ExternalRange, where: Where) -> Array:
         """Read a part of one; nothing is allocated before its bytes exist.
 
         Returns:
@@ -112,7 +112,7 @@ class ExternalFiles:
             raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
         return data
 
-    def _file(self, location: str, where: str) -> BufferedReader:
+    def _file(self, location: str, where: Where) -> BufferedReader:
         known = self._files.get(location)
         if known is not None:
             return known
@@ -137,7 +137,7 @@ class ExternalFiles:
         return file
 
 
-def _path(folder: Path, location: str, where: str) -> Path:
+def _path(folder: Path, location: str, where: Where) -> Path:
     """The file named, when each step to it from the model's folder is a real one."""
     parts = PureWindowsPath(location).parts  # takes both kinds of separators apart
     absolute = PurePosixPath(location).is_absolute() or bool(PureWindowsPath(location).anchor)
@@ -162,7 +162,7 @@ def _path(folder: Path, location: str, where: str) -> Path:
     return found
 
 
-def _number(entries: dict[str, str], key: str, default: int, where: str) -> int:
+def _number(entries: dict[str, str], key: str, default: int, where: Where) -> int:
     text = entries.get(key)
     if text is None:
         return default

@@ -12,10 +12,11 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 from headrace.errors import InvalidModelError
 from headrace.onnx.attributes import graphs
+from headrace.onnx.keys import FunctionKey, function_key
 from headrace.onnx.text import place, quote, quote_all
 
 Names = tuple[AbstractSet[str], ...]
@@ -23,23 +24,45 @@ Names = tuple[AbstractSet[str], ...]
 
 
 class Wired(NamedTuple):
-    """A node, and the tensors that it reads, those that its graphs take from around it included."""
+    """A node as it stands among others: what protobuf is asked once, since it makes all anew.
+
+    Attributes:
+        node: as the file has it.
+        key: the op that it is of.
+        inputs: what it is given, by position; "" for an input left out.
+        outputs: what it makes, by position; "" for an output left out.
+        reads: the tensors that it reads, those that its graphs take from around it included.
+        attributes: as the node has them.
+        graphs: those that are among its attributes.
+    """
 
     node: NodeProto
+    key: FunctionKey
+    inputs: Sequence[str]
+    outputs: Sequence[str]
     reads: AbstractSet[str]
+    attributes: Sequence[AttributeProto]
+    graphs: Sequence[GraphProto]
 
 
 def wired(nodes: Iterable[NodeProto]) -> list[Wired]:
-    """The nodes with what each reads, which takes longer to find out than to go through them."""
-    return [Wired(node, reads(node)) for node in nodes]
+    """The nodes with what is asked of each."""
+    return list(map(_wired, nodes))
 
 
-def reads(node: NodeProto) -> set[str]:
+def _wired(node: NodeProto) -> Wired:
+    inputs, attributes = list(node.input), list(node.attribute)
+    inner = list(graphs(attributes)) if attributes else ()
+    reads = set(inputs)
+    reads.discard("")
+    for graph in inner:
+        reads |= captures(graph)
+    return Wired(node, function_key(node), inputs, list(node.output), reads, attributes, inner)
+
+
+def reads(node: NodeProto) -> AbstractSet[str]:
     """The tensors that ``node`` reads, those that its graphs take from around it included."""
-    names = {name for name in node.input if name}
-    for graph in graphs(node.attribute):
-        names |= captures(graph)
-    return names
+    return _wired(node).reads
 
 
 def captures(graph: GraphProto) -> set[str]:
@@ -65,8 +88,8 @@ def check_graph(
     *,
     nodes: Sequence[NodeProto] | None = None,
     constants: Sequence[str] | None = None,
-) -> list[AbstractSet[str]]:
-    """Check the names of a graph and of every graph in it; returns what each of its nodes reads.
+) -> list[Wired]:
+    """Check the names of a graph and of every graph in it; returns its nodes.
 
     Args:
         graph: the graph.
@@ -86,19 +109,20 @@ def check_graph(
     nodes = graph.node if nodes is None else nodes
     found, known = _check_nodes(nodes, {*inputs, *constants}, outer, where)
     _check_made([value.name for value in graph.output], known, where)
-    return [reads for _, reads in found]
+    return found
 
 
-def check_function(function: FunctionProto, where: str) -> None:
-    """Check the names of a function's body and of every graph in it.
+def check_function(function: FunctionProto, where: str) -> list[Wired]:
+    """Check the names of a function's body and of every graph in it; returns its nodes.
 
     Raises:
         InvalidModelError: as ``check_graph``.
     """
     inputs = list(function.input)
     _once(inputs, "input", where)
-    _, known = _check_nodes(function.node, set(inputs), (), where)
+    found, known = _check_nodes(function.node, set(inputs), (), where)
     _check_made(function.output, known, where)
+    return found
 
 
 def order(nodes: Sequence[Wired], wanted: Iterable[str], where: str) -> list[Wired]:
@@ -109,7 +133,12 @@ def order(nodes: Sequence[Wired], wanted: Iterable[str], where: str) -> list[Wir
     Raises:
         InvalidModelError: nodes read from each other in a circle.
     """
-    maker = {name: index for index, (node, _) in enumerate(nodes) for name in node.output if name}
+    wanted = set(wanted)
+    wanted.discard("")
+    needed = _backwards(nodes, wanted)
+    if needed is not None:
+        return needed
+    maker = {name: index for index, node in enumerate(nodes) for name in node.outputs if name}
     needs: dict[int, list[int]] = {}
     pending = sorted({maker[name] for name in wanted if name in maker})
     while pending:
@@ -117,9 +146,25 @@ def order(nodes: Sequence[Wired], wanted: Iterable[str], where: str) -> list[Wir
         if index not in needs:
             needs[index] = sorted({maker[name] for name in nodes[index].reads if name in maker})
             pending += needs[index]
-    if all(not before or before[-1] < index for index, before in needs.items()):
-        return [nodes[index] for index in sorted(needs)]
     return [nodes[index] for index in _sorted(needs, nodes, where)]
+
+
+def _backwards(nodes: Sequence[Wired], wanted: AbstractSet[str]) -> list[Wired] | None:
+    """The nodes that ``wanted`` is computed with, where each stands after those it reads from.
+
+    Else None. Most files are so, and one walk tells.
+    """
+    wanted, made = set(wanted), set[str]()
+    needed: list[Wired] = []
+    for node in reversed(nodes):
+        made.update(node.outputs)
+        if not wanted.isdisjoint(node.outputs):
+            if not made.isdisjoint(node.reads):
+                return None
+            wanted.update(node.reads)
+            needed.append(node)
+    needed.reverse()
+    return needed
 
 
 def _sorted(needs: dict[int, list[int]], nodes: Sequence[Wired], where: str) -> list[int]:
@@ -153,7 +198,7 @@ _MOST_STEPS = 8
 
 def _fail_cycle(circle: list[int], nodes: Sequence[Wired], where: str) -> NoReturn:
     def made(index: int) -> str:
-        return quote(next(name for name in nodes[index].node.output if name))
+        return quote(next(name for name in nodes[index].outputs if name))
 
     def step(index: int, needs: int) -> str:
         node = nodes[index].node
@@ -175,26 +220,18 @@ def _check_nodes(
     made: dict[str, NodeProto] = {}
     known = (*outer, given, made.keys())
     here = set(given)  # and what was made so far
-    found: list[Wired] = []
-    around: list[tuple[NodeProto, list[GraphProto]]] = []
+    found = wired(nodes)
     in_order = True  # then nothing that is read is missing, and there is no circle
-    for node in nodes:
-        if not node.op_type:
+    for node, key, _, outputs, reads, attributes, inner in found:
+        if not key[1]:
             raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
-        attributes = list(node.attribute)  # protobuf makes each anew whenever it is asked
         if attributes:
             _once([a.name for a in attributes], "attribute", where, node)
-        read = set(node.input)
-        read.discard("")
-        if in_order and not here.issuperset(read):
-            in_order = all(any(name in names for names in outer) for name in read - here)
-        inner = list(graphs(attributes)) if attributes else []
         if inner:
-            around.append((node, inner))
             in_order = False
-            read.update(*map(captures, inner))
-        found.append(Wired(node, read))
-        for name in node.output:
+        elif in_order and not here.issuperset(reads):
+            in_order = all(any(name in names for names in outer) for name in reads - here)
+        for name in outputs:
             if not name:
                 continue
             if name in here:
@@ -205,22 +242,23 @@ def _check_nodes(
             made[name] = node
             here.add(name)
     if not in_order:
-        _check_read(nodes, known, where)
-        for node, inner in around:
-            for graph in inner:
-                check_graph(graph, f"{place(where, node)}, graph {quote(graph.name)}", known)
+        _check_read(found, known, where)
         order(found, made, where)
     return found, known
 
 
-def _check_read(nodes: Sequence[NodeProto], known: Names, where: str) -> None:
-    """What nodes read is made by something."""
+def _check_read(nodes: Sequence[Wired], known: Names, where: str) -> None:
+    """Check that what nodes read is made, and the graphs in them."""
     for node in nodes:
-        for name in node.input:
+        for name in node.inputs:
             if name and not any(name in names for names in known):
                 raise InvalidModelError(
-                    f"{place(where, node)}: reads {quote(name)}, which nothing makes"
+                    f"{place(where, node.node)}: reads {quote(name)}, which nothing makes"
                 )
+    for node in nodes:
+        for graph in node.graphs:
+            inside = f"{place(where, node.node)}, graph {quote(graph.name)}"
+            check_graph(graph, inside, known)
 
 
 def _once(names: Sequence[str], what: str, where: str, node: NodeProto | None = None) -> None:

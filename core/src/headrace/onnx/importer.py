@@ -16,7 +16,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+from onnx import FunctionProto, GraphProto, SparseTensorProto, TensorProto
 
 from headrace.aligned import Region
 from headrace.errors import (
@@ -35,7 +35,7 @@ from headrace.graph.job_graph import JobGraph
 from headrace.onnx import attributes, bodies, limits, plugin_ops, schemas, tensors
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder
-from headrace.onnx.calls import declared_domains, domain_of, function_key, opsets_of
+from headrace.onnx.calls import declared_domains, opsets_of
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
@@ -172,11 +172,11 @@ class Importer:
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
         readers = dict(Counter(wanted))
-        for _, reads in nodes:
-            for name in reads:
+        for node in nodes:
+            for name in node.reads:
                 readers[name] = readers.get(name, 0) + 1
         if scope.depth:
-            for node, _ in nodes:
+            for node in nodes:
                 self._next(node, scope, readers)
         else:
             self._unread, self._left = readers, deque(enumerate(nodes))
@@ -192,10 +192,10 @@ class Importer:
 
     def _first_left(self) -> None:
         """Import the first node of the model's graph that is left; it is so until that is done."""
-        number, (node, reads) = self._left[0]
+        number, node = self._left[0]
         self.builder.begin(number)
         self._next(node, self._scope, self._unread)
-        self._forget(reads, self._scope, self._unread)
+        self._forget(node.reads, self._scope, self._unread)
         self._left.popleft()
 
     def look_ahead(self) -> list[MeasureNeeded]:
@@ -207,27 +207,27 @@ class Importer:
         needs: list[MeasureNeeded] = []
         unknown = set[str]()
         while self._left:
-            _, (node, reads) = self._left[0]
+            _, node = self._left[0]
             try:
-                if unknown and unknown.isdisjoint(reads):
+                if unknown and unknown.isdisjoint(node.reads):
                     self._first_left()
                     continue
             except MeasureNeeded as need:
                 needs.append(need)
             except HeadraceError:
                 pass
-            unknown.update(filter(None, node.output))
+            unknown.update(filter(None, node.outputs))
             self._left.popleft()
         return needs
 
-    def _next(self, node: NodeProto, scope: Scope, readers: Mapping[str, int]) -> None:
+    def _next(self, node: Wired, scope: Scope, readers: Mapping[str, int]) -> None:
         self._nodes += 1
         if self._nodes > limits.NODES:
             raise UnsupportedModelError(
-                f"{place(scope.where, node)}: the model has more than {limits.NODES} nodes, "
+                f"{place(scope.where, node.node)}: the model has more than {limits.NODES} nodes, "
                 "functions written out"
             )
-        outputs = node.output
+        outputs = node.outputs
         count = len(outputs)
         while outputs[count - 1] not in readers:  # one of them is read, or it would not be here
             count -= 1
@@ -242,17 +242,16 @@ class Importer:
                 if tensor is not None:
                     self.builder.forget(tensor)
 
-    def _node(self, node: NodeProto, count: int, scope: Scope) -> None:
+    def _node(self, node: Wired, count: int, scope: Scope) -> None:
         site = Site(
             node,
-            tuple(map(scope.get, node.input)),
-            attributes.resolve(node.attribute, scope.attributes),
+            tuple(map(scope.get, node.inputs)),
+            attributes.resolve(node.attributes, scope.attributes),
             count,
             scope,
-            place(scope.where, node),
+            place(scope.where, node.node),
         )
-        functions = self._file.functions
-        function = functions.get(function_key(node)) if functions else None
+        function = self._file.functions.get(node.key)
         if function is not None:
             defaults = {attribute.name: attribute for attribute in function.attribute_proto}
             opsets = opsets_of(function.opset_import, site.where)
@@ -261,11 +260,11 @@ class Importer:
             made = self._op(site)
         if len(made) < count:
             raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
-        for name, tensor in zip(node.output[:count], made, strict=False):
+        for name, tensor in zip(node.outputs[:count], made, strict=False):
             if name and tensor is None:
                 raise UnsupportedModelError(
                     f"{site.where}: headrace does not compute {quote(name)}, "
-                    f"an output of {node.op_type}"
+                    f"an output of {node.key[1]}"
                 )
             if name and isinstance(tensor, Tensor) and not scope.depth:
                 scope.bind(name, self.builder.as_found(name, tensor))
@@ -274,7 +273,7 @@ class Importer:
 
     def _op(self, site: Site) -> Given:
         """Import a node of an op that ONNX declares, or a plugin."""
-        domain, op = domain_of(site.node.domain), site.node.op_type
+        domain, op, _ = site.wired.key
         opset = site.scope.opsets.get(domain)
         if opset is None:
             raise InvalidModelError(
@@ -283,9 +282,9 @@ class Importer:
         if domain not in declared_domains():
             return self._plugin_op(site, domain)
         declared = schemas.require(domain, op, opset, site.where)
-        schemas.check_form(declared, site.node, site.attributes, site.where)
         dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
-        schemas.check_dtypes(declared, dtypes, site.where)
+        outputs = len(site.wired.outputs)
+        schemas.check_node(declared, dtypes, outputs, site.attributes, site.where)
         if not domain and op == "If":
             return self._branch(site)
         if not domain and op in LOOPS:
@@ -324,17 +323,18 @@ class Importer:
         for name, tensor in zip(function.input, site.inputs, strict=False):
             scope.bind(name, tensor)
         # A body made for a call need not compute what the call has no name for.
-        called = zip(function.output, site.node.output[: site.count], strict=False)
+        given_names = site.wired.outputs[: site.count]
+        called = zip(function.output, given_names, strict=False)
         wanted = [inner for inner, outer in called if outer]
         made = iter(self._body(order(wired(function.node), wanted, where), wanted, scope))
-        return [next(made) if outer else None for outer in site.node.output[: site.count]]
+        return [next(made) if outer else None for outer in given_names]
 
     def _plugin_op(self, site: Site, domain: str) -> Sequence[Tensor]:
         """Add an op that a plugin brings, with the node's inputs and attributes as they are."""
-        node, where = site.node, site.where
-        op = plugin_ops.find(domain, node.op_type, where, self._ops)
+        node, where = site.wired, site.where
+        op = plugin_ops.find(domain, node.key[1], where, self._ops)
         attrs = plugin_ops.attrs(op, site.attributes, where)
-        count = plugin_ops.output_count(op, site.count, len(node.output), where)
+        count = plugin_ops.output_count(op, site.count, len(node.outputs), where)
         inputs = [_tensor(value, where) for value in site.inputs]
         try:
             return self.builder.op(op.name, inputs, outputs=count, location=where, attrs=attrs)
@@ -411,7 +411,7 @@ class Importer:
         node = self._node_of(site, opset)
         made = _blamed(node, lambda: convert(node))
         if node.computed:
-            for name, tensor in zip(site.node.input, site.inputs, strict=True):
+            for name, tensor in zip(site.wired.inputs, site.inputs, strict=True):
                 if isinstance(tensor, Tensor) and tensor in node.computed:
                     site.scope.bind(name, node.computed[tensor])
         return made if isinstance(made, tuple) else (made,)
@@ -419,7 +419,7 @@ class Importer:
     def _node_of(self, site: Site, opset: int) -> Node:
         """What a converter sees of a node."""
         values = attributes.values(site.attributes, site.where, self._file.folder)
-        op, declared = site.node.op_type, len(site.node.output)
+        op, declared = site.wired.key[1], len(site.wired.outputs)
         return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
 
 

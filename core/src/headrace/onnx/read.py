@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, TensorProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph.constants import Entry, MadeConstants
@@ -121,20 +121,16 @@ def parse_model(
     initializers = initializer_names(model.graph)
     with ExternalFiles(folder) as files:
         weights, taken = take_weights(model, split, name, files, made)
-    left = [index for index in range(len(model.graph.node)) if index not in taken]
-    constants = initializers + [model.graph.node[index].output[0] for index in sorted(taken)]
-    reads = check_graph(
-        model.graph, name, nodes=[model.graph.node[i] for i in left], constants=constants
-    )
     # A message frees the memory of its fields only as a whole.
     rest = model.SerializeToString()
     model = ModelProto.FromString(rest)
+    graph = model.graph
     if _EXTERNAL in rest:
         externals = None
+    left = [node for index, node in enumerate(graph.node) if index not in taken]
+    whole = check_graph(graph, name, nodes=left, constants=[*initializers, *taken.values()])
     functions = collect_functions(model.functions, name, plugins)
-    graph = model.graph
-    whole = list(map(Wired, [graph.node[index] for index in left], reads))
-    check_domains([node for node, _ in whole], opsets, functions, name, plugins)
+    check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
     held_bytes = len(rest) + max(0, whole_bytes - split.cut_bytes)
@@ -173,8 +169,10 @@ def _check_versions(model: ModelProto, name: str) -> None:
 def _external_ranges(graph: GraphProto, name: str) -> tuple[ExternalRange, ...] | None:
     """The parts of other files that initializers are in; None when a sparse one may be in some."""
     ranges = [
-        tensors.external_range(t, f"{name}: initializer {quote(t.name)}") for t in graph.initializer
+        tensors.external_range(tensor, f"{name}: initializer {quote(tensor.name)}")
+        for tensor in graph.initializer
+        if tensor.data_location == TensorProto.EXTERNAL
     ]
     if any(_EXTERNAL in sparse.SerializeToString() for sparse in graph.sparse_initializer):
         return None
-    return tuple(part for part in ranges if part is not None)
+    return tuple(ranges)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx.defs
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto
 from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
@@ -28,6 +28,7 @@ from headrace.onnx.text import quote
 onnx.defs.has("Identity")
 
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
+_MOST_SOUND = 256
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
 
 
@@ -59,6 +60,7 @@ class Declaration:
         attributes: type number of each attribute.
         required: names of the attributes that must be given.
         types: the tensor types that each type parameter allows.
+        sound: forms of nodes that were found to be as declared.
     """
 
     schema: Any
@@ -67,6 +69,7 @@ class Declaration:
     attributes: Mapping[str, int]
     required: tuple[str, ...]
     types: Mapping[str, frozenset[str]]
+    sound: set[object] = field(default_factory=set)
 
 
 @functools.cache
@@ -123,42 +126,63 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
     return found
 
 
-def check_form(declared: Declaration, node: NodeProto, attributes: Attributes, where: str) -> None:
-    """Check numbers of inputs and outputs, and names and types of attributes.
+def check_node(
+    declared: Declaration,
+    dtypes: Sequence[DType | None],
+    outputs: int,
+    attributes: Attributes,
+    where: str,
+) -> None:
+    """Check numbers of inputs and outputs, dtypes, and names and types of attributes.
+
+    Args:
+        declared: the op's declaration.
+        dtypes: of the inputs; None for one left out.
+        outputs: how many the node has.
+        attributes: those of the node.
+        where: for messages.
 
     Raises:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
-    found = (("inputs", len(node.input)), ("outputs", len(node.output)))
+    kinds = tuple([(name, attribute.type) for name, attribute in attributes.items()])
+    form = (*[dtype and dtype.number for dtype in dtypes], outputs, kinds)
+    if form in declared.sound:  # nets repeat themselves
+        return
+    _check_counts(declared, len(dtypes), outputs, where)
+    _check_attributes(declared, dict(kinds), where)
+    _check_dtypes(declared, dtypes, where)
+    if len(declared.sound) < _MOST_SOUND:
+        declared.sound.add(form)
+
+
+def _check_counts(declared: Declaration, inputs: int, outputs: int, where: str) -> None:
+    found = (("inputs", inputs), ("outputs", outputs))
     for (what, count), (least, most) in zip(found, declared.counts, strict=True):
         if not least <= count <= most:
             allowed = f"{least}" if least == most else f"{least} to {most}"
             raise InvalidModelError(
-                f"{where}: {node.op_type} has {allowed} {what}; the node has {count}"
+                f"{where}: {declared.schema.name} has {allowed} {what}; the node has {count}"
             )
-    types = declared.attributes
-    for name, attribute in attributes.items():
+
+
+def _check_attributes(declared: Declaration, kinds: Mapping[str, int], where: str) -> None:
+    op, types = declared.schema.name, declared.attributes
+    for name, kind in kinds.items():
         if name not in types:
             names = ", ".join(types) or "none"
+            raise InvalidModelError(f"{where}: {op} has no attribute {quote(name)}, only {names}")
+        if kind != types[name]:
             raise InvalidModelError(
-                f"{where}: {node.op_type} has no attribute {quote(name)}, only {names}"
-            )
-        if attribute.type != types[name]:
-            raise InvalidModelError(
-                f"{where}: attribute {quote(name)} of {node.op_type} should be of type "
-                f"{_type_name(types[name])}, not {_type_name(attribute.type)}"
+                f"{where}: attribute {quote(name)} of {op} should be of type "
+                f"{_type_name(types[name])}, not {_type_name(kind)}"
             )
     for name in declared.required:
-        if name not in attributes:
-            raise InvalidModelError(f"{where}: {node.op_type} needs an attribute {name!r}")
+        if name not in kinds:
+            raise InvalidModelError(f"{where}: {op} needs an attribute {name!r}")
 
 
-def check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: str) -> None:
-    """Check the dtypes of a node's inputs; None stands for an input left out.
-
-    Raises:
-        InvalidModelError: the op's declaration does not allow them.
-    """
+def _check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: str) -> None:
     bound: dict[str, DType] = {}
     parameters = declared.parameters
     for index, dtype in enumerate(dtypes):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from onnx import GraphProto
 
-from headrace.onnx.calls import domain_of
+from headrace.onnx.keys import domain_of
 from headrace.onnx.values import Value
 from headrace.ops import Tensor
 

@@ -6,6 +6,7 @@ from onnx import NodeProto
 
 from headrace.light_dataclass import dataclass, setters
 from headrace.onnx.attributes import Attributes
+from headrace.onnx.graphs import Wired
 from headrace.onnx.scope import Scope
 from headrace.onnx.values import Value
 
@@ -15,7 +16,7 @@ class Site:
     """A node at the place where it is imported.
 
     Attributes:
-        node: as the file has it.
+        wired: the node.
         inputs: its values; None for an input left out.
         attributes: with references to those of a function's call resolved.
         count: how many outputs are used, counted up to the last that is.
@@ -23,7 +24,7 @@ class Site:
         where: file and node, for messages.
     """
 
-    node: NodeProto
+    wired: Wired
     inputs: tuple[Value | None, ...]
     attributes: Attributes
     count: int
@@ -32,14 +33,14 @@ class Site:
 
     def __init__(
         self,
-        node: NodeProto,
+        wired: Wired,
         inputs: tuple[Value | None, ...],
         attributes: Attributes,
         count: int,
         scope: Scope,
         where: str,
     ) -> None:
-        _put_node(self, node)
+        _put_wired(self, wired)
         _put_inputs(self, inputs)
         _put_attributes(self, attributes)
         _put_count(self, count)
@@ -49,7 +50,7 @@ class Site:
     def resolved(self) -> NodeProto:
         """The node as it would be written where no function is around it."""
         node = NodeProto()
-        node.CopyFrom(self.node)
+        node.CopyFrom(self.wired.node)
         del node.attribute[:]
         for name, attribute in self.attributes.items():
             node.attribute.add().CopyFrom(attribute)
@@ -57,4 +58,4 @@ class Site:
         return node
 
 
-_put_node, _put_inputs, _put_attributes, _put_count, _put_scope, _put_where = setters(Site)
+_put_wired, _put_inputs, _put_attributes, _put_count, _put_scope, _put_where = setters(Site)

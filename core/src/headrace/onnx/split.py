@@ -7,9 +7,8 @@ is parsed by protobuf, which tells what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from headrace.onnx import wire
 from headrace.onnx.content import Content, Extent
@@ -51,103 +50,88 @@ def split_model(model: Content) -> SplitModel:
         return SplitModel(model.part(0, len(model)))
 
 
-class _Edit(NamedTuple):
-    """Other bytes in the place of some."""
-
-    start: int
-    end: int
-    value: bytes
-
-    @property
-    def saved(self) -> int:
-        """How many bytes fewer that are."""
-        return self.end - self.start - len(self.value)
-
-
 class _Splitting:
     def __init__(self, model: Content) -> None:
         self._model = model
-        self._edits: list[_Edit] = []  # in order: of a message before those of what is in it
         self._initializers: dict[int, Extent] = {}
         self._constants: dict[int, Extent] = {}
-        self._initializer = self._node = 0  # a message may be in parts, which go on where one ended
+        # How many of each field of the graph: it may be in parts, which go on where one ended.
+        self._counts: dict[int, int] = {}
 
     def run(self) -> SplitModel:
-        model = self._model
-        for part in wire.parts(model, 0, len(model)):
-            if part.field == wire.GRAPH:
-                self._cut_graph(part)
-        return SplitModel(self._edited(), self._initializers, self._constants)
+        whole = wire.Part(0, 0, 0, len(self._model))
+        message = self._without(whole, self._parts(whole), self._cut_graph)
+        return SplitModel(message or _of(self._model, whole), self._initializers, self._constants)
 
-    def _edited(self) -> bytes:
-        pieces: list[bytes] = []
-        done = 0
-        for start, end, value in self._edits:
-            pieces += self._model.part(done, start), value
-            done = end
-        pieces.append(self._model.part(done, len(self._model)))
-        return b"".join(pieces)
+    def _cut_graph(self, part: wire.Part) -> bytes | None:
+        if part.field != wire.GRAPH:
+            return None
+        large = wire.parts(self._model, part.start, part.end, LEAST_BYTES, self._counts)
+        return self._without(part, large, self._cut_in_graph)
 
-    def _cut_graph(self, graph: wire.Part) -> None:
-        place, saved = len(self._edits), 0
-        for part in self._parts(graph):
-            if part.field == wire.INITIALIZER:
-                if part.nbytes >= LEAST_BYTES:
-                    saved += self._cut(part, self._initializers, self._initializer)
-                self._initializer += 1
-            elif part.field == wire.NODE:
-                if part.nbytes >= LEAST_BYTES:
-                    saved += self._cut_constant(part)
-                self._node += 1
-        if saved:
-            self._shorten(graph, saved, place)
+    def _cut_in_graph(self, part: wire.Part) -> bytes | None:
+        number = self._counts[part.field] - 1
+        if part.field == wire.INITIALIZER:
+            return self._cut_tensor(part, self._initializers, number)
+        return self._cut_constant(part, number) if part.field == wire.NODE else None
 
-    def _cut_constant(self, node: wire.Part) -> int:
-        """Cut the tensor out of a ``Constant`` whose one attribute it is; returns what it saved."""
-        op = attribute = None
+    def _cut_constant(self, node: wire.Part, number: int) -> bytes | None:
+        """A ``Constant`` whose one attribute is a tensor, without its elements."""
+        op, attributes = None, []
         for part in self._parts(node):
             if part.field == wire.OP_TYPE:
-                op = self._model.part(part.start, part.end)
+                op = _of(self._model, part)
             elif part.field == wire.ATTRIBUTE:
-                if attribute is not None:
-                    return 0
-                attribute = part
-        if op != b"Constant" or attribute is None:
-            return 0
-        tensors = [part for part in self._parts(attribute) if part.field == wire.TENSOR]
+                attributes.append(part)
+        if op != b"Constant" or len(attributes) != 1:
+            return None
+        tensors = [part for part in self._parts(attributes[0]) if part.field == wire.TENSOR]
         if len(tensors) != 1:
-            return 0
-        place = len(self._edits)
-        saved = self._cut(tensors[0], self._constants, self._node)
-        for around in (attribute, node) if saved else ():
-            saved = self._shorten(around, saved, place)
-        return saved
+            return None
 
-    def _cut(self, tensor: wire.Part, cut: dict[int, Extent], number: int) -> int:
-        """Cut the elements of a tensor out, if they are many; returns what it saved.
+        def cut(part: wire.Part) -> bytes | None:
+            return self._cut_tensor(part, self._constants, number)
 
-        Of several fields the last one counts.
-        """
+        return self._without(
+            node, attributes, lambda attribute: self._without(attribute, tensors, cut)
+        )
+
+    def _cut_tensor(self, tensor: wire.Part, cut: dict[int, Extent], number: int) -> bytes | None:
+        """A tensor without its elements, if these are many; of several fields the last counts."""
         fields = [part for part in self._parts(tensor) if part.field == wire.RAW_DATA]
         if not fields or fields[-1].nbytes < LEAST_BYTES:
-            return 0
+            return None
         cut[number] = Extent(self._model, fields[-1].start, fields[-1].end)
-        place, nothing = len(self._edits), wire.header(wire.RAW_DATA, 0)
-        self._edits += [_Edit(part.key, part.end, nothing) for part in fields]
-        return self._shorten(tensor, sum(edit.saved for edit in self._edits[place:]), place)
+        return self._without(tensor, fields, lambda field: b"")
 
-    def _shorten(self, message: wire.Part, saved: int, place: int) -> int:
-        """Let a message say its length when so much was saved in it; returns what is saved then.
+    def _without(
+        self,
+        message: wire.Part,
+        parts: Iterable[wire.Part],
+        cut: Callable[[wire.Part], bytes | None],
+    ) -> bytes | None:
+        """A message with others in the place of some of its parts; None if all stay as they are.
 
         Args:
-            message: what became shorter.
-            saved: by how much.
-            place: that of the first edit in it.
+            message: where it lies.
+            parts: in order.
+            cut: what is in the place of a part, if it does not stay.
         """
-        header = wire.header(message.field, message.nbytes - saved)
-        edit = _Edit(message.key, message.start, header)
-        self._edits.insert(place, edit)
-        return saved + edit.saved
+        pieces: list[bytes] = []
+        done = message.start
+        for part in parts:
+            left = cut(part)
+            if left is not None:
+                pieces += self._model.part(done, part.key), wire.header(part.field, len(left)), left
+                done = part.end
+        if not pieces:
+            return None
+        pieces.append(self._model.part(done, message.end))
+        return b"".join(pieces)
 
     def _parts(self, part: wire.Part) -> Iterator[wire.Part]:
         return wire.parts(self._model, part.start, part.end)
+
+
+def _of(model: Content, part: wire.Part) -> bytes:
+    return model.part(part.start, part.end)

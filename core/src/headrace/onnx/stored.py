@@ -76,6 +76,6 @@ def raw_data_of(model: Content) -> Iterator[tuple[int, int]]:
 
 def _large(data: Content, within: tuple[int, int], field: int) -> Iterator[tuple[int, int]]:
     """The values of a field that are large enough."""
-    for part in wire.parts(data, *within):
-        if part.field == field and part.nbytes >= LEAST_BYTES:
+    for part in wire.parts(data, *within, LEAST_BYTES):
+        if part.field == field:
             yield part.start, part.end

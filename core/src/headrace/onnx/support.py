@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from onnx import GraphProto, NodeProto
+from onnx import NodeProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx import plugin_ops
-from headrace.onnx.attributes import graphs
-from headrace.onnx.calls import (
-    FunctionKey,
-    declared_domains,
-    domain_of,
-    function_key,
-    opsets_of,
-)
+from headrace.onnx.calls import declared_domains, opsets_of
 from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters import CONVERTERS
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
 from headrace.onnx.graphs import order, wired
 from headrace.onnx.hosted.error import HostedValuesError
-from headrace.onnx.hosted.kinds import is_always_hosted
+from headrace.onnx.hosted.kinds import is_always_hosted, may_be_hosted
+from headrace.onnx.keys import FunctionKey, domain_of
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
@@ -47,16 +41,15 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     pending = [(file.name, file.nodes, file.opsets)]
     while pending:
         where, nodes, opsets = pending.pop()
-        looked_at: set[FunctionKey] = set()  # of ops, whose nodes say all the same
-        for node, _ in nodes:
-            key = function_key(node)
+        looked_at: dict[FunctionKey, bool] = {}  # of ops, whose nodes say all the same
+        for node, key, *_, inner in nodes:
             if key not in file.functions:
-                if not hosted and is_always_hosted(node):
-                    hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
                 if key not in looked_at:
-                    looked_at.add(key)
+                    looked_at[key] = may_be_hosted(key)
                     missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
-                for body in _bodies(node):
+                if looked_at[key] and not hosted and is_always_hosted(node):
+                    hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
+                for body in inner if _runs_always(key) else ():
                     results, inside = [o.name for o in body.output], place(where, node)
                     pending.append((inside, order(wired(body.node), results, inside), opsets))
             elif key not in seen:
@@ -84,10 +77,9 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def _bodies(node: NodeProto) -> Iterable[GraphProto]:
-    """The graphs of a node that run whatever is fed."""
-    if not domain_of(node.domain) and node.op_type in LOOPS:
-        yield from graphs(node.attribute)
+def _runs_always(key: FunctionKey) -> bool:
+    """Whether the graphs of such nodes run whatever is fed."""
+    return not key[0] and key[1] in LOOPS
 
 
 def _missing(

@@ -8,9 +8,10 @@ are there must be the number that the shape asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
@@ -22,6 +23,7 @@ from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedMo
 from headrace.onnx import external, limits
 from headrace.onnx.content import Extent
 from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.text import Where
 from headrace.tensor_spec import MAX_RANK, Array
 
 _DTYPES: Mapping[int, DType] = {
@@ -47,7 +49,10 @@ _DTYPES: Mapping[int, DType] = {
 }
 _ONNX_TYPES = {dtype: number for number, dtype in _DTYPES.items()}
 
-_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+_FIELDS = tuple(
+    (f"{kind}_data", attrgetter(f"{kind}_data"))
+    for kind in ("float", "int32", "int64", "double", "uint64", "string")
+)
 # The typed field of a dtype; every other dtype keeps its values or its bit patterns in int32_data.
 _FIELD_OF = {
     dtypes.float32: "float_data",
@@ -59,7 +64,7 @@ _FIELD_OF = {
 _PACKED = {dtype_of("uint4"), dtype_of("int4")}
 
 
-def dtype_from_onnx(number: int, where: str) -> DType:
+def dtype_from_onnx(number: int, where: Where) -> DType:
     """The dtype that ONNX numbers ``number``.
 
     Raises:
@@ -84,26 +89,43 @@ def dtype_to_onnx(dtype: DType) -> int:
     return _ONNX_TYPES[dtype]
 
 
-def nbytes_of(tensor: TensorProto, where: str) -> int:
-    """Bytes of the array that ``tensor`` becomes, from its header alone.
+class Header(NamedTuple):
+    """What a tensor says of itself before its elements.
+
+    Attributes:
+        shape, dtype: of the array that it becomes.
+        elements: how many it has.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    elements: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return self.elements * self.dtype.itemsize
+
+
+def header_of(tensor: TensorProto, where: Where) -> Header:
+    """The header of ``tensor``.
 
     Raises:
         InvalidModelError: a dimension is negative or the data type does not exist.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    return _count(tensor.dims, where) * dtype_from_onnx(tensor.data_type, where).itemsize
+    shape = tuple(tensor.dims[:])
+    return Header(shape, dtype_from_onnx(tensor.data_type, where), _count(shape, where))
 
 
-def external_range(tensor: TensorProto, where: str) -> external.ExternalRange | None:
-    """Where the elements of ``tensor`` are, if that is in another file.
+def external_range(tensor: TensorProto, where: Where) -> external.ExternalRange:
+    """Where the elements of ``tensor`` are, which is in another file.
 
     Raises:
         InvalidModelError, UnsupportedModelError: as ``to_array``.
     """
-    if tensor.data_location != TensorProto.EXTERNAL:
-        return None
-    dtype = dtype_from_onnx(tensor.data_type, where)
-    return external.range_of(tensor, _packed_bytes(_count(tensor.dims, where), dtype), where)
+    _, dtype, count = header_of(tensor, where)
+    return external.range_of(tensor, _packed_bytes(count, dtype), where)
 
 
 def is_here(tensor: TensorProto) -> bool:
@@ -111,7 +133,7 @@ def is_here(tensor: TensorProto) -> bool:
     return tensor.data_location != TensorProto.EXTERNAL and tensor.data_type in _DTYPES
 
 
-def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
+def to_array(tensor: TensorProto, where: Where, folder: Path | None) -> Array:
     """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
 
     Args:
@@ -124,16 +146,21 @@ def to_array(tensor: TensorProto, where: str, folder: Path | None) -> Array:
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
     with external.ExternalFiles(folder) as files:
-        return array_maker(tensor, where, files)(aligned_empty)
+        return array_maker(tensor, header_of(tensor, where), where, files)(aligned_empty)
 
 
 def array_maker(
-    tensor: TensorProto, where: str, files: external.ExternalFiles, cut: Extent | None = None
+    tensor: TensorProto,
+    header: Header,
+    where: Where,
+    files: external.ExternalFiles,
+    cut: Extent | None = None,
 ) -> Callable[[Empty], Array]:
     """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
 
     Args:
         tensor, where: as for ``to_array``.
+        header: that of the tensor.
         files: the files of external data, open as long as this reads.
         cut: where its ``raw_data`` is, if that was taken out; it is read anew each time, into the
             memory that is given. Other elements are in memory by now.
@@ -142,12 +169,10 @@ def array_maker(
         InvalidModelError, UnsupportedModelError: as ``to_array``; what is returned raises as well,
             where what was cut out cannot be read.
     """
-    dtype = dtype_from_onnx(tensor.data_type, where)
-    shape = tuple(tensor.dims)
+    shape, dtype, count = header
     if tensor.HasField("segment"):
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
-    count = _count(shape, where)
-    filled = [name for field, _ in tensor.ListFields() if (name := field.name) in _FIELDS]
+    filled = [name for name, get in _FIELDS if get(tensor)]
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
@@ -170,7 +195,7 @@ def array_maker(
     return lambda empty: flat.reshape(shape)
 
 
-def sparse_to_array(sparse: SparseTensorProto, where: str, folder: Path | None) -> Array:
+def sparse_to_array(sparse: SparseTensorProto, where: Where, folder: Path | None) -> Array:
     """The dense array that a sparse tensor stands for.
 
     Raises:
@@ -203,7 +228,7 @@ def sparse_to_array(sparse: SparseTensorProto, where: str, folder: Path | None) 
     return dense
 
 
-def _count(dims: Any, where: str) -> int:
+def _count(dims: Sequence[int], where: Where) -> int:
     if dims and min(dims) < 0:
         raise InvalidModelError(f"{where}: shape [{_text(dims)}] has a negative dimension")
     if len(dims) > MAX_RANK:
@@ -211,7 +236,7 @@ def _count(dims: Any, where: str) -> int:
     return math.prod(dims)
 
 
-def _text(dims: Any) -> str:
+def _text(dims: Iterable[int]) -> str:
     return ", ".join(map(str, dims))
 
 
@@ -222,15 +247,15 @@ def _packed_bytes(count: int, dtype: DType) -> int:
 
 def _from_bytes(raw: Array, dtype: DType, count: int) -> Array:
     """Elements out of the bytes of a file, which are little-endian on every machine."""
-    if dtype in _PACKED:
-        return _unpack(raw, dtype, count)
-    if dtype == dtypes.bool_:
-        return _truth(raw)
     if dtype.itemsize == 1:
-        return raw.view(dtype.numpy)
+        if dtype in _PACKED:
+            return _unpack(raw, dtype, count)
+        return _truth(raw) if dtype == dtypes.bool_ else raw.view(dtype.numpy)
     if dtype == dtypes.bfloat16:  # ml_dtypes has no little-endian twin of the machine's own
         return raw.view("<u2").astype(np.uint16, copy=False).view(dtype.numpy)
-    return raw.view(dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False)
+    stored = dtype.numpy.newbyteorder("<")
+    flat = raw.view(stored)
+    return flat if stored.isnative else flat.astype(dtype.numpy)
 
 
 def _truth(raw: Array) -> Array:
@@ -246,7 +271,7 @@ def _unpack(raw: Array, dtype: DType, count: int) -> Array:
 
 
 def _from_field(
-    tensor: TensorProto, dtype: DType, count: int, filled: list[str], where: str
+    tensor: TensorProto, dtype: DType, count: int, filled: list[str], where: Where
 ) -> Array:
     name = _FIELD_OF.get(dtype, "int32_data")
     if filled and filled != [name]:

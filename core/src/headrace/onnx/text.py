@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,3 +37,21 @@ def place(owner: str, node: NodeProto) -> str:
     if not made:
         made = next((name for name in outputs if name), "nothing")
     return f"{owner}: node making {quote(made)}"
+
+
+class Said:
+    """A place that is put into words when a message has it: of most places none tells."""
+
+    __slots__ = ("_parts", "_say")
+
+    def __init__(self, say: Callable[..., str], *parts: object) -> None:
+        """``say(*parts)`` are the words."""
+        self._say = say
+        self._parts = parts
+
+    def __str__(self) -> str:
+        return self._say(*self._parts)
+
+
+Where = str | Said
+"""A place, for messages."""

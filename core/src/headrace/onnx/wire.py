@@ -45,14 +45,22 @@ class WireError(ValueError):
     """The bytes are no message, or one with fields that nobody writes any more (groups)."""
 
 
-def parts(data: Content, start: int, end: int) -> Iterator[Part]:
+def parts(
+    data: Content, start: int, end: int, least: int = 0, counts: dict[int, int] | None = None
+) -> Iterator[Part]:
     """The fields of the message in ``data[start:end]`` whose values have a length of their own.
+
+    Args:
+        data, start, end: where it lies.
+        least: fields with shorter values are left out.
+        counts: how many of each number were met, those left out as well; counted on.
 
     Raises:
         WireError: it is not understood from here on.
         InvalidModelError: it cannot be read.
     """
     position = start
+    counts = {} if counts is None else counts
     new = tuple.__new__  # there are thousands: in half of the time of calling the class
     window: bytes | memoryview = b""
     origin = known = start  # where the window begins and ends
@@ -70,12 +78,17 @@ def parts(data: Content, start: int, end: int) -> Iterator[Part]:
         if kind == _BYTES:
             if at < stop and window[at] < 0x80:  # most are short
                 length, at = window[at], at + 1
+            elif at + 1 < stop and window[at + 1] < 0x80:
+                length, at = window[at] - 0x80 + (window[at + 1] << 7), at + 2
             else:
                 length, at = _varint(window, at, stop)
             if length > stop - at:
                 raise WireError
+            field = key >> 3
+            counts[field] = counts.get(field, 0) + 1
             value = origin + at
-            yield new(Part, (key >> 3, position, value, value + length))
+            if length >= least:
+                yield new(Part, (field, position, value, value + length))
             position = value + length
             continue
         if kind == _VARINT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
@@ -242,13 +242,13 @@ def make_call(
     form = _form(op, inputs, attrs, outputs)
     checked = None if form is None else _checked.get(form)
     if checked is None:
-        call = OpCall(op.name, name, tuple(inputs), (), _NO_ATTRS, outputs, location)
-        complete = _complete_inputs(op, call)
+        who = _Who(op.name, name, location)
+        complete = _complete_inputs(op, who, inputs)
         if outputs != len(op.outputs):
             needed = sum(not output.optional for output in op.outputs)
             if not needed <= outputs <= len(op.outputs):
-                fail(call, f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
-        values = _complete_attrs(op, call, attrs)
+                who.fails(f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
+        values = _complete_attrs(op, who, attrs)
         specs = tuple(op.infer(OpCall(op.name, name, complete, (), values, outputs, location)))
         assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
         checked = complete, specs, values
@@ -256,10 +256,21 @@ def make_call(
             _remember(form, checked)
             # Passes make a call of another, and checks make one again, of complete attributes.
             _remember(_form(op, complete, values, outputs), checked)
-    return OpCall(op.name, name, *checked, outputs, location)
+    complete, specs, values = checked
+    return OpCall(op.name, name, complete, specs, values, outputs, location)
 
 
-_NO_ATTRS = Attrs()
+class _Who(NamedTuple):
+    """Of which call messages are, before there is one."""
+
+    op: str
+    name: str
+    location: str
+
+    def fails(self, message: str, kind: type[OpError]) -> NoReturn:
+        """Raise ``kind`` as ``fail`` does."""
+        fail(OpCall(self.op, self.name, (), location=self.location), message, kind)
+
 
 _Checked = tuple[tuple[TensorSpec | None, ...], tuple[TensorSpec, ...], Attrs]
 
@@ -289,18 +300,19 @@ def _form(
         return tuple(values)
     for name, value in attrs.items():
         kind = type(value)
-        if isinstance(value, (tuple, list)):
+        if kind in _EQUAL:
+            values += name, kind, value
+        elif isinstance(value, (tuple, list)):
             if _INT.issuperset(map(type, value)):  # as most are: themselves, not what they print
                 values += name, kind, tuple(value)
-                continue
-            if not _PLAIN.issuperset(map(type, value)):
+            elif _PLAIN.issuperset(map(type, value)):
+                values += name, kind, repr(value)
+            else:
                 return None
-        elif kind in _EQUAL:
-            values += name, kind, value
-            continue
-        elif kind not in _PLAIN:
+        elif kind in _PLAIN:
+            values += name, kind, repr(value)
+        else:
             return None
-        values += name, kind, repr(value)
     return tuple(values)
 
 
@@ -310,12 +322,14 @@ _EQUAL = frozenset({bool, int, str})
 _PLAIN = frozenset({bool, int, float, str, DType, Size})
 
 
-def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...]:
-    padded, args = call.inputs, op.inputs
+def _complete_inputs(
+    op: type[Op], who: _Who, given: Sequence[TensorSpec | None]
+) -> tuple[TensorSpec | None, ...]:
+    padded, args = tuple(given), op.inputs
     if len(padded) > len(args):
         if not args or not args[-1].variadic:
             names = ", ".join(i.name for i in args) or "none"
-            fail(call, f"takes {len(args)} inputs ({names}); {len(padded)} were given", OpError)
+            who.fails(f"takes {len(args)} inputs ({names}); {len(padded)} were given", OpError)
         args += args[-1:] * (len(padded) - len(args))
     elif len(padded) < len(args):
         padded += (None,) * (len(args) - len(padded))
@@ -323,16 +337,15 @@ def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...
     for arg, spec in zip(args, padded, strict=True):
         if spec is None:
             if not arg.optional:
-                fail(call, f"input {arg.name!r} is required and was not given", OpError)
+                who.fails(f"input {arg.name!r} is required and was not given", OpError)
             continue
         if spec.dtype not in arg.dtypes:
             allowed = ", ".join(d.name for d in sorted(arg.dtypes) if not storage_only(d))
-            fail(call, f"input {arg.name!r} is {spec}; its dtype may be {allowed}", DTypeError)
+            who.fails(f"input {arg.name!r} is {spec}; its dtype may be {allowed}", DTypeError)
         if arg.group:
             first, dtype = groups.setdefault(arg.group, (arg.name, spec.dtype))
             if dtype != spec.dtype:
-                fail(
-                    call,
+                who.fails(
                     f"inputs {first!r} and {arg.name!r} must have one dtype; "
                     f"they are {dtype} and {spec.dtype}",
                     DTypeError,
@@ -340,34 +353,31 @@ def _complete_inputs(op: type[Op], call: OpCall) -> tuple[TensorSpec | None, ...
     return padded
 
 
-def _complete_attrs(op: type[Op], call: OpCall, given: Mapping[str, object]) -> Attrs:
-    if given:
-        known = [attr.name for attr in op.attrs]
-        for name in given:
-            if name not in known:
-                names = ", ".join(known) or "none"
-                fail(call, f"has no attribute {name!r}; attributes are {names}", OpError)
-    values: dict[str, AttrValue] = {}
+def _complete_attrs(op: type[Op], who: _Who, given: Mapping[str, object]) -> Attrs:
+    found: dict[str, Any] = {attr.name: given.get(attr.name, attr.default) for attr in op.attrs}
+    if not given.keys() <= found.keys():
+        strange = next(name for name in given if name not in found)
+        names = ", ".join(found) or "none"
+        who.fails(f"has no attribute {strange!r}; attributes are {names}", OpError)
     for attr in op.attrs:
-        value = given.get(attr.name, attr.default)
+        value = found[attr.name]
         if value is REQUIRED:
-            fail(call, f"attribute {attr.name!r} is required and was not given", OpError)
-        values[attr.name] = _attr_value(call, attr, value)
-    return Attrs(values)
+            who.fails(f"attribute {attr.name!r} is required and was not given", OpError)
+        if attr.choices or type(value) is not _EXACT.get(attr.type):
+            found[attr.name] = _attr_value(who, attr, value)
+    return Attrs(found)
 
 
-def _attr_value(call: OpCall, attr: Attr, value: Any) -> AttrValue:
-    if not attr.choices and type(value) is _EXACT.get(attr.type):
-        return cast("AttrValue", value)
+def _attr_value(who: _Who, attr: Attr, value: Any) -> AttrValue:
     try:
         result = _CONVERTERS[attr.type](value)
     except DTypeError as error:
-        fail(call, f"attribute {attr.name!r}: {error}", DTypeError)
+        who.fails(f"attribute {attr.name!r}: {error}", DTypeError)
     except (TypeError, ValueError, AttributeError):
-        fail(call, f"attribute {attr.name!r} must be {attr.type}; got {value!r}", OpError)
+        who.fails(f"attribute {attr.name!r} must be {attr.type}; got {value!r}", OpError)
     if attr.choices and result not in attr.choices:
         choices = ", ".join(attr.choices)
-        fail(call, f"attribute {attr.name!r} must be one of {choices}; got {value!r}", OpError)
+        who.fails(f"attribute {attr.name!r} must be one of {choices}; got {value!r}", OpError)
     return result
 
 

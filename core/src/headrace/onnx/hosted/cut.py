@@ -12,10 +12,10 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from headrace.errors import UnsupportedModelError
-from headrace.onnx.calls import domain_of, function_key
 from headrace.onnx.converters.ml import ML_DOMAIN
 from headrace.onnx.graphs import check_graph, order, reads, wired
 from headrace.onnx.hosted import kinds
+from headrace.onnx.keys import domain_of, function_key
 from headrace.onnx.text import place, quote
 
 _NOTHING = "headrace/nothing"
@@ -64,7 +64,7 @@ class _Cutting:
         graph = model.graph
         self._model, self._name = model, name
         self._outputs = [output.name for output in graph.output]
-        self._nodes = [node for node, _ in order(wired(graph.node), self._outputs, name)]
+        self._nodes = [n.node for n in order(wired(graph.node), self._outputs, name)]
         self._fixed = {t.name for t in graph.initializer}
         self._fixed |= {s.values.name for s in graph.sparse_initializer}
         self._fixed |= {node.output[0] for node in self._nodes if _is_constant(node)}

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
 
-from headrace.onnx.calls import domain_of
 from headrace.onnx.contrib import MICROSOFT
 from headrace.onnx.converters.ml import ML_DOMAIN
+from headrace.onnx.keys import FunctionKey, domain_of, function_key
 
 CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
 """Ops of ``ai.onnx.ml`` whose first output is a class, which may be text."""
@@ -132,12 +132,19 @@ def can_run(node: NodeProto) -> bool:
     return domain_of(node.domain) in _DOMAINS and node.op_type in known
 
 
-def is_always_hosted(node: NodeProto) -> bool:
-    """True for a node that the host runs whatever it is given: no device could."""
-    op, domain = node.op_type, domain_of(node.domain)
+def may_be_hosted(key: FunctionKey) -> bool:
+    """True for an op of which there may be nodes that ``is_always_hosted``."""
+    domain, op, _ = key
     if domain not in _DOMAINS:
         return domain == MICROSOFT and op in _CONTRIB
-    return op in _ALWAYS or (op in _TEXT_MAKERS and bool(hosted_outputs(node, ())))
+    return op in _ALWAYS or op in _TEXT_MAKERS
+
+
+def is_always_hosted(node: NodeProto) -> bool:
+    """True for a node that the host runs whatever it is given: no device could."""
+    if not may_be_hosted(function_key(node)):
+        return False
+    return node.op_type not in _TEXT_MAKERS or bool(hosted_outputs(node, ()))
 
 
 def chooses(node: NodeProto) -> bool:

@@ -1,0 +1,18 @@
+"""Of which op a node is: its domain, its name, and which of several functions of that name."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload of an op, or of a function of a model."""
+
+
+def domain_of(text: str) -> str:
+    """The domain, with the default one always written as ""."""
+    return "" if text == "ai.onnx" else text
+
+
+def function_key(node: NodeProto) -> FunctionKey:
+    """The op that a node is of, and what it would call if it calls a function of the model."""
+    return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
