@@ -25,7 +25,7 @@ from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.graph.sized import SizedConstant, fold_sized, numbers_of
 from headrace.graph.variable import Variable, VariablePart
 from headrace.op_call import Attrs, AttrValue, OpCall
-from headrace.ops import Tensor, make_call
+from headrace.ops import Op, Tensor, make_call
 from headrace.placement import Placement
 from headrace.sizes import Size, Whole
 from headrace.tensor_spec import Array, TensorSpec
@@ -89,7 +89,8 @@ class JobGraphBuilder:
         self._op_names: set[str] = set()
         self._read: set[str | None] = set()  # what ops read; None for absent inputs
         self._counts: dict[str, int] = {}
-        self._suffixes: dict[str, tuple[str, ...]] = {}  # of the tensors that an op makes
+        # Ops by name, and the suffixes of the tensors that each makes.
+        self._schemas: dict[str, tuple[type[Op], tuple[str, ...]]] = {}
 
     @property
     def placement(self) -> Placement:
@@ -253,12 +254,9 @@ class JobGraphBuilder:
             OpError: the op is unknown, or does not take these inputs or attributes.
             GraphError: ``name`` is taken, or an input is not a tensor of this graph.
         """
-        schema = self._ops_known.op(op).op
-        suffixes = self._suffixes.get(op)
-        if suffixes is None:
-            suffixes = self._suffixes[op] = tuple(f"/{output.name}" for output in schema.outputs)
+        schema, suffixes = self._schemas.get(op) or self._schema(op)
         node = name or self._fresh(op, suffixes)
-        if node in self._op_names:
+        if name and node in self._op_names:
             raise GraphError(f"job {self.name!r} has two ops called {node!r}")
         self._op_names.add(node)
         specs: list[TensorSpec | None] = []
@@ -287,6 +285,12 @@ class JobGraphBuilder:
         else:
             self._add(JobOp(call, names, made_names, self._placement))
         return made
+
+    def _schema(self, op: str) -> tuple[type[Op], tuple[str, ...]]:
+        schema = self._ops_known.op(op).op
+        found = schema, tuple(f"/{output.name}" for output in schema.outputs)
+        self._schemas[op] = found
+        return found
 
     def _admit(self, call: OpCall) -> None:
         """Raise where ``call`` may be no op of this graph; nothing of it has been computed."""

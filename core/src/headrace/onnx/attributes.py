@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx import AttributeProto, GraphProto
 
@@ -20,8 +20,8 @@ _NO_REFERENCES: Attributes = {}
 _NUMBERS: Mapping[int, Callable[[AttributeProto], Any]] = {
     AttributeProto.INT: attrgetter("i"),
     AttributeProto.FLOAT: attrgetter("f"),
-    AttributeProto.INTS: lambda attribute: list(attribute.ints),
-    AttributeProto.FLOATS: lambda attribute: list(attribute.floats),
+    AttributeProto.INTS: lambda attribute: attribute.ints[:],
+    AttributeProto.FLOATS: lambda attribute: attribute.floats[:],
 }
 _NO_VALUES = frozenset(
     {
@@ -33,22 +33,56 @@ _NO_VALUES = frozenset(
 )
 
 
-def resolve(attributes: Sequence[AttributeProto], given: Attributes = _NO_REFERENCES) -> Attributes:
+class Resolved(NamedTuple):
+    """The attributes of a node at its place.
+
+    Attributes:
+        protos: as the file, or the call of a function, has them.
+        kinds: name and type number of each.
+        numbers: the values of those that are numbers, or lists of numbers.
+        graphs: those that are graphs, or among lists of graphs.
+        names: of all, also of those that refer to what is left out.
+    """
+
+    protos: Attributes
+    kinds: tuple[tuple[str, int], ...]
+    numbers: Mapping[str, Any]
+    graphs: Sequence[GraphProto]
+    names: Sequence[str]
+
+
+def resolve(attributes: Sequence[AttributeProto], given: Attributes = _NO_REFERENCES) -> Resolved:
     """The attributes by name, where those of a function's body may refer to those of its call.
 
     A reference to what the call leaves out leaves the attribute out.
     """
-    found: dict[str, AttributeProto] = {}
+    if not attributes:
+        return _NO_ATTRIBUTES
+    protos: dict[str, AttributeProto] = {}
+    kinds: list[tuple[str, int]] = []
+    numbers: dict[str, Any] = {}
+    names: list[str] = []
     for attribute in attributes:
-        source = attribute.ref_attr_name
-        if not source:
-            found[attribute.name] = attribute
-        elif source in given:
-            found[attribute.name] = given[source]
-    return found
+        name, source = attribute.name, attribute.ref_attr_name
+        names.append(name)
+        if source:
+            if source not in given:
+                continue
+            attribute = given[source]
+        protos[name] = attribute
+        kind = attribute.type
+        kinds.append((name, kind))
+        read = _NUMBERS.get(kind)
+        if read is not None:
+            numbers[name] = read(attribute)
+    inner = () if len(numbers) == len(protos) else list(graphs(protos.values()))
+    return Resolved(protos, tuple(kinds), numbers, inner, names)
 
 
-def values(attributes: Attributes, where: str, folder: Path | None) -> dict[str, Any]:
+_NO_ATTRIBUTES = Resolved({}, (), {}, (), ())
+
+
+def values(attributes: Resolved, where: str, folder: Path | None) -> Mapping[str, Any]:
     """Each attribute as int, float, str, array, or a list of these.
 
     Graphs are left out, and types: those of values that are none, of which nothing is computed.
@@ -57,14 +91,13 @@ def values(attributes: Attributes, where: str, folder: Path | None) -> dict[str,
         InvalidModelError: a value is malformed.
         UnsupportedModelError: it is a tensor of a dtype headrace lacks.
     """
-    found: dict[str, Any] = {}
-    for name, attribute in attributes.items():
-        kind = attribute.type
-        read = _NUMBERS.get(kind)
-        if read is not None:
-            found[name] = read(attribute)
-        elif kind not in _NO_VALUES:
-            found[name] = value(attribute, f"{where}, attribute {quote(name)}", folder)
+    protos, kinds, numbers, *_ = attributes
+    if len(numbers) == len(protos):
+        return numbers
+    found = dict(numbers)
+    for name, kind in kinds:
+        if name not in numbers and kind not in _NO_VALUES:
+            found[name] = value(protos[name], f"{where}, attribute {quote(name)}", folder)
     return found
 
 

@@ -141,7 +141,7 @@ def _keys_of(nodes: Sequence[Wired]) -> dict[FunctionKey, None]:
     """The ops that nodes, and those of the graphs in them, are of: each once, in order."""
     keys = dict.fromkeys([node.key for node in nodes])
     for node in nodes:
-        for graph in node.graphs:
+        for graph in node.attributes.graphs:
             keys |= _keys_of(wired(graph.node))
     return keys
 

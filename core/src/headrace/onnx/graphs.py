@@ -12,10 +12,10 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
+from onnx import FunctionProto, GraphProto, NodeProto
 
 from headrace.errors import InvalidModelError
-from headrace.onnx.attributes import graphs
+from headrace.onnx.attributes import Resolved, resolve
 from headrace.onnx.keys import FunctionKey, function_key
 from headrace.onnx.text import place, quote, quote_all
 
@@ -32,8 +32,7 @@ class Wired(NamedTuple):
         inputs: what it is given, by position; "" for an input left out.
         outputs: what it makes, by position; "" for an output left out.
         reads: the tensors that it reads, those that its graphs take from around it included.
-        attributes: as the node has them.
-        graphs: those that are among its attributes.
+        attributes: its own; those that refer to attributes of a call are not there.
     """
 
     node: NodeProto
@@ -41,8 +40,7 @@ class Wired(NamedTuple):
     inputs: Sequence[str]
     outputs: Sequence[str]
     reads: AbstractSet[str]
-    attributes: Sequence[AttributeProto]
-    graphs: Sequence[GraphProto]
+    attributes: Resolved
 
 
 def wired(nodes: Iterable[NodeProto]) -> list[Wired]:
@@ -51,13 +49,12 @@ def wired(nodes: Iterable[NodeProto]) -> list[Wired]:
 
 
 def _wired(node: NodeProto) -> Wired:
-    inputs, attributes = list(node.input), list(node.attribute)
-    inner = list(graphs(attributes)) if attributes else ()
+    inputs, attributes = node.input[:], resolve(node.attribute[:])
     reads = set(inputs)
     reads.discard("")
-    for graph in inner:
+    for graph in attributes.graphs:
         reads |= captures(graph)
-    return Wired(node, function_key(node), inputs, list(node.output), reads, attributes, inner)
+    return Wired(node, function_key(node), inputs, node.output[:], reads, attributes)
 
 
 def reads(node: NodeProto) -> AbstractSet[str]:
@@ -222,12 +219,12 @@ def _check_nodes(
     here = set(given)  # and what was made so far
     found = wired(nodes)
     in_order = True  # then nothing that is read is missing, and there is no circle
-    for node, key, _, outputs, reads, attributes, inner in found:
+    for node, key, _, outputs, reads, attributes in found:
         if not key[1]:
             raise InvalidModelError(f"{place(where, node)}: does not say which op it is")
-        if attributes:
-            _once([a.name for a in attributes], "attribute", where, node)
-        if inner:
+        if attributes.names:
+            _once(attributes.names, "attribute", where, node)
+        if attributes.graphs:
             in_order = False
         elif in_order and not here.issuperset(reads):
             in_order = all(any(name in names for names in outer) for name in reads - here)
@@ -256,7 +253,7 @@ def _check_read(nodes: Sequence[Wired], known: Names, where: str) -> None:
                     f"{place(where, node.node)}: reads {quote(name)}, which nothing makes"
                 )
     for node in nodes:
-        for graph in node.graphs:
+        for graph in node.attributes.graphs:
             inside = f"{place(where, node.node)}, graph {quote(graph.name)}"
             check_graph(graph, inside, known)
 

@@ -243,14 +243,11 @@ class Importer:
                     self.builder.forget(tensor)
 
     def _node(self, node: Wired, count: int, scope: Scope) -> None:
-        site = Site(
-            node,
-            tuple(map(scope.get, node.inputs)),
-            attributes.resolve(node.attributes, scope.attributes),
-            count,
-            scope,
-            place(scope.where, node.node),
-        )
+        resolved = node.attributes
+        if scope.attributes:  # of a function's call
+            resolved = attributes.resolve(node.node.attribute, scope.attributes)
+        inputs = tuple(map(scope.get, node.inputs))
+        site = Site(node, inputs, resolved, count, scope, place(scope.where, node.node))
         function = self._file.functions.get(node.key)
         if function is not None:
             defaults = {attribute.name: attribute for attribute in function.attribute_proto}
@@ -284,7 +281,7 @@ class Importer:
         declared = schemas.require(domain, op, opset, site.where)
         dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
         outputs = len(site.wired.outputs)
-        schemas.check_node(declared, dtypes, outputs, site.attributes, site.where)
+        schemas.check_node(declared, dtypes, outputs, site.resolved.kinds, site.where)
         if not domain and op == "If":
             return self._branch(site)
         if not domain and op in LOOPS:
@@ -295,7 +292,7 @@ class Importer:
             return self._convert(site, opset, MACHINE_LEARNING[op])
         if (domain, op) in CONTRIB:
             return self._convert(site, opset, CONTRIB[domain, op].convert)
-        body = bodies.body_of(declared, site.resolved(), opset, site.inputs)
+        body = bodies.body_of(declared, site.written(), opset, site.inputs)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
         # Not every body that ONNX writes says which operator sets it is written for.
@@ -418,7 +415,7 @@ class Importer:
 
     def _node_of(self, site: Site, opset: int) -> Node:
         """What a converter sees of a node."""
-        values = attributes.values(site.attributes, site.where, self._file.folder)
+        values = attributes.values(site.resolved, site.where, self._file.folder)
         op, declared = site.wired.key[1], len(site.wired.outputs)
         return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
 

@@ -46,6 +46,18 @@ class Node:
         computed: for tensors that an earlier stage of the model has computed, what holds them now.
     """
 
+    __slots__ = (
+        "_attrs",
+        "_builder",
+        "computed",
+        "declared_count",
+        "inputs",
+        "location",
+        "op_type",
+        "opset",
+        "output_count",
+    )
+
     def __init__(
         self,
         builder: BoundedBuilder,

@@ -18,7 +18,6 @@ from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.onnx.attributes import Attributes
 from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters.microsoft import CONTRIB
 from headrace.onnx.text import quote
@@ -130,7 +129,7 @@ def check_node(
     declared: Declaration,
     dtypes: Sequence[DType | None],
     outputs: int,
-    attributes: Attributes,
+    kinds: tuple[tuple[str, int], ...],
     where: str,
 ) -> None:
     """Check numbers of inputs and outputs, dtypes, and names and types of attributes.
@@ -139,13 +138,12 @@ def check_node(
         declared: the op's declaration.
         dtypes: of the inputs; None for one left out.
         outputs: how many the node has.
-        attributes: those of the node.
+        kinds: name and type number of each attribute.
         where: for messages.
 
     Raises:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
-    kinds = tuple([(name, attribute.type) for name, attribute in attributes.items()])
     form = (*[dtype and dtype.number for dtype in dtypes], outputs, kinds)
     if form in declared.sound:  # nets repeat themselves
         return

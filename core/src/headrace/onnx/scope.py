@@ -50,8 +50,10 @@ class Scope:
         if name in self._values:
             self.release(name)
         self._values[name] = value
-        tensors = (value,) if isinstance(value, Tensor) else tensors_of(value)
-        for tensor in tensors:
+        if isinstance(value, Tensor):
+            self._names[value.name] = self._names.get(value.name, 0) + 1
+            return
+        for tensor in tensors_of(value):
             self._names[tensor.name] = self._names.get(tensor.name, 0) + 1
 
     def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
@@ -85,10 +87,14 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             found: Value | Callable[[], Tensor] | None = scope._values.get(name, _ABSENT)
+            if isinstance(found, Tensor):
+                return found
             if found is not _ABSENT:
                 if callable(found):
-                    found = found()
-                    scope.bind(name, found)
+                    made = found()
+                    del scope._values[name]
+                    scope.bind(name, made)
+                    return made
                 return found
             scope = scope._outer
         raise InvalidModelError(f"{self.where}: {quote(name)} is read before it is made")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from headrace.light_dataclass import dataclass, setters
-from headrace.onnx.attributes import Attributes
+from headrace.onnx.attributes import Attributes, Resolved
 from headrace.onnx.graphs import Wired
 from headrace.onnx.scope import Scope
 from headrace.onnx.values import Value
@@ -18,7 +18,7 @@ class Site:
     Attributes:
         wired: the node.
         inputs: its values; None for an input left out.
-        attributes: with references to those of a function's call resolved.
+        resolved: its attributes, with references to those of a function's call resolved.
         count: how many outputs are used, counted up to the last that is.
         scope: the names that hold here.
         where: file and node, for messages.
@@ -26,7 +26,7 @@ class Site:
 
     wired: Wired
     inputs: tuple[Value | None, ...]
-    attributes: Attributes
+    resolved: Resolved
     count: int
     scope: Scope
     where: str
@@ -35,19 +35,24 @@ class Site:
         self,
         wired: Wired,
         inputs: tuple[Value | None, ...],
-        attributes: Attributes,
+        resolved: Resolved,
         count: int,
         scope: Scope,
         where: str,
     ) -> None:
         _put_wired(self, wired)
         _put_inputs(self, inputs)
-        _put_attributes(self, attributes)
+        _put_resolved(self, resolved)
         _put_count(self, count)
         _put_scope(self, scope)
         _put_where(self, where)
 
-    def resolved(self) -> NodeProto:
+    @property
+    def attributes(self) -> Attributes:
+        """Its attributes by name."""
+        return self.resolved.protos
+
+    def written(self) -> NodeProto:
         """The node as it would be written where no function is around it."""
         node = NodeProto()
         node.CopyFrom(self.wired.node)
@@ -58,4 +63,4 @@ class Site:
         return node
 
 
-_put_wired, _put_inputs, _put_attributes, _put_count, _put_scope, _put_where = setters(Site)
+_put_wired, _put_inputs, _put_resolved, _put_count, _put_scope, _put_where = setters(Site)

@@ -7,7 +7,7 @@ is parsed by protobuf, which tells what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headrace.onnx import wire
@@ -59,79 +59,75 @@ class _Splitting:
         self._counts: dict[int, int] = {}
 
     def run(self) -> SplitModel:
-        whole = wire.Part(0, 0, 0, len(self._model))
-        message = self._without(whole, self._parts(whole), self._cut_graph)
-        return SplitModel(message or _of(self._model, whole), self._initializers, self._constants)
-
-    def _cut_graph(self, part: wire.Part) -> bytes | None:
-        if part.field != wire.GRAPH:
-            return None
-        large = wire.parts(self._model, part.start, part.end, LEAST_BYTES, self._counts)
-        return self._without(part, large, self._cut_in_graph)
-
-    def _cut_in_graph(self, part: wire.Part) -> bytes | None:
-        number = self._counts[part.field] - 1
-        if part.field == wire.INITIALIZER:
-            return self._cut_tensor(part, self._initializers, number)
-        return self._cut_constant(part, number) if part.field == wire.NODE else None
-
-    def _cut_constant(self, node: wire.Part, number: int) -> bytes | None:
-        """A ``Constant`` whose one attribute is a tensor, without its elements."""
-        op, attributes = None, []
-        for part in self._parts(node):
-            if part.field == wire.OP_TYPE:
-                op = _of(self._model, part)
-            elif part.field == wire.ATTRIBUTE:
-                attributes.append(part)
-        if op != b"Constant" or len(attributes) != 1:
-            return None
-        tensors = [part for part in self._parts(attributes[0]) if part.field == wire.TENSOR]
-        if len(tensors) != 1:
-            return None
-
-        def cut(part: wire.Part) -> bytes | None:
-            return self._cut_tensor(part, self._constants, number)
-
-        return self._without(
-            node, attributes, lambda attribute: self._without(attribute, tensors, cut)
-        )
-
-    def _cut_tensor(self, tensor: wire.Part, cut: dict[int, Extent], number: int) -> bytes | None:
-        """A tensor without its elements, if these are many; of several fields the last counts."""
-        fields = [part for part in self._parts(tensor) if part.field == wire.RAW_DATA]
-        if not fields or fields[-1].nbytes < LEAST_BYTES:
-            return None
-        cut[number] = Extent(self._model, fields[-1].start, fields[-1].end)
-        return self._without(tensor, fields, lambda field: b"")
-
-    def _without(
-        self,
-        message: wire.Part,
-        parts: Iterable[wire.Part],
-        cut: Callable[[wire.Part], bytes | None],
-    ) -> bytes | None:
-        """A message with others in the place of some of its parts; None if all stay as they are.
-
-        Args:
-            message: where it lies.
-            parts: in order.
-            cut: what is in the place of a part, if it does not stay.
-        """
+        model = self._model
         pieces: list[bytes] = []
-        done = message.start
-        for part in parts:
-            left = cut(part)
-            if left is not None:
-                pieces += self._model.part(done, part.key), wire.header(part.field, len(left)), left
+        done = 0
+        for part in wire.parts(model, 0, len(model)):
+            graph = self._cut_graph(part) if part.field == wire.GRAPH else None
+            if graph is not None:
+                pieces += model.part(done, part.key), wire.header(wire.GRAPH, len(graph)), graph
+                done = part.end
+        pieces.append(model.part(done, len(model)))
+        return SplitModel(b"".join(pieces), self._initializers, self._constants)
+
+    def _cut_graph(self, graph: wire.Part) -> bytes | None:
+        """The graph without what was cut out; None if that is nothing."""
+        model, counts = self._model, self._counts
+        pieces: list[bytes] = []
+        done = graph.start
+        for part in wire.parts(model, graph.start, graph.end, LEAST_BYTES, counts):
+            if part.field == wire.INITIALIZER:
+                around, cut = [part], self._initializers
+            elif part.field == wire.NODE:
+                around, cut = self._tensor_of(part), self._constants
+            else:
+                continue
+            raw = self._raw_of(around[0]) if around else None
+            if raw is not None:
+                cut[counts[part.field] - 1] = Extent(model, raw.start, raw.end)
+                pieces += model.part(done, part.key), *self._without(raw, around)
                 done = part.end
         if not pieces:
             return None
-        pieces.append(self._model.part(done, message.end))
+        pieces.append(model.part(done, graph.end))
         return b"".join(pieces)
+
+    def _tensor_of(self, node: wire.Part) -> list[wire.Part]:
+        """The tensor that a ``Constant`` is of, its one attribute, and the node; or nothing."""
+        op, attributes = None, []
+        for part in self._parts(node):
+            if part.field == wire.OP_TYPE:
+                op = self._model.part(part.start, part.end)
+            elif part.field == wire.ATTRIBUTE:
+                attributes.append(part)
+        if op != b"Constant" or len(attributes) != 1:
+            return []
+        tensors = [part for part in self._parts(attributes[0]) if part.field == wire.TENSOR]
+        return [*tensors, *attributes, node] if len(tensors) == 1 else []
+
+    def _raw_of(self, tensor: wire.Part) -> wire.Part | None:
+        """The elements of a tensor, if they are many, and written once."""
+        fields = [part for part in self._parts(tensor) if part.field == wire.RAW_DATA]
+        return fields[0] if len(fields) == 1 and fields[0].nbytes >= LEAST_BYTES else None
+
+    def _without(self, raw: wire.Part, around: Sequence[wire.Part]) -> list[bytes]:
+        """The pieces of a message without ``raw``.
+
+        Args:
+            raw: a part.
+            around: the messages that it is in, from the inner ones on, up to this one.
+        """
+        part = self._model.part
+        nothing = wire.header(wire.RAW_DATA, 0)
+        pieces = [part(raw.end, around[-1].end), nothing]
+        saved, end = raw.end - raw.key - len(nothing), raw.key
+        for message in around:
+            header = wire.header(message.field, message.nbytes - saved)
+            saved += message.start - message.key - len(header)
+            pieces += part(message.start, end), header
+            end = message.key
+        pieces.reverse()
+        return pieces
 
     def _parts(self, part: wire.Part) -> Iterator[wire.Part]:
         return wire.parts(self._model, part.start, part.end)
-
-
-def _of(model: Content, part: wire.Part) -> bytes:
-    return model.part(part.start, part.end)

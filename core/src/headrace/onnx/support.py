@@ -42,14 +42,14 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     while pending:
         where, nodes, opsets = pending.pop()
         looked_at: dict[FunctionKey, bool] = {}  # of ops, whose nodes say all the same
-        for node, key, *_, inner in nodes:
+        for node, key, *_, attributes in nodes:
             if key not in file.functions:
                 if key not in looked_at:
                     looked_at[key] = may_be_hosted(key)
                     missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
                 if looked_at[key] and not hosted and is_always_hosted(node):
                     hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
-                for body in inner if _runs_always(key) else ():
+                for body in attributes.graphs if _runs_always(key) else ():
                     results, inside = [o.name for o in body.output], place(where, node)
                     pending.append((inside, order(wired(body.node), results, inside), opsets))
             elif key not in seen:

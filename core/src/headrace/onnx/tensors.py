@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,10 +48,7 @@ _DTYPES: Mapping[int, DType] = {
 }
 _ONNX_TYPES = {dtype: number for number, dtype in _DTYPES.items()}
 
-_FIELDS = tuple(
-    (f"{kind}_data", attrgetter(f"{kind}_data"))
-    for kind in ("float", "int32", "int64", "double", "uint64", "string")
-)
+_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 # The typed field of a dtype; every other dtype keeps its values or its bit patterns in int32_data.
 _FIELD_OF = {
     dtypes.float32: "float_data",
@@ -172,7 +168,7 @@ def array_maker(
     shape, dtype, count = header
     if tensor.HasField("segment"):
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
-    filled = [name for name, get in _FIELDS if get(tensor)]
+    filled = _filled(tensor)
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
@@ -193,6 +189,20 @@ def array_maker(
     else:
         flat = _from_field(tensor, dtype, count, filled, where)
     return lambda empty: flat.reshape(shape)
+
+
+def _filled(tensor: TensorProto) -> list[str]:
+    """Names of the typed fields that have elements."""
+    if not (  # of most tensors none has
+        tensor.float_data
+        or tensor.int64_data
+        or tensor.int32_data
+        or tensor.double_data
+        or tensor.uint64_data
+        or tensor.string_data
+    ):
+        return []
+    return [name for name in _FIELDS if getattr(tensor, name)]
 
 
 def sparse_to_array(sparse: SparseTensorProto, where: Where, folder: Path | None) -> Array:

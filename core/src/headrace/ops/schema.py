@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, cast
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
@@ -354,21 +354,42 @@ def _complete_inputs(
 
 
 def _complete_attrs(op: type[Op], who: _Who, given: Mapping[str, object]) -> Attrs:
-    found: dict[str, Any] = {attr.name: given.get(attr.name, attr.default) for attr in op.attrs}
-    if not given.keys() <= found.keys():
-        strange = next(name for name in given if name not in found)
-        names = ", ".join(found) or "none"
-        who.fails(f"has no attribute {strange!r}; attributes are {names}", OpError)
-    for attr in op.attrs:
-        value = found[attr.name]
-        if value is REQUIRED:
-            who.fails(f"attribute {attr.name!r} is required and was not given", OpError)
-        if attr.choices or type(value) is not _EXACT.get(attr.type):
-            found[attr.name] = _attr_value(who, attr, value)
-    return Attrs(found)
+    known, usual, required = _attrs_known.get(op) or _attrs_of(op, who)
+    values = dict(usual)
+    for name, value in given.items():
+        attr = known.get(name)
+        if attr is None:
+            names = ", ".join(known) or "none"
+            who.fails(f"has no attribute {name!r}; attributes are {names}", OpError)
+        values[name] = _attr_value(who, attr, value)
+    for name in required:
+        if name not in given:
+            who.fails(f"attribute {name!r} is required and was not given", OpError)
+    return Attrs(values)
+
+
+class _Known(NamedTuple):
+    """The attributes of an op: all, the complete values of those that have one, and the others."""
+
+    attrs: Mapping[str, Attr]
+    usual: Mapping[str, AttrValue]
+    required: tuple[str, ...]
+
+
+_attrs_known: dict[type[Op], _Known] = {}
+
+
+def _attrs_of(op: type[Op], who: _Who) -> _Known:
+    attrs = {attr.name: attr for attr in op.attrs}
+    required = tuple(attr.name for attr in op.attrs if attr.default is REQUIRED)
+    usual = {n: _attr_value(who, a, a.default) for n, a in attrs.items() if n not in required}
+    known = _attrs_known[op] = _Known(attrs, usual, required)
+    return known
 
 
 def _attr_value(who: _Who, attr: Attr, value: Any) -> AttrValue:
+    if not attr.choices and type(value) is _EXACT.get(attr.type):
+        return cast("AttrValue", value)
     try:
         result = _CONVERTERS[attr.type](value)
     except DTypeError as error:
@@ -391,6 +412,11 @@ def _int(value: Any) -> int:
     return operator.index(value) if as_size(value) is None else value
 
 
+def _ints(value: Any) -> tuple[int, ...]:
+    values = tuple(value)
+    return values if _INT.issuperset(map(type, values)) else tuple(map(_int, values))
+
+
 def _bool(value: Any) -> bool:
     if value not in (0, 1):
         raise ValueError
@@ -406,7 +432,7 @@ _CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "float": float,
     "str": _text,
     "dtype": dtype_of,
-    "ints": lambda value: tuple(map(_int, value)),
+    "ints": _ints,
     "floats": lambda value: tuple(map(float, value)),
     "strs": lambda value: tuple(map(_text, value)),
 }
