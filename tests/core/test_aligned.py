@@ -13,8 +13,10 @@ from headrace.aligned import (
     address_of,
     aligned_empty,
     is_aligned,
+    together,
     whole,
 )
+from headrace.tensor_spec import Array
 
 SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
 FLOATS = np.dtype(np.float32)
@@ -135,3 +137,20 @@ def test_a_part_is_copied_where_it_would_keep_more_than_itself() -> None:
     assert not np.shares_memory(part, array)
     assert is_aligned(part)
     np.testing.assert_array_equal(part, np.arange(64, 192).reshape(2, 64))
+
+
+def test_copies_beside_each_other_are_aligned_and_do_not_meet() -> None:
+    """Of any shape and dtype, also without elements; nobody can write to them."""
+    arrays: list[Array] = [
+        np.arange(5, dtype=np.float32),
+        np.zeros((0, 3), np.int64),
+        np.array(7, np.uint8),
+        np.arange(64, dtype=np.int16).reshape(4, 16).T,
+    ]
+    copies = together(arrays)
+    for copy, array in zip(copies, arrays, strict=True):
+        assert copy.dtype == array.dtype
+        np.testing.assert_array_equal(copy, array)
+        assert is_aligned(copy)
+        assert not copy.flags.writeable
+    assert together([]) == []

@@ -322,3 +322,27 @@ def test_inputs_that_are_no_tensors_are_refused() -> None:
         file = read_model(model([node("Identity", "x", "y")], [wrong]))
         with pytest.raises(UnsupportedModelError, match=says):
             inputs_of(file)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (node("Add", "x n", "y"), "type parameter T is float32"),
+        (node("Add", "x x x", "y"), "Add has 2 inputs; the node has 3"),
+        (node("Add", "x x", "y z"), "Add has 1 outputs; the node has 2"),
+        (node("Add", "x x", "y", axis=1), "Add has no attribute 'axis', only none"),
+        (node("Concat", "x x", "y", axis=1.0), "should be of type int, not float"),
+        (node("Concat", "x x", "y"), "Concat needs an attribute 'axis'"),
+    ],
+)
+def test_a_node_that_is_sound_excuses_no_other_of_its_op(
+    load_near: Any, other: Any, says: str
+) -> None:
+    """Forms that were found to be sound are not looked at again; others are, also after them."""
+    before = [node("Add", "x x", "a"), node("Concat", "a a", "b", axis=1)]
+    good = model([*before, node("Identity", "b", "y")])
+    assert ran(load_near, good)["y"].tolist() == np.concatenate([2 * X, 2 * X], 1).tolist()
+    outputs = [info("b", None), info("y", None)]
+    bad = model([*before, other], outputs=outputs, weights={"n": np.array(1)})
+    with pytest.raises(InvalidModelError, match=says):
+        load_near(bad).run({"x": X})

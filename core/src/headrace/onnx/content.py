@@ -148,23 +148,24 @@ class FileContent(Content):
         self._require(_stamp(self._descriptor) == self._stamp)
 
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
-        return self._seen(position, min(LOOK_BYTES, self._nbytes - position))
+        end = min(position + LOOK_BYTES, self._nbytes)
+        for begin, window in self._windows:
+            if begin <= position and end <= begin + len(window):
+                return window, position - begin
+        return self._window_from(position), 0
 
     def part(self, start: int, end: int) -> bytes:
+        for begin, window in self._windows:
+            if begin <= start and end <= begin + len(window):
+                return window[start - begin : end - begin]
         if end - start > _WINDOW_BYTES:
             return super().part(start, end)
-        window, begin = self._seen(start, end - start)
-        return window[begin : begin + end - start]
+        return self._window_from(start)[: end - start]
 
-    def _seen(self, position: int, nbytes: int) -> tuple[bytes, int]:
-        """A window that has these bytes, and where in it; as it was when the file was opened."""
-        windows = self._windows
-        for begin, window in windows:
-            if begin <= position and position + nbytes <= begin + len(window):
-                return window, position - begin
+    def _window_from(self, position: int) -> bytes:
         window = super().part(position, min(position + _WINDOW_BYTES, self._nbytes))
-        self._windows = (position, window), windows[0]
-        return window, 0
+        self._windows = (position, window), self._windows[0]
+        return window
 
     def fill(self, memory: memoryview, start: int) -> None:
         done = 0

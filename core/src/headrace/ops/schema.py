@@ -334,22 +334,20 @@ def _complete_inputs(
     elif len(padded) < len(args):
         padded += (None,) * (len(args) - len(padded))
     groups: dict[str, tuple[str, DType]] = {}
-    for arg, spec in zip(args, padded, strict=True):
+    for (name, dtypes, group, optional, _), spec in zip(args, padded, strict=True):
         if spec is None:
-            if not arg.optional:
-                who.fails(f"input {arg.name!r} is required and was not given", OpError)
+            if not optional:
+                who.fails(f"input {name!r} is required and was not given", OpError)
             continue
-        if spec.dtype not in arg.dtypes:
-            allowed = ", ".join(d.name for d in sorted(arg.dtypes) if not storage_only(d))
-            who.fails(f"input {arg.name!r} is {spec}; its dtype may be {allowed}", DTypeError)
-        if arg.group:
-            first, dtype = groups.setdefault(arg.group, (arg.name, spec.dtype))
-            if dtype != spec.dtype:
-                who.fails(
-                    f"inputs {first!r} and {arg.name!r} must have one dtype; "
-                    f"they are {dtype} and {spec.dtype}",
-                    DTypeError,
-                )
+        dtype = spec.dtype
+        if dtype not in dtypes:
+            allowed = ", ".join(d.name for d in sorted(dtypes) if not storage_only(d))
+            who.fails(f"input {name!r} is {spec}; its dtype may be {allowed}", DTypeError)
+        if group:
+            first, one = groups.setdefault(group, (name, dtype))
+            if one is not dtype:
+                both = f"inputs {first!r} and {name!r}"
+                who.fails(f"{both} must have one dtype; they are {one} and {dtype}", DTypeError)
     return padded
 
 
