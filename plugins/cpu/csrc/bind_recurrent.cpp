@@ -27,7 +27,8 @@ struct StateArgs {
 
 Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs& weights,
                      const StateArgs& begin, Floats& y, StateArgs& end, Floats& scratch,
-                     const std::vector<bool>& reversed, bool linear_before_reset) {
+                     const std::vector<bool>& reversed, bool linear_before_reset,
+                     const std::optional<Array<std::int32_t>>& lengths) {
   const char* op = kind.c_str();
   const bool is_lstm = kind == "lstm";
   if (!is_lstm && kind != "gru")
@@ -63,6 +64,10 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   layer.b = maybe("b", weights.b, {s.directions, 2 * rows});
   layer.h = maybe("h", begin.h, state);
   layer.c = maybe("c", begin.c, state);
+  if (lengths) {
+    RequireShape(op, "lengths", *lengths, {s.batch});
+    layer.lengths = ReadPointer(op, "lengths", *lengths);
+  }
   layer.y = WritePointer(op, "y", y);
   layer.y_h = maybe_made("h at the end", end.h);
   layer.y_c = maybe_made("c at the end", end.c);
@@ -71,7 +76,7 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   layer.linear_before_reset = linear_before_reset;
   if (y.size() == 0) throw py::value_error(kind + ": there is nothing to compute");
   py::tuple arrays = py::make_tuple(x, weights.w, weights.r, weights.b, begin.h, begin.c, y, end.h,
-                                    end.c, scratch);
+                                    end.c, scratch, lengths);
   if (is_lstm) return {[layer] { Lstm(layer); }, arrays};
   return {[layer] { Gru(layer); }, arrays};
 }
@@ -151,7 +156,7 @@ void RegisterRecurrent(py::module_& m) {
            py::arg("c") = py::none());
   m.def("recurrent", &BindRecurrent, py::arg("kind"), py::arg("x"), py::arg("weights"),
         py::arg("begin"), py::arg("y"), py::arg("end"), py::arg("scratch"), py::arg("reversed"),
-        py::arg("linear_before_reset"));
+        py::arg("linear_before_reset"), py::arg("lengths") = py::none());
   py::class_<IntegerWeightsArgs>(m, "IntegerRecurrentWeights", "Packed weights of bytes.")
       .def(py::init<Array<std::int8_t>, Array<std::int32_t>, Floats,
                     std::optional<Array<std::int32_t>>>(),

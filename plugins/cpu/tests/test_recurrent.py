@@ -5,6 +5,7 @@ import pytest
 
 import headrace as flow
 import headrace.typing as tp
+from headrace.errors import RunError
 from headrace.numpy_ops import evaluate
 from headrace.ops import get_op, make_call
 from headrace.tensor_spec import TensorSpec
@@ -29,10 +30,11 @@ def arrays_of(kind, sizes, directions):
     return x, w, r, b, None, *states
 
 
-def numpy_s(kind, arrays, attrs):
+def numpy_s(kind, arrays, attrs, outputs=1):
     specs = [None if array is None else TensorSpec.of(array) for array in arrays]
-    call = make_call(get_op(kind), kind, specs, attrs)
-    return evaluate(call, [*arrays, *[None] * (len(call.inputs) - len(arrays))])[0]
+    call = make_call(get_op(kind), kind, specs, attrs, outputs=outputs)
+    made = evaluate(call, [*arrays, *[None] * (len(call.inputs) - len(arrays))])
+    return made if outputs > 1 else made[0]
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -58,11 +60,57 @@ def test_constant_weights_are_packed_once(sizes, kind, attrs, direction, threads
     np.testing.assert_allclose(made, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("kind", "attrs"), KINDS)
+@pytest.mark.parametrize("lengths", [(6, 0, 2, 2, 5), (0, 0, 0, 0, 0), (3, 3, 3, 3, 3), (6,)])
+def test_sequences_end_where_their_lengths_say(kind, attrs, direction, lengths):
+    """Packed layers take lengths: all outputs are those of numpy's steps."""
+    lens = np.array(lengths, np.int32)
+    sizes = (6, len(lens), 7, 19)
+    arrays = list(arrays_of(kind, sizes, 2 if direction == "bidirectional" else 1))
+    x, w, r, b, _, *states = arrays
+    arrays[4] = lens
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(
+            x: tp.Numpy.Placeholder(x.shape), n: tp.Numpy.Placeholder(lens.shape, np.int32)
+        ) -> tp.Bundle[tp.Numpy]:
+            given = [x, w, r, b, n, *states]
+            with flow.scope.placement("cpu", "0:0"):
+                return flow.apply_ops(
+                    kind, given, outputs=1 + len(states), direction=direction, **attrs
+                )
+
+        made = job(x, lens)
+        ops = [op.op.split("(")[0] for op in session.explain("job").ops]
+    assert ops == [f"cpu.{kind}"]
+    wanted = numpy_s(kind, arrays, {"direction": direction, **attrs}, 1 + len(states))
+    for one, want in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(one, want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_length_beyond_the_steps_is_an_error():
+    """It names the length and the steps that there are."""
+    x, w, r, b, *_ = arrays_of("gru", (3, 2, 4, 5), 1)
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(
+            x: tp.Numpy.Placeholder(x.shape), n: tp.Numpy.Placeholder((2,), np.int32)
+        ) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                return flow.apply_op("gru", [x, w, r, b, n, None])
+
+        with pytest.raises(RunError, match="sequence_lens has 4; x has 3 steps"):
+            job(x, np.array([3, 4], np.int32))
+
+
 @pytest.mark.parametrize(("kind", "attrs"), KINDS)
 def test_the_op_computes_as_the_op_of_core(kind, attrs):
     """On the host, from packed weights."""
     arrays = arrays_of(kind, (4, 2, 5, 7), 2)
-    x, w, r, b, _, *states = arrays
+    x, w, r, b, *others = arrays
     pack = next(entry for entry in headrace_ops() if entry.name == "cpu.pack")
     panels = []
     for weight, groups in ((w, 2), (r, 2 * LAYERS[kind].r_groups)):
@@ -70,10 +118,13 @@ def test_the_op_computes_as_the_op_of_core(kind, attrs):
         packing = {"groups": groups, "transposed": True}
         call = make_call(pack.op, "pack", [TensorSpec.of(flat)], packing)
         panels += evaluate(call, [flat], pack.compute)
-    given = [x, *panels, b, *states]
+    given = [x, *panels, b, *others]
     both = {"direction": "bidirectional", **attrs}
     call = make_call(
-        LAYERS[kind], kind, [TensorSpec.of(array) for array in given], {"hidden": 7, **both}
+        LAYERS[kind],
+        kind,
+        [None if array is None else TensorSpec.of(array) for array in given],
+        {"hidden": 7, **both},
     )
     (made,) = evaluate(call, given, recurrent)
     np.testing.assert_array_equal(made, numpy_s(kind, arrays, both))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "gemm.h"
 
@@ -78,11 +80,67 @@ float* BiasOf(const Recurrent& layer, Size direction, Size columns, Size of_r, P
   return bias;
 }
 
-// Calls step(t, h before) for each step in order, then puts down where the states ended.
+bool HasStep(const Recurrent& layer, Size row, Size t) {
+  return layer.lengths == nullptr || t < layer.lengths[row];
+}
+
+// How many steps the longest sequence has.
+Size Longest(const Recurrent& layer) {
+  const auto& s = layer.shape;
+  if (layer.lengths == nullptr) return s.steps;
+  Size longest = 0;
+  for (Size row = 0; row < s.batch; ++row) {
+    const Size length = layer.lengths[row];
+    if (length < 0 || length > s.steps) {
+      throw std::out_of_range("sequence_lens has " + std::to_string(length) + "; x has " +
+                              std::to_string(s.steps) + " steps");
+    }
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+// Calls f(first, count) for the rows that have a step `t`, those beside each other at once.
+template <class F>
+void ForRows(const Recurrent& layer, Size t, const F& f) {
+  Size row = 0;
+  while (row < layer.shape.batch) {
+    const Size first = row;
+    while (row < layer.shape.batch && HasStep(layer, row, t)) ++row;
+    if (row > first) f(first, row - first);
+    while (row < layer.shape.batch && !HasStep(layer, row, t)) ++row;
+  }
+}
+
+// Puts down where the states of one direction ended.
+void End(const Recurrent& layer, Size direction, const float* state, float* ends) {
+  if (ends == nullptr) return;
+  const auto& s = layer.shape;
+  float* end = ends + direction * s.batch * s.hidden;
+  std::memcpy(end, state, Bytes(s.batch * s.hidden));
+  for (Size row = 0; row < s.batch; ++row) {
+    if (!HasStep(layer, row, 0)) std::fill_n(end + row * s.hidden, s.hidden, 0.0f);
+  }
+}
+
+// Keeps the new h of the sequences that have step `t` as what comes before their next one, and
+// clears that of the others.
+void Keep(const Recurrent& layer, Size t, float* h, float* before) {
+  const Size hidden = layer.shape.hidden;
+  for (Size row = 0; row < layer.shape.batch; ++row, h += hidden, before += hidden) {
+    if (HasStep(layer, row, t)) {
+      std::memcpy(before, h, Bytes(hidden));
+    } else {
+      std::fill_n(h, hidden, 0.0f);
+    }
+  }
+}
+
+// Calls step(t, h before, h) for each step in order, then puts down where the states ended.
 template <class Step>
 void Walk(const Recurrent& layer, Size direction, float* begin, const Step& step) {
   const auto& s = layer.shape;
-  const Size state = s.batch * s.hidden;
+  const Size state = s.batch * s.hidden, longest = Longest(layer);
   if (layer.h == nullptr) {
     std::fill(begin, begin + state, 0.0f);
   } else {
@@ -92,10 +150,14 @@ void Walk(const Recurrent& layer, Size direction, float* begin, const Step& step
   for (Size i = 0; i < s.steps; ++i) {
     const Size t = layer.reversed[direction] ? s.steps - 1 - i : i;
     float* h = layer.y + (t * s.directions + direction) * state;
-    step(t, before, h);
-    before = h;
+    if (t < longest) step(t, before, h);
+    if (layer.lengths == nullptr) {
+      before = h;
+    } else {
+      Keep(layer, t, h, begin);
+    }
   }
-  if (layer.y_h != nullptr) std::memcpy(layer.y_h + direction * state, before, Bytes(state));
+  End(layer, direction, before, layer.y_h);
 }
 
 }  // namespace
@@ -127,9 +189,12 @@ void Lstm(const Recurrent& layer) {
       Multiply({before, s.hidden, s.batch, s.hidden, columns, panels, gates, columns, nullptr,
                 drive + t * s.batch * columns, columns},
                1);
-      RecurrentCells().lstm(gates, c, h, s.batch, s.hidden);
+      ForRows(layer, t, [&](Size first, Size count) {
+        const Size at = first * s.hidden;
+        RecurrentCells().lstm(gates + 4 * at, c + at, h + at, count, s.hidden);
+      });
     });
-    if (layer.y_c != nullptr) std::memcpy(layer.y_c + d * state, c, Bytes(state));
+    End(layer, d, c, layer.y_c);
   }
 }
 

@@ -1,6 +1,8 @@
 // Recurrent layers with the usual activations, a whole sequence at once.
 #pragma once
 
+#include <cstdint>
+
 #include "isa.h"
 
 namespace headrace::cpu {
@@ -17,6 +19,7 @@ struct Recurrent {
   const float* b;            // [directions, 2 * gates * hidden], or null
   const float* h;            // [directions, batch, hidden], or null: where states begin
   const float* c;            // likewise, of an LSTM
+  const std::int32_t* lengths;  // [batch], the steps that each sequence has, or null: all
   float* y;                  // [steps, directions, batch, hidden]
   float* y_h;                // [directions, batch, hidden], or null
   float* y_c;                // likewise
@@ -28,7 +31,8 @@ struct Recurrent {
 Size LstmScratchFloats(const RecurrentShape& shape);
 Size GruScratchFloats(const RecurrentShape& shape);
 
-// With all threads. Nothing overlaps.
+// With all threads. Nothing overlaps. What lies beyond a length is 0, and a length of 0 ends in 0.
+// Throws std::out_of_range for a length that is not within 0..steps.
 void Lstm(const Recurrent& layer);
 void Gru(const Recurrent& layer);
 

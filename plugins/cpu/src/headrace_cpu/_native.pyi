@@ -587,11 +587,13 @@ class RecurrentState:
 def recurrent(
     kind: str, x: _Floats, weights: RecurrentWeights, begin: RecurrentState, y: _Floats,
     end: RecurrentState, scratch: _Floats, reversed: list[bool], linear_before_reset: bool,
+    lengths: NDArray[np.int32] | None = None,
 ) -> Launch:  # fmt: skip
     """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
 
     begin: where states begin, 0 where it has None; end: where they are written, those that it has.
-    reversed: of each direction, whether it begins at the last step. Nothing overlaps.
+    reversed: of each direction, whether it begins at the last step. lengths: int32[batch], the
+    steps that each sequence has, or None: all. Nothing overlaps.
     """
 
 class IntegerRecurrentWeights:

@@ -14,7 +14,16 @@ from headrace.ops.recurrent import activations, backwards
 from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
-from headrace_cpu.ops.recurrent import LAYERS, B, C, H, flat_shape, panels_of, weight_groups
+from headrace_cpu.ops.recurrent import (
+    LAYERS,
+    LENGTHS,
+    B,
+    C,
+    H,
+    flat_shape,
+    panels_of,
+    weight_groups,
+)
 from headrace_cpu.ops.recurrent_integer import (
     INITIAL_C,
     INITIAL_H,
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from headrace_cpu._native import RecurrentState, RecurrentWeights
 
 USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
-_LENGTHS, _FIRST_STATE, _PEEPHOLE = 4, 5, 7
+_PEEPHOLE = 7
 _INTEGER_PEEPHOLE = 6
 
 
@@ -88,6 +97,7 @@ class RecurrentKernel(NativeKernel):
             gates,
             list(backwards(call)),
             self._kind == "gru" and call.flag_attr("linear_before_reset"),
+            views.optional(LENGTHS),
         )
 
 
@@ -123,8 +133,7 @@ class PackingRecurrent(RecurrentKernel):
         w, r = (views.input(index).reshape(flat_shape(call.input(index))) for index in (1, 2))
         weights = _native.RecurrentWeights(w_panels, r_panels, views.optional(B))
         begin = _native.RecurrentState(
-            views.optional(_FIRST_STATE),
-            views.optional(_FIRST_STATE + 1) if self._kind == "lstm" else None,
+            views.optional(H), views.optional(C) if self._kind == "lstm" else None
         )
         return _native.Sequence(
             [
@@ -138,7 +147,7 @@ class PackingRecurrent(RecurrentKernel):
 def _is_usual(call: OpCall) -> bool:
     """Whether a call has nothing that the native layer lacks."""
     is_lstm = call.op == "lstm"
-    if call.has_input(_LENGTHS) or call.float_attr("clip") != math.inf:
+    if call.float_attr("clip") != math.inf:
         return False
     if is_lstm and (call.flag_attr("input_forget") or call.has_input(_PEEPHOLE)):
         return False

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headrace.dtypes import float32
+from headrace.dtypes import int32
 from headrace.numpy_ops import evaluate
 from headrace.numpy_ops.function import given
 from headrace.op_call import OpCall
@@ -18,7 +18,7 @@ from headrace_cpu.ops.epilogue import FLOAT32
 from headrace_cpu.ops.pack import unpack
 from headrace_cpu.ops.places import PANEL, panel_count
 
-B, H, C = 3, 4, 5
+B, LENGTHS, H, C = 3, 4, 5, 6
 """Places among the inputs, after x and the weights."""
 
 
@@ -26,7 +26,7 @@ class PackedRecurrent(Op):
     """A layer of core whose weights ``w`` and ``r`` are packed, transposed, by ``cpu.pack``.
 
     In groups: w, of one for each direction; r of as many, or, for a GRU, one for each gate of each
-    direction. x, b, the states and what is made are as in the op of core.
+    direction. x, b, the lengths, the states and what is made are as in the op of core.
     """
 
     gates: ClassVar[int]
@@ -38,6 +38,7 @@ class PackedRecurrent(Op):
         Input("w", FLOAT32),
         Input("r", FLOAT32),
         Input("b", FLOAT32, optional=True),
+        Input("sequence_lens", frozenset({int32}), group="", optional=True),
         Input("initial_h", FLOAT32, optional=True),
     )
     outputs: ClassVar[tuple[Output, ...]] = (Output("y"), Output("y_h", optional=True))
@@ -57,6 +58,7 @@ class PackedRecurrent(Op):
         wanted = (
             *panels_of(cls, features, hidden, directions),
             (directions, 2 * cls.gates * hidden),
+            (batch,),
         )
         for argument, spec, shape in zip(
             cls.inputs[1:], call.inputs[1:], (*wanted, state, state), strict=False
@@ -110,11 +112,10 @@ def recurrent(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Ar
     w = unpack(given(inputs, 1), directions * rows, directions).swapaxes(1, 2)
     groups = directions * layer.r_groups
     r = unpack(given(inputs, 2), directions * rows, groups).swapaxes(1, 2)
-    states = inputs[H:]
-    plain = [inputs[0], w, r.reshape(directions, rows, hidden), inputs[B], None, *states]
+    plain = [inputs[0], w, r.reshape(directions, rows, hidden), *inputs[B:]]
     op = get_op(call.op.removeprefix("cpu."))
     attrs = {name: call.attrs[name] for name in call.attrs if name != "hidden"}
-    specs = [None if array is None else TensorSpec(array.shape, float32) for array in plain]
+    specs = [None if array is None else TensorSpec.of(array) for array in plain]
     of_core = make_call(op, call.name, specs, attrs, outputs=call.output_count)
     padded = plain + [None] * (len(of_core.inputs) - len(plain))
     for made, y in zip(evaluate(of_core, padded), outputs, strict=True):

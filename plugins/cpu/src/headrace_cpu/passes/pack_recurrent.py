@@ -51,7 +51,7 @@ def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
     if op.call.op == "lstm_integer":
         return _packed_integers(op, new)
     call, layer = op.call, LAYERS[op.call.op]
-    x, w, r, b, _, *states = new.read_by(op)
+    x, w, r, *others = new.read_by(op)
     panels: list[Tensor] = []
     for weight, groups in zip((w, r), weight_groups(layer, len(backwards(call))), strict=True):
         assert weight is not None
@@ -61,7 +61,7 @@ def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
     attrs = {name: call.attrs[name] for name in sorted(names)} | {"hidden": call.input(2).shape[2]}
     return new.op(
         layer.name,
-        [x, *panels, b, *states[: len(layer.inputs) - 4]],
+        [x, *panels, *others[: len(layer.inputs) - 3]],
         outputs=call.output_count,
         name=call.name,
         location=call.location,
