@@ -13,19 +13,19 @@ struct RecurrentShape {
 
 struct Recurrent {
   RecurrentShape shape;
-  const float* x;            // [steps, batch, features]
-  const float* w;            // panels: for each direction, of [features, gates * hidden]
-  const float* r;            // of [hidden, 4 * hidden]; of a GRU, [hidden, hidden] for each gate
-  const float* b;            // [directions, 2 * gates * hidden], or null
-  const float* h;            // [directions, batch, hidden], or null: where states begin
-  const float* c;            // likewise, of an LSTM
+  const float* x;               // [steps, batch, features]
+  const float* w;               // panels: for each direction, of [features, gates * hidden]
+  const float* r;               // of [hidden, 4 * hidden]; of a GRU, [hidden, hidden] for each gate
+  const float* b;               // [directions, 2 * gates * hidden], or null
+  const float* h;               // [directions, batch, hidden], or null: where states begin
+  const float* c;               // likewise, of an LSTM
   const std::int32_t* lengths;  // [batch], the steps that each sequence has, or null: all
-  float* y;                  // [steps, directions, batch, hidden]
-  float* y_h;                // [directions, batch, hidden], or null
-  float* y_c;                // likewise
-  float* scratch;            // ScratchFloats of them
-  bool reversed[2];          // by direction
-  bool linear_before_reset;  // of a GRU
+  float* y;                     // [steps, directions, batch, hidden]
+  float* y_h;                   // [directions, batch, hidden], or null
+  float* y_c;                   // likewise
+  float* scratch;               // ScratchFloats of them
+  bool reversed[2];             // by direction
+  bool linear_before_reset;     // of a GRU
 };
 
 Size LstmScratchFloats(const RecurrentShape& shape);
