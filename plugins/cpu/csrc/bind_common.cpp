@@ -30,6 +30,11 @@ void RequireContiguous(const char* op, const char* name, const AnyArray& array) 
   throw py::value_error(std::string(op) + ": " + name + " is not C-contiguous");
 }
 
+void RequireAligned(const char* op, const char* name, const void* first, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(first) % bytes == 0) return;
+  throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
+}
+
 Size ItemSize(const char* op, const AnyArray& x, const AnyArray& y) {
   constexpr Size kMostItem = 16;
   const Size item = x.itemsize();

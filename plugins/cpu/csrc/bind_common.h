@@ -69,11 +69,11 @@ void RequireDims(const char* op, const char* name, const Dims& dims, std::size_t
                  std::int64_t lowest);
 
 // Vector code may assume what the language promises; numpy can break that promise.
+void RequireAligned(const char* op, const char* name, const void* first, std::size_t bytes);
+
 template <class T>
 void RequireAligned(const char* op, const char* name, const T* first) {
-  if (reinterpret_cast<std::uintptr_t>(first) % alignof(T) != 0) {
-    throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");
-  }
+  RequireAligned(op, name, first, alignof(T));
 }
 
 template <class T>

@@ -89,7 +89,9 @@ int NumberOf(const char* name, const AnyArray& array) {
   const std::string dtype = array.dtype_name();
   RequireContiguous("cast", name, array);
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (dtype == kNames[i]) return static_cast<int>(i);
+    if (dtype != kNames[i]) continue;
+    RequireAligned("cast", name, array.data(), static_cast<std::size_t>(array.itemsize()));
+    return static_cast<int>(i);
   }
   throw py::value_error(std::string("cast: ") + name + " cannot be of " + dtype);
 }

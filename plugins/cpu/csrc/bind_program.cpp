@@ -33,7 +33,7 @@ Op OpOf(const std::string& name) {
   throw py::value_error("program: there is no step '" + name + "'");
 }
 
-Item ItemOf(const AnyArray& array) {
+Item KnownItem(const AnyArray& array) {
   if (py::isinstance<Array<float>>(array)) return Item::kFloat;
   if (py::isinstance<Array<bool>>(array)) return Item::kBool;
   if (py::isinstance<Array<std::int8_t>>(array)) return Item::kInt8;
@@ -48,6 +48,12 @@ Item ItemOf(const AnyArray& array) {
   throw py::type_error(
       "program: an array must be contiguous, of float32, float16, bfloat16, bool, int8, uint8, "
       "int32 or int64");
+}
+
+Item ItemOf(const AnyArray& array) {
+  const Item item = KnownItem(array);
+  RequireAligned("program", "an array", array.data(), static_cast<std::size_t>(array.itemsize()));
+  return item;
 }
 
 using StepArgs = std::pair<std::string, std::vector<int>>;

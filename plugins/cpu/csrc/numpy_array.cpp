@@ -69,10 +69,11 @@ std::string AnyArray::dtype_name() const {
   const PyArray_Descr* dtype = PyArray_DESCR(Of(*this));
   const std::string stem = NameOfKind(dtype->kind);
   const npy_intp itemsize = PyDataType_ELSIZE(dtype);
-  if (!stem.empty() && itemsize <= kLargestKnown && !PyTypeNum_ISUSERDEF(dtype->type_num)) {
+  if (!stem.empty() && itemsize <= kLargestKnown && PyArray_ISNBO(dtype->byteorder) &&
+      !PyTypeNum_ISUSERDEF(dtype->type_num)) {
     return stem + std::to_string(8 * itemsize);
   }
-  return py::str(py::handle(reinterpret_cast<PyObject*>(PyArray_DESCR(Of(*this)))).attr("name"));
+  return py::str(py::handle(reinterpret_cast<PyObject*>(PyArray_DESCR(Of(*this)))));
 }
 
 bool AnyArray::IsArray(PyObject* object) { return PyArray_Check(object); }

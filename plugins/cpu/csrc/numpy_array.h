@@ -36,7 +36,8 @@ class AnyArray : public py::object {
   bool writeable() const;
   // Whether the elements lie row by row, without gaps.
   bool contiguous() const;
-  // As numpy has it, also for dtypes that are not numpy's own.
+  // As numpy writes it, also for dtypes that are not numpy's own: "float32", but ">f4" where bytes
+  // are not in the order of the machine.
   std::string dtype_name() const;
 
  protected:

@@ -74,3 +74,19 @@ def test_what_is_no_number_of_these_is_refused():
         _native.cast(np.zeros(3, np.uint16), np.zeros(3, np.float32))
     with pytest.raises(ValueError, match="y"):
         _native.cast(np.zeros(3, np.int32), np.zeros(4, np.float32))
+
+
+def test_bytes_in_another_order_are_refused():
+    """They are no numbers of the machine, whatever numpy calls their dtype."""
+    swapped = np.zeros(3, np.dtype(np.float32).newbyteorder("S"))
+    for x, y in ((swapped, np.zeros(3, np.int32)), (np.zeros(3, np.int32), swapped)):
+        with pytest.raises(ValueError, match=r"cannot be of [<>]f4"):
+            _native.cast(x, y)
+
+
+def test_an_element_across_the_words_of_memory_is_refused():
+    """An array may begin at any byte; what is read in whole words may not."""
+    odd = np.zeros(17, np.uint8)[1:].view(np.float32)
+    for x, y in ((odd, np.zeros(4, np.int32)), (np.zeros(4, np.int32), odd)):
+        with pytest.raises(ValueError, match="is not aligned to its element size"):
+            _native.cast(x, y)

@@ -1,14 +1,19 @@
-"""What a trained model gives does not depend on how many threads work on it."""
+"""What a case of the suite and a trained model give does not depend on how many threads work."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from packages import from_wheel
 
 import headrace_cpu
+from headrace.errors import HeadraceError
 from headrace.onnx import load
 from headrace.tensor_spec import Array
+from headrace.testing import Case, call_of, run_op
+from headrace.testing.cases import all_cases
 
 MODELS = {
     "convolutions": (
@@ -47,3 +52,42 @@ def test_a_trained_model_gives_the_same_bits_for_each_number_of_threads(name: st
         assert result.keys() == results[0].keys()
         for key, value in result.items():
             np.testing.assert_array_equal(value, results[0][key])
+
+
+OPS = sorted({case.op for case in all_cases()})
+MANY = 1 << 17
+"""Elements of which every kernel makes several parts."""
+
+
+def _repeated(x: Array | None, rows: int, times: int) -> Array | None:
+    is_one = x is not None and x.ndim > 0 and x.shape[0] == rows
+    return np.concatenate([x] * times) if is_one and x is not None else x
+
+
+def widened(case: Case) -> Case:
+    """The case with so many rows that threads share them; as it is where that is not legal."""
+    first = case.inputs[0] if case.inputs else None
+    if first is None or first.ndim == 0 or first.size == 0:
+        return case
+    times = -(-MANY // first.size)
+    all_rows = tuple(_repeated(x, first.shape[0], times) for x in case.inputs)
+    for inputs in (all_rows, (_repeated(first, first.shape[0], times), *case.inputs[1:])):
+        wide = replace(case, id=f"{case.id}-wide", inputs=inputs)
+        try:
+            outputs = call_of(wide).outputs
+        except HeadraceError:
+            continue
+        if sum(spec.nbytes for spec in outputs) < 64 * MANY:
+            return wide
+    return case
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_cases_of_the_suite_give_the_same_bits_for_each_number_of_threads(op: str) -> None:
+    """1 and 3 threads; no oracle is asked, so what is computed may be anything."""
+    for case in (widened(case) for case in all_cases() if case.op == op):
+        headrace_cpu.set_threads(1)
+        alone = run_op("cpu", case)
+        headrace_cpu.set_threads(3)
+        for value, wanted in zip(run_op("cpu", case), alone, strict=True):
+            assert value.tobytes() == wanted.tobytes(), case

@@ -14,6 +14,9 @@ namespace {
 // Rows of scores that are made at a time: heights of tiles divide it.
 constexpr Size kBlockRows = 72;
 
+// Wider ones are no wider than every cache either.
+constexpr Size kWidestWindow = Size{1} << 60;
+
 // Places from the first to before the last.
 struct Range {
   Size first, last;
@@ -24,9 +27,10 @@ Range SeenBy(const CachedAttention& a, Size batch, Size step) {
   if (a.end != nullptr) last = std::min<Size>(last, a.end[batch]);
   if (a.causal) {
     // Far outside they are as good as just outside, and sums of them do not overflow.
-    const Size before = std::clamp<Size>(a.before[batch], -a.steps - 1, a.length + a.window);
+    const Size window = std::min(a.window, kWidestWindow);
+    const Size before = std::clamp<Size>(a.before[batch], -a.steps - 1, a.length + window);
     last = std::min(last, before + step + 1);
-    if (a.window > 0) first = std::max<Size>(first, before + step + 1 - a.window);
+    if (window > 0) first = std::max<Size>(first, before + step + 1 - window);
   }
   last = std::max<Size>(last, 0);
   return {std::min(first, last), last};
@@ -144,7 +148,7 @@ void WriteCache(const CacheWrite& w) {
   const auto bytes = [&w](Size steps) { return static_cast<std::size_t>(steps * w.bytes); };
   ParallelFor(w.batch * w.heads, 1, [&](Size begin, Size end) {
     for (Size i = begin; i < end; ++i) {
-      const char* past = w.past + i * w.room * w.bytes;
+      const char* past = w.past == nullptr ? nullptr : w.past + i * w.room * w.bytes;
       char* y = w.y + i * w.length * w.bytes;
       const auto copy = [&](Size from, Size to) {
         if (from < to && y != past) {
@@ -155,7 +159,7 @@ void WriteCache(const CacheWrite& w) {
         if (from < to) std::memset(y + from * w.bytes, 0, bytes(to - from));
       };
       const Size first = std::clamp<Size>(w.before[i / w.heads], 0, w.length);
-      const Size last = first + w.steps, kept = w.past == nullptr ? 0 : w.room;
+      const Size last = first + w.steps, kept = past == nullptr ? 0 : w.room;
       const Size rest = w.clears ? last : std::max(kept, last);  // nothing is from there on
       copy(0, std::min(first, kept));
       clear(kept, first);

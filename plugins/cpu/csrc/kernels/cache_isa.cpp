@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cstring>
 
 #include "cache.h"
 #include "simd.h"
@@ -22,7 +22,9 @@ void RotateRow(const Rotation& r, const float* x, const float* cos, const float*
       StoreFirst(y + r.pairs + p, a * s + b * c, count);
     }
   }
-  if (y != x) std::copy(x + 2 * r.pairs, x + r.size, y + 2 * r.pairs);
+  if (y == x) return;
+  const auto rest = static_cast<std::size_t>(r.size - 2 * r.pairs);
+  std::memcpy(y + 2 * r.pairs, x + 2 * r.pairs, rest * sizeof(float));
 }
 
 }  // namespace
