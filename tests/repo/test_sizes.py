@@ -1,13 +1,15 @@
-"""No file grows unnoticed, and no decision record over its page."""
+"""No file and no function grows unnoticed, and no decision record over its page."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 LIMIT = 500
+FUNCTION_LIMIT = 50  # lines, without the docstring
 PAGE_WORDS = 620  # of a page of this repository's width, tables and links included
 FOLDERS = ("core", "plugins", "tests", "tools", "bench", "examples")
 SUFFIXES = {".py", ".pyi", ".cpp", ".h"}
@@ -39,6 +41,35 @@ def too_long(root: Path, limit: int = LIMIT) -> dict[str, int]:
 def test_no_file_is_over_the_limit(root: Path) -> None:
     """Split a long file by idea, or list it with the reason why it is one."""
     assert {name: n for name, n in too_long(root).items() if name not in EXCEPTIONS} == {}
+
+
+def long_functions(text: str, limit: int = FUNCTION_LIMIT) -> dict[str, int]:
+    """The functions of a module that are over the limit, and their lines."""
+    found = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            documented = ast.get_docstring(node) is not None
+            body = node.body[1:] if documented and len(node.body) > 1 else node.body
+            count = (node.end_lineno or 0) - body[0].lineno + 1
+            if count > limit:
+                found[node.name] = count
+    return found
+
+
+def test_no_function_is_over_the_limit(root: Path) -> None:
+    """Who reads it has it before them as a whole."""
+    sources = [path for path in written_by_people(root) if path.suffix == ".py"]
+    found = {path: long_functions(path.read_text("utf-8")) for path in sources}
+    assert sources and {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(("lines", "found"), [(50, {}), (51, {"long": 51})])
+def test_the_limit_of_functions_is_exact(lines: int, found: dict[str, int]) -> None:
+    """50 lines pass, 51 do not; the docstring and the arguments are not counted."""
+    body = "    x = 1\n" * lines
+    assert (
+        long_functions(f'def long(\n    a,\n):\n    """Say.\n\n    It.\n    """\n{body}') == found
+    )
 
 
 def test_a_decision_record_is_one_page(root: Path) -> None:
