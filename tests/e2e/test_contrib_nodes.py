@@ -19,6 +19,7 @@ from contrib_nodes import (
     on_headrace,
     on_onnxruntime,
     s,
+    s7,
     s32,
     scale,
     u,
@@ -61,7 +62,7 @@ TIES: Mapping[str, tuple[list[Array], float, dict[str, Any]]] = {
     "QLinearLeakyRelu": (_X, 0.5, {"alpha": 0.5}),
     "QLinearAveragePool": (_SPACE, 0.25, {"kernel_shape": [2, 2], "strides": [2, 2]}),
     "QLinearGlobalAveragePool": (_SPACE, 0.125, {}),
-    "QGemm": ([u(9, 16), *_X[1:], s(16, 9), scale(0.25), zero(0, np.int8), s32([0] * 9)], 32, {}),
+    "QGemm": ([u(9, 16), *_X[1:], s7(16, 9), scale(0.25), zero(0, np.int8), s32([0] * 9)], 32, {}),
 }
 
 
@@ -152,7 +153,7 @@ def test_numbers_of_16_bits(device: str, dtype: Any) -> None:
     agree(both(device, "DequantizeLinear", [want, scale(0.003), zero(5, dtype)]))
 
 
-@pytest.mark.parametrize("weights", [u, s])
+@pytest.mark.parametrize("weights", [u, s7])
 @pytest.mark.parametrize("columns", [True, False])
 @pytest.mark.parametrize("optional", [True, False])
 def test_products_with_quantized_weights(
@@ -173,7 +174,7 @@ def test_products_with_quantized_weights(
 @pytest.mark.parametrize("bias", [True, False])
 def test_quantized_gemm(device: str, to_float: bool, turned: int, bias: bool) -> None:
     """Gives floats where the output has no scale; of A and B, either may be turned."""
-    a, b = (u(16, 5), s(6, 16)) if turned else (u(5, 16), s(16, 6))
+    a, b = (u(16, 5), s7(6, 16)) if turned else (u(5, 16), s7(16, 6))
     c = s32(*range(-3000, 3000, 1000)) if bias else None
     inputs = [a, scale(0.02), zero(120), b, scale(0.01), zero(3, np.int8), c]
     inputs += [] if to_float else [scale(0.2), zero(100)]
@@ -182,7 +183,7 @@ def test_quantized_gemm(device: str, to_float: bool, turned: int, bias: bool) ->
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("optional", [True, False])
-@pytest.mark.parametrize("weights", [u, s])
+@pytest.mark.parametrize("weights", [u, s7])
 def test_lstm_with_quantized_weights(
     device: str, direction: str, optional: bool, weights: Any
 ) -> None:
@@ -292,7 +293,7 @@ def test_attention(device: str, mask: str, unidirectional: int) -> None:
     """With every form of mask; and of small integers."""
     attrs = {"num_heads": 2, "unidirectional": unidirectional}
     agree(both(device, "Attention", [f(2, 5, 6), f(6, 24), f(24), MASKS[mask]], **attrs))
-    inputs = [u(2, 5, 6), s(6, 24), f(24), scale(0.01), scale(0.02), MASKS[mask], zero(120)]
+    inputs = [u(2, 5, 6), s7(6, 24), f(24), scale(0.01), scale(0.02), MASKS[mask], zero(120)]
     agree(both(device, "QAttention", [*inputs, zero(0, np.int8)], **attrs))
 
 
