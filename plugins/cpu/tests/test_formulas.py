@@ -35,6 +35,10 @@ def _elu(x, alpha=1.5):
     return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)
 
 
+def _celu(x, alpha=1.5):
+    return np.maximum(x, 0) + np.minimum(alpha * np.expm1(np.minimum(x, 0) / alpha), 0)
+
+
 EXACT = {
     "gelu": ({}, lambda x: x / 2 * (1 + _erf(x / math.sqrt(2)))),
     "gelu tanh": (
@@ -46,6 +50,7 @@ EXACT = {
     "softsign": ({}, lambda x: x / (1 + np.abs(x))),
     "thresholded_relu": ({"alpha": 0.25}, lambda x: np.where(x > 0.25, x, 0)),
     "elu": ({"alpha": 1.5}, _elu),
+    "celu": ({"alpha": 1.5}, _celu),
     "selu": ({"alpha": 1.5, "gamma": 1.25}, lambda x: 1.25 * _elu(x)),
 }
 

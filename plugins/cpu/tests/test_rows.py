@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from headrace_cpu import _native
 
 RNG = np.random.default_rng(0)
-LENGTHS = st.sampled_from([1, 2, 15, 16, 17, 31, 32, 100, 2048, 2049, 5000])
+LENGTHS = st.sampled_from([1, 2, 7, 15, 16, 17, 31, 32, 100, 2048, 2049, 5000])
 
 
 def drawn(*shape, shift=0.0):
@@ -22,7 +22,7 @@ def softmax_in_float64(x, axis, logarithm):
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 9), LENGTHS, st.booleans())
+@given(st.integers(1, 40), LENGTHS, st.booleans())
 def test_softmax(rows, length, logarithm):
     """In place too; large numbers do not overflow."""
     x = drawn(rows, length, shift=300)
@@ -32,6 +32,23 @@ def test_softmax(rows, length, logarithm):
     np.testing.assert_allclose(y, right, rtol=2e-6, atol=1e-6 if logarithm else 0)
     _native.softmax(x, x, logarithm)()
     assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("logarithm", [False, True])
+@pytest.mark.parametrize("length", range(1, 34))
+def test_softmax_of_short_rows_is_theirs_alone(length, logarithm):
+    """A row gives the same bits whichever others lie beside it, and nothing beyond is written."""
+    x = drawn(35, length)
+    y = np.full((36, length), 77, np.float32)
+    _native.softmax(x, y[:35], logarithm)()
+    np.testing.assert_allclose(
+        y[:35], softmax_in_float64(x, 1, logarithm), rtol=2e-6, atol=1e-6 if logarithm else 0
+    )
+    assert (y[35] == 77).all()
+    for first, last in ((0, 1), (3, 20), (34, 35)):
+        part = np.empty((last - first, length), np.float32)
+        _native.softmax(x[first:last], part, logarithm)()
+        assert np.array_equal(part, y[first:last])
 
 
 @settings(max_examples=30)

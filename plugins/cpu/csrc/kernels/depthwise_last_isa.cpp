@@ -73,7 +73,7 @@ HEADRACE_INLINE void Sum(const DepthwiseLast& d, const Place& at, Size c, int co
       if (e.activation == Activation::kClamp) {
         v = AtMost(AtLeast(v, alpha), beta);
       } else if (e.activation != Activation::kNone) {
-        WithActivation(e, [&](auto activate) { v = activate(v); });
+        WithActivation(e, [&](auto activate) HEADRACE_INLINE_LAMBDA { v = activate(v); });
       }
       if (at.addend != nullptr && e.addend_last) v = v + load(at.addend + place, r);
       if (kWhole || r + 1 < kRuns) {

@@ -15,7 +15,7 @@ void SomeOf(const ByteSum& sum, Size begin, Size end) {
   const V a_factor = Broadcast(sum.a_factor), b_factor = Broadcast(sum.b_factor);
   const V offset = Broadcast(sum.offset), low = Broadcast(sum.low), high = Broadcast(sum.high);
   const VI zero = BroadcastInt(sum.zero);
-  const auto sixteen = [=](const std::uint8_t* a, const std::uint8_t* b) {
+  const auto sixteen = [=](const std::uint8_t* a, const std::uint8_t* b) HEADRACE_INLINE_LAMBDA {
     const V part = MulAdd(LoadFloats<B>(b), b_factor, offset);
     const V v = MulAdd(LoadFloats<A>(a), a_factor, part);
     return NearestInts(AtMost(AtLeast(v, low), high)) + zero;

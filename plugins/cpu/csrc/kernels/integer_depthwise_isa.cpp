@@ -37,7 +37,7 @@ __attribute__((noinline)) void Finish(const ByteDepthwise& d, const Reg (&sum)[4
       if (first < count) StoreSome(y + first, sums, count - first);
     });
   }
-  WithActivation(e.floats, [&](auto activate) {
+  WithActivation(e.floats, [&](auto activate) HEADRACE_INLINE_LAMBDA {
     const auto each = [&](auto store) {
       InOrder(sum, [&](VI sums, int first) {
         if (first >= count) return;

@@ -165,7 +165,7 @@ HEADRACE_INLINE void EachSum(const Tile& tile, const std::int32_t* sums, int wid
 void FinishInts(const Tile& tile, const std::int32_t* sums, int width) {
   const ByteProduct& product = tile.product;
   auto* y = static_cast<std::int32_t*>(product.y) + tile.row * product.y_stride + tile.column;
-  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) HEADRACE_INLINE_LAMBDA {
     StoreSome(y + r * product.y_stride + c, sum, columns);
   });
 }
@@ -175,8 +175,8 @@ template <class F>
 HEADRACE_INLINE void EachFloat(const Tile& tile, const std::int32_t* sums, int width, F f) {
   const ByteEpilogue& epilogue = tile.product.epilogue;
   const Epilogue& floats = epilogue.floats;
-  WithActivation(floats, [&](auto activate) {
-    EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+  WithActivation(floats, [&](auto activate) HEADRACE_INLINE_LAMBDA {
+    EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) HEADRACE_INLINE_LAMBDA {
       const Size column = tile.column + c;
       const float* addend = floats.addend == nullptr
                                 ? nullptr
@@ -194,7 +194,7 @@ void FinishBytes(const Tile& tile, const std::int32_t* sums, int width) {
   const V low = Broadcast(bytes.low), high = Broadcast(bytes.high);
   const VI zero = BroadcastInt(bytes.zero);
   auto* y = static_cast<std::uint8_t*>(product.y) + tile.row * product.y_stride + tile.column;
-  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) {
+  EachSum(tile, sums, width, [&](VI sum, int r, int c, int columns) HEADRACE_INLINE_LAMBDA {
     const V v = AtMost(AtLeast(ToFloats(sum) * Load(factors + c), low), high);
     StoreBytes(y + r * product.y_stride + c, NearestInts(v) + zero, columns);
   });
@@ -208,14 +208,14 @@ __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums
   if (epilogue.made == Made::kInt32) return FinishInts(tile, sums, width);
   if (epilogue.made == Made::kFloat) {
     float* y = static_cast<float*>(product.y) + begin;
-    return EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) {
+    return EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) HEADRACE_INLINE_LAMBDA {
       StoreSome(y + r * product.y_stride + c, v, columns);
     });
   }
   const bool is_signed = epilogue.made == Made::kInt8;
   const Quantizer quantize(*epilogue.y_scale, epilogue.y_zero, is_signed);
   auto* y = static_cast<std::uint8_t*>(product.y) + begin;
-  EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) {
+  EachFloat(tile, sums, width, [&](V v, int r, int c, int columns) HEADRACE_INLINE_LAMBDA {
     StoreBytes(y + r * product.y_stride + c, quantize(v), columns);
   });
 }

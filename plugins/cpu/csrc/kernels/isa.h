@@ -31,6 +31,11 @@
 
 #define HEADRACE_INLINE inline __attribute__((always_inline))
 
+// After the parameters of a lambda that takes or gives a `V`: compilers stop to inline at some size
+// of a function, and what is handed over by value then goes through memory, in pieces of which the
+// processor waits for every one. Functions of numbers took five times as long.
+#define HEADRACE_INLINE_LAMBDA __attribute__((always_inline))
+
 // Before a loop whose inputs and outputs never overlap, which pointers alone cannot say.
 #if defined(__clang__)
 #define HEADRACE_NO_ALIAS_LOOP _Pragma("clang loop vectorize(assume_safety)")

@@ -35,20 +35,23 @@ void Power(const float* a, const float* b, float* to, Size vectors) {
   const float power = b[0];
   bool same = true;
   for (Size i = 1; i < vectors * kWidth; ++i) same = same && b[i] == power;
-  if (same && power == 2.0f) return Map1(a, to, vectors, [](V x) { return x * x; });
-  if (same && power == 1.0f) return Map1(a, to, vectors, [](V x) { return x; });
+  if (same && power == 2.0f)
+    return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x * x; });
+  if (same && power == 1.0f)
+    return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x; });
   if (same && power == 0.5f) {
-    return Map1(a, to, vectors, [](V x) {  // of -0 and of -infinity, a power is not the root
-      const V infinity = Broadcast(__builtin_inff());
-      return Select(x == -infinity, infinity, Sqrt(x) + Broadcast(0.0f));
-    });
+    return Map1(a, to, vectors,
+                [](V x) HEADRACE_INLINE_LAMBDA {  // of -0 and of -infinity, a power is not the root
+                  const V infinity = Broadcast(__builtin_inff());
+                  return Select(x == -infinity, infinity, Sqrt(x) + Broadcast(0.0f));
+                });
   }
   for (Size i = 0; i < vectors * kWidth; ++i) to[i] = __builtin_powf(a[i], b[i]);
 }
 
 void Quantize(const float* a, const float* b, const float* c, float* to, Size vectors, float low,
               float high) {
-  Map3(a, b, c, to, vectors, [=](V x, V scale, V zero) {
+  Map3(a, b, c, to, vectors, [=](V x, V scale, V zero) HEADRACE_INLINE_LAMBDA {
     return ToFloats(ToByte(RoundEven(x / scale), zero, Broadcast(low), Broadcast(high)));
   });
 }
@@ -56,89 +59,103 @@ void Quantize(const float* a, const float* b, const float* c, float* to, Size ve
 void RunStep(Op op, const float* a, const float* b, const float* c, float* to, Size n) {
   switch (op) {
     case Op::kAdd:
-      return Map2(a, b, to, n, [](V x, V y) { return x + y; });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return x + y; });
     case Op::kSubtract:
-      return Map2(a, b, to, n, [](V x, V y) { return x - y; });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return x - y; });
     case Op::kMultiply:
-      return Map2(a, b, to, n, [](V x, V y) { return x * y; });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return x * y; });
     case Op::kDivide:
-      return Map2(a, b, to, n, [](V x, V y) { return x / y; });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return x / y; });
     case Op::kMaximum:
-      return Map2(a, b, to, n, [](V x, V y) { return Greater(x, y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Greater(x, y); });
     case Op::kMinimum:
-      return Map2(a, b, to, n, [](V x, V y) { return Lesser(x, y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Lesser(x, y); });
     case Op::kPower:
       return Power(a, b, to, n);
     case Op::kNegative:
-      return Map1(a, to, n, [](V x) { return -x; });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return -x; });
     case Op::kAbs:
-      return Map1(a, to, n, [](V x) { return Abs(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Abs(x); });
     case Op::kFloor:
-      return Map1(a, to, n, [](V x) { return Floor(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Floor(x); });
     case Op::kCeil:
-      return Map1(a, to, n, [](V x) { return Ceil(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Ceil(x); });
     case Op::kRound:
-      return Map1(a, to, n, [](V x) { return RoundEven(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return RoundEven(x); });
     case Op::kSqrt:
-      return Map1(a, to, n, [](V x) { return Sqrt(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Sqrt(x); });
     case Op::kReciprocal:
-      return Map1(a, to, n, [](V x) { return Broadcast(1.0f) / x; });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Broadcast(1.0f) / x; });
     case Op::kExp:
-      return Map1(a, to, n, [](V x) { return FullExp(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return FullExp(x); });
     case Op::kLog:
-      return Map1(a, to, n, [](V x) { return Log(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Log(x); });
     case Op::kErf:
-      return Map1(a, to, n, [](V x) { return Erf(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Erf(x); });
     case Op::kSigmoid:
-      return Map1(a, to, n, [](V x) { return FullSigmoid(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return FullSigmoid(x); });
     case Op::kTanh:
-      return Map1(a, to, n, [](V x) { return Tanh(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Tanh(x); });
     case Op::kRelu:
-      return Map1(a, to, n, [](V x) { return AtLeast(x, Broadcast(0.0f)); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return AtLeast(x, Broadcast(0.0f)); });
     case Op::kClip:
-      return Map3(a, b, c, to, n, [](V x, V low, V high) { return Lesser(Greater(x, low), high); });
+      return Map3(a, b, c, to, n, [](V x, V low, V high) HEADRACE_INLINE_LAMBDA {
+        return Lesser(Greater(x, low), high);
+      });
     case Op::kLeakyRelu:
-      return Map2(a, b, to, n, [](V x, V y) { return Select(x < Broadcast(0.0f), x * y, x); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA {
+        return Select(x < Broadcast(0.0f), x * y, x);
+      });
     case Op::kHardSigmoid:
-      return Map3(a, b, c, to, n, [](V x, V y, V z) { return Gate(MulAdd(x, y, z)); });
+      return Map3(a, b, c, to, n,
+                  [](V x, V y, V z) HEADRACE_INLINE_LAMBDA { return Gate(MulAdd(x, y, z)); });
     case Op::kHardSwish:
-      return Map1(a, to, n,
-                  [](V x) { return x * Gate(MulAdd(x, Broadcast(1.0f / 6), Broadcast(0.5f))); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA {
+        return x * Gate(MulAdd(x, Broadcast(1.0f / 6), Broadcast(0.5f)));
+      });
     case Op::kSwish:
-      return Map2(a, b, to, n, [](V x, V y) { return x * FullSigmoid(y * x); });
+      return Map2(a, b, to, n,
+                  [](V x, V y) HEADRACE_INLINE_LAMBDA { return x * FullSigmoid(y * x); });
     case Op::kEqual:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth(x == y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth(x == y); });
     case Op::kLess:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth(x < y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth(x < y); });
     case Op::kLessEqual:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth((x < y) | (x == y)); });
+      return Map2(a, b, to, n,
+                  [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth((x < y) | (x == y)); });
     case Op::kGreater:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth(y < x); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth(y < x); });
     case Op::kGreaterEqual:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth((y < x) | (x == y)); });
+      return Map2(a, b, to, n,
+                  [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth((y < x) | (x == y)); });
     case Op::kAnd:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth(IsTrue(x) & IsTrue(y)); });
+      return Map2(a, b, to, n,
+                  [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth(IsTrue(x) & IsTrue(y)); });
     case Op::kOr:
-      return Map2(a, b, to, n, [](V x, V y) { return Truth(IsTrue(x) | IsTrue(y)); });
+      return Map2(a, b, to, n,
+                  [](V x, V y) HEADRACE_INLINE_LAMBDA { return Truth(IsTrue(x) | IsTrue(y)); });
     case Op::kNot:
-      return Map1(a, to, n, [](V x) { return Truth(x == Broadcast(0.0f)); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Truth(x == Broadcast(0.0f)); });
     case Op::kIsNan:
-      return Map1(a, to, n, [](V x) { return Broadcast(1.0f) - Truth(x == x); });
+      return Map1(a, to, n,
+                  [](V x) HEADRACE_INLINE_LAMBDA { return Broadcast(1.0f) - Truth(x == x); });
     case Op::kWhere:
-      return Map3(a, b, c, to, n, [](V x, V y, V z) { return Select(IsTrue(x), y, z); });
+      return Map3(a, b, c, to, n,
+                  [](V x, V y, V z) HEADRACE_INLINE_LAMBDA { return Select(IsTrue(x), y, z); });
     case Op::kDequantize:
-      return Map3(a, b, c, to, n, [](V x, V scale, V zero) { return (x - zero) * scale; });
+      return Map3(a, b, c, to, n,
+                  [](V x, V scale, V zero) HEADRACE_INLINE_LAMBDA { return (x - zero) * scale; });
     case Op::kQuantizeInt8:
       return Quantize(a, b, c, to, n, -128, 127);
     case Op::kQuantizeUint8:
       return Quantize(a, b, c, to, n, 0, 255);
     case Op::kFloat16:
-      return Map1(a, to, n, [](V x) { return RoundTo<Float16>(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return RoundTo<Float16>(x); });
     case Op::kBfloat16:
-      return Map1(a, to, n, [](V x) { return RoundTo<Bfloat16>(x); });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return RoundTo<Bfloat16>(x); });
     case Op::kIdentity:
     case Op::kCount:
-      return Map1(a, to, n, [](V x) { return x; });
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return x; });
   }
 }
 

@@ -14,7 +14,7 @@ HEADRACE_INLINE void Cover(Size length, F f) {
 
 void LstmCell(const float* gates, float* c, float* h, Size batch, Size hidden) {
   for (Size row = 0; row < batch; ++row, gates += 4 * hidden, c += hidden, h += hidden) {
-    Cover(hidden, [&](Size i, int count) {
+    Cover(hidden, [&](Size i, int count) HEADRACE_INLINE_LAMBDA {
       const V in = FullSigmoid(LoadFirst(gates + i, count));
       const V out = FullSigmoid(LoadFirst(gates + hidden + i, count));
       const V keep = FullSigmoid(LoadFirst(gates + 2 * hidden + i, count));
@@ -28,7 +28,7 @@ void LstmCell(const float* gates, float* c, float* h, Size batch, Size hidden) {
 
 void GruReset(float* gates, const float* h, Size batch, Size hidden) {
   for (Size row = 0; row < batch; ++row, gates += 3 * hidden, h += hidden) {
-    Cover(hidden, [&](Size i, int count) {
+    Cover(hidden, [&](Size i, int count) HEADRACE_INLINE_LAMBDA {
       StoreFirst(gates + i, FullSigmoid(LoadFirst(gates + i, count)), count);
       const V reset = FullSigmoid(LoadFirst(gates + hidden + i, count));
       StoreFirst(gates + hidden + i, reset * LoadFirst(h + i, count), count);
@@ -42,7 +42,7 @@ HEADRACE_INLINE V Mixed(V z, V fresh, V before) {
 
 void GruState(const float* gates, const float* before, float* h, Size batch, Size hidden) {
   for (Size row = 0; row < batch; ++row) {
-    Cover(hidden, [&](Size i, int count) {
+    Cover(hidden, [&](Size i, int count) HEADRACE_INLINE_LAMBDA {
       const V fresh = Tanh(LoadFirst(gates + 2 * hidden + i, count));
       StoreFirst(h + i, Mixed(LoadFirst(gates + i, count), fresh, LoadFirst(before + i, count)),
                  count);
@@ -56,7 +56,7 @@ void GruState(const float* gates, const float* before, float* h, Size batch, Siz
 void GruLinear(const float* drive, const float* products, const float* before, float* h, Size batch,
                Size hidden) {
   for (Size row = 0; row < batch; ++row) {
-    Cover(hidden, [&](Size i, int count) {
+    Cover(hidden, [&](Size i, int count) HEADRACE_INLINE_LAMBDA {
       const auto sum = [&](int gate) {
         return LoadFirst(drive + gate * hidden + i, count) +
                LoadFirst(products + gate * hidden + i, count);

@@ -11,9 +11,12 @@ HEADRACE_INLINE VI IsNan(V x) { return BroadcastInt(-1) - (x == x); }
 
 // The last `count` floats of a row, and `filler`.
 HEADRACE_INLINE V LoadTail(const float* p, int count, float filler) {
-  float full[kWidth];
-  for (int i = 0; i < kWidth; ++i) full[i] = i < count ? p[i] : filler;
-  return Load(full);
+  static const std::int32_t kPlaces[kWidth] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                               8, 9, 10, 11, 12, 13, 14, 15};
+  const VI counts = BroadcastInt(count);
+  const VI is_there =
+      Each<VI>([](IntPart place, IntPart n) { return place < n; }, LoadInt(kPlaces), counts);
+  return Select(is_there, LoadFirst(p, count), Broadcast(filler));
 }
 
 // Calls f(vector, place, count) for the whole row, the end filled up.
@@ -72,22 +75,6 @@ HEADRACE_INLINE float LeastOf(const float* x, Size length) {
   return -LargestOf(x, length, __builtin_inff(), [](V v) { return -v; });
 }
 
-void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
-  for (Size r = 0; r < rows; ++r, x += length, y += length) {
-    const V most = Broadcast(LargestOf(x, length));
-    V sum = Broadcast(0.0f);
-    EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) {
-      const V grown = FullExp(v - most);
-      sum = sum + grown;
-      StoreFirst(y + i, logarithm ? v - most : grown, count);
-    });
-    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all, log_of_all = Log(all);
-    EachVector(y, length, 0.0f, [&](V v, Size i, int count) {
-      StoreFirst(y + i, logarithm ? v - log_of_all : v * share, count);
-    });
-  }
-}
-
 void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, bool logarithm) {
   V most = Broadcast(-__builtin_inff());
   for (Size r = 0; r < length; ++r) {
@@ -107,6 +94,38 @@ void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, 
   }
 }
 
+// Rows that are shorter than a vector, sixteen at a time, each in a lane of its own.
+void SoftmaxShort(const float* x, float* y, Size rows, Size length, bool logarithm) {
+  alignas(64) float turned[kWidth][kWidth] = {};
+  for (Size r = 0; r < rows; r += kWidth, x += kWidth * length, y += kWidth * length) {
+    const int count = static_cast<int>(rows - r < kWidth ? rows - r : kWidth);
+    for (int lane = 0; lane < count; ++lane) {
+      for (Size i = 0; i < length; ++i) turned[i][lane] = x[lane * length + i];
+    }
+    SoftmaxDown(turned[0], turned[0], length, kWidth, kWidth, logarithm);
+    for (int lane = 0; lane < count; ++lane) {
+      for (Size i = 0; i < length; ++i) y[lane * length + i] = turned[i][lane];
+    }
+  }
+}
+
+void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
+  if (length < kWidth) return SoftmaxShort(x, y, rows, length, logarithm);
+  for (Size r = 0; r < rows; ++r, x += length, y += length) {
+    const V most = Broadcast(LargestOf(x, length));
+    V sum = Broadcast(0.0f);
+    EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
+      const V grown = FullExp(v - most);
+      sum = sum + grown;
+      StoreFirst(y + i, logarithm ? v - most : grown, count);
+    });
+    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all, log_of_all = Log(all);
+    EachVector(y, length, 0.0f, [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
+      StoreFirst(y + i, logarithm ? v - log_of_all : v * share, count);
+    });
+  }
+}
+
 void LayerNorm(const float* x, const float* scale, const float* bias, float* y, Size rows,
                Size length, double epsilon) {
   const double count = static_cast<double>(length);
@@ -123,7 +142,7 @@ void LayerNorm(const float* x, const float* scale, const float* bias, float* y, 
     const double factor = 1 / __builtin_sqrt(squares / count - rest * rest + epsilon);
     const V factors = Broadcast(static_cast<float>(factor));
     const V offset = Broadcast(static_cast<float>(-rest * factor));
-    EachVector(x, length, 0.0f, [&](V v, Size i, int some) {
+    EachVector(x, length, 0.0f, [&](V v, Size i, int some) HEADRACE_INLINE_LAMBDA {
       V made = MulAdd(v - middle, factors, offset);
       if (scale != nullptr) made = made * LoadFirst(scale + i, some);
       if (bias != nullptr) made = made + LoadFirst(bias + i, some);

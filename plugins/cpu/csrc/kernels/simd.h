@@ -111,11 +111,24 @@ HEADRACE_INLINE void StoreInt(std::int32_t* p, VI v) {
   for (int i = 0; i < kParts; ++i) *reinterpret_cast<LooseIntPart*>(p + i * kLanes) = v.part[i];
 }
 
+#if defined(__AVX__) && !defined(__AVX512F__)
+// Eight integers from `8 - n` on are the mask of the first n floats of a register.
+static const std::int32_t kFirst[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+#endif
+
 // The first `count` floats, 0 to 16, and zeros; nothing beyond them is read.
 HEADRACE_INLINE V LoadFirst(const float* p, int count) {
 #if defined(__AVX512F__)
   return {{reinterpret_cast<Part>(
       _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), p))}};
+#elif defined(__AVX__)
+  if (count == kWidth) return Load(p);
+  const auto some = [](const float* from, int n) {
+    const auto* mask = reinterpret_cast<const __m256i*>(kFirst + 8 - n);
+    return reinterpret_cast<Part>(_mm256_maskload_ps(from, _mm256_loadu_si256(mask)));
+  };
+  if (count <= kLanes) return {{some(p, count), Part{}}};
+  return {{*reinterpret_cast<const LoosePart*>(p), some(p + kLanes, count - kLanes)}};
 #else
   if (count == kWidth) return Load(p);
   float full[kWidth] = {};
@@ -129,6 +142,27 @@ HEADRACE_INLINE void StoreFirst(float* p, V v, int count) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1u),
                         reinterpret_cast<__m512>(v.part[0]));
+#elif defined(__AVX__)
+  // By halves: a store under a mask is one of forty steps on some machines.
+  if (count == kWidth) return Store(p, v);
+  Part rest = v.part[0];
+  if (count >= 8) {
+    *reinterpret_cast<LoosePart*>(p) = rest;
+    rest = v.part[1];
+    p += 8;
+  }
+  __m128 low = _mm256_castps256_ps128(reinterpret_cast<__m256>(rest));
+  if (count & 4) {
+    _mm_storeu_ps(p, low);
+    low = _mm256_extractf128_ps(reinterpret_cast<__m256>(rest), 1);
+    p += 4;
+  }
+  if (count & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), low);
+    low = _mm_movehl_ps(low, low);
+    p += 2;
+  }
+  if (count & 1) _mm_store_ss(p, low);
 #else
   if (count == kWidth) return Store(p, v);
   float full[kWidth];
@@ -273,6 +307,11 @@ HEADRACE_INLINE V Sqrt(V a) {
 HEADRACE_INLINE float Sum(V a) {
 #if defined(__AVX512F__)
   return _mm512_reduce_add_ps(reinterpret_cast<__m512>(a.part[0]));  // in the order of the others
+#elif defined(__AVX__)
+  const auto eight = reinterpret_cast<__m256>(a.part[0] + a.part[1]);
+  __m128 sum = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+  return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 #else
   float lane[kWidth];
   Store(lane, a);

@@ -158,7 +158,7 @@ void Read(const WinogradConv& conv, const WinogradTiles& tiles, Size begin, Size
 
 void Write(const WinogradConv& conv, const WinogradTiles& tiles, Size begin, Size end,
            const float* p) {
-  WithActivation(conv.epilogue, [&](auto activate) {
+  WithActivation(conv.epilogue, [&](auto activate) HEADRACE_INLINE_LAMBDA {
     for (Size t = begin; t < end; ++t) {
       const float* from = p + t * conv.outputs;
       if (conv.m == 2) {

@@ -69,6 +69,12 @@ def _elu(f: Steps, call: OpCall, x: str) -> str:
     return f("where", f("less", x, 0.0), bend, x)
 
 
+def _celu(f: Steps, call: OpCall, x: str) -> None:
+    alpha = call.float_attr("alpha")
+    bend = f("multiply", f("add", f("exp", f("divide", x, alpha)), -1.0), alpha)
+    f("add", f("maximum", x, 0.0), f("minimum", bend, 0.0))
+
+
 def _selu(f: Steps, call: OpCall, x: str) -> None:
     f("multiply", _elu(f, call, x), call.float_attr("gamma"))
 
@@ -80,6 +86,7 @@ FORMULAS: Mapping[str, Formula] = {
     "softsign": _softsign,
     "thresholded_relu": _thresholded_relu,
     "elu": _elu,
+    "celu": _celu,
     "selu": _selu,
 }
 """By op, all of one input x."""
