@@ -60,6 +60,16 @@ def test_what_is_repeated_has_a_stride_of_nothing():
     np.testing.assert_array_equal(y, np.broadcast_to(x, y.shape))
 
 
+@settings(max_examples=50)
+@given(DTYPES, st.sampled_from([1, 2, 7, 64]), st.sampled_from([1, 2, 3, 16, 17, 300]))
+def test_elements_are_repeated_beside_themselves(dtype, rows, count):
+    """Each as often as the last axis is long, and nothing beyond."""
+    x, y = numbered((rows, 1), dtype), np.full((rows + 1, count), 77, dtype)
+    _native.copy([(x, (rows, count), 0, [1, 0], 0, [count, 1])], y)()
+    np.testing.assert_array_equal(y[:rows], np.broadcast_to(x, (rows, count)))
+    np.testing.assert_array_equal(y[rows], np.full(count, 77, dtype))
+
+
 def test_a_long_copy_is_cut():
     """A run of bytes that is worth several threads arrives whole."""
     x = numbered((1 << 20,), "float32")

@@ -62,6 +62,30 @@ void CopyItemsOf(Size item, char* to, Size to_step, const char* from, Size from_
   }
 }
 
+template <class T>
+HEADRACE_INLINE void RepeatItem(char* to, const char* from, Size count) {
+  T item;
+  std::memcpy(&item, from, sizeof(T));
+  for (Size i = 0; i < count; ++i) std::memcpy(to + i * Size{sizeof(T)}, &item, sizeof(T));
+}
+
+// One element `count` times, one behind the other.
+void RepeatItemOf(Size item, char* to, const char* from, Size count) {
+  switch (item) {
+    case 1:
+      std::memset(to, *from, static_cast<std::size_t>(count));
+      return;
+    case 2:
+      return RepeatItem<std::uint16_t>(to, from, count);
+    case 4:
+      return RepeatItem<std::uint32_t>(to, from, count);
+    case 8:
+      return RepeatItem<std::uint64_t>(to, from, count);
+    default:
+      return CopyItems<16>(to, 16, from, 0, count);
+  }
+}
+
 // A matrix of kColumns x kRows elements of four bytes; both are 1 to 4.
 template <int kRows, int kColumns>
 HEADRACE_INLINE void TransposeFew(const char* from, Size from_step, char* to, Size to_step) {
@@ -132,7 +156,8 @@ StridedCopy::StridedCopy(const char* from, char* to, std::vector<CopyAxis> axes,
   const auto read_in_order = std::find_if(axes_.begin(), axes_.end(),
                                           [&](const CopyAxis& axis) { return axis.from == item; });
   Size part_bytes;
-  if (inner_.to == item && inner_.from != item && read_in_order != axes_.end()) {
+  if (inner_.to == item && inner_.from != item && inner_.from != 0 &&
+      read_in_order != axes_.end()) {
     transposes_ = true;
     middle_ = *read_in_order;
     axes_.erase(read_in_order);
@@ -184,6 +209,10 @@ void StridedCopy::Rows(Size begin, Size end) const {
     if (inner_.from == item_ && inner_.to == item_) {
       for (Size m = first; m < last; ++m) {
         CopyRun(to + m * middle_.to, from + m * middle_.from, inner_.count * item_);
+      }
+    } else if (inner_.from == 0 && inner_.to == item_) {
+      for (Size m = first; m < last; ++m) {
+        RepeatItemOf(item_, to + m * middle_.to, from + m * middle_.from, inner_.count);
       }
     } else {
       for (Size m = first; m < last; ++m) {

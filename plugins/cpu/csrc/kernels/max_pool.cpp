@@ -21,15 +21,19 @@ HEADRACE_INLINE bool Beats(T value, T best) {
 
 // Not a fold: the place of the winner must travel with it, and index outputs are rare.
 template <class T>
-void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes,
-                        const Window& w) {
+void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size begin,
+                        Size end, const Window& w) {
   const bool row_major = order == IndexOrder::kRowMajor;
   const Size step_d = row_major ? w.in[1] * w.in[2] : 1;
   const Size step_h = row_major ? w.in[2] : w.in[0];
   const Size step_w = row_major ? 1 : w.in[0] * w.in[1];
   std::vector<Range> widths;
   for (Size ow = 0; ow < w.out[2]; ++ow) widths.push_back(TapsInside(w, 2, ow));
-  for (Size plane = 0; plane < planes; ++plane, x += w.InCount()) {
+  x += begin * w.InCount();
+  const Size first = begin * w.out[0] * w.out[1] * w.out[2];
+  y += first;
+  indices += first;
+  for (Size plane = begin; plane < end; ++plane, x += w.InCount()) {
     for (Size od = 0; od < w.out[0]; ++od) {
       const Range depth = TapsInside(w, 0, od);
       for (Size oh = 0; oh < w.out[1]; ++oh) {
@@ -63,7 +67,11 @@ void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder orde
 template <class T>
 void MaxPoolBody(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes,
                  const Window& w) {
-  if (indices != nullptr) return MaxPoolWithIndices(x, y, indices, order, planes, w);
+  if (indices != nullptr) {
+    return ParallelFor(planes, PlanesAtOnce(w), [&](Size begin, Size end) {
+      MaxPoolWithIndices(x, y, indices, order, begin, end, w);
+    });
+  }
   const Maxima<T>& fold = RowFolds();
   FoldWindows(x, y, planes, w, Lowest<T>(), fold.largest, [](T*, Size, Size) {});
 }

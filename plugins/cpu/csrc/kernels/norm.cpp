@@ -1,32 +1,40 @@
 #include "norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "norm_rows.h"
+#include "thread_pool.h"
 
 namespace headrace::cpu {
 namespace {
+
+// Numbers that are worth a part of their own.
+constexpr Size kPartNumbers = 1 << 14;
 
 template <class T>
 void InstanceNormBody(const T* x, const T* gamma, const T* beta, T* y, const ChannelShape& shape,
                       double epsilon) {
   const Size count = shape.inner;
   const RowNorms<T>& rows = RowNormLoops();
-  for (Size n = 0; n < shape.outer; ++n) {
-    for (Size c = 0; c < shape.channels; ++c, x += count, y += count) {
-      const double mean = rows.sum(x, count) / count;
+  const Size grain = std::max<Size>(1, kPartNumbers / std::max<Size>(1, count));
+  ParallelFor(shape.outer * shape.channels, grain, [&](Size begin, Size end) {
+    for (Size plane = begin; plane < end; ++plane) {
+      const T* from = x + plane * count;
+      const Size c = plane % shape.channels;
+      const double mean = rows.sum(from, count) / count;
       // Deviations are taken from the mean as T holds it. What that rounding leaves out comes back
       // below: it is far from nothing when the mean is large.
       const T center = static_cast<T>(mean);
       const double rest = mean - static_cast<double>(center);
-      const double variance = rows.squares(x, center, count) / count - rest * rest;
+      const double variance = rows.squares(from, center, count) / count - rest * rest;
       const double scale = static_cast<double>(gamma[c]) / std::sqrt(variance + epsilon);
       const T factor = static_cast<T>(scale);
       const T offset = static_cast<T>(static_cast<double>(beta[c]) - rest * scale);
-      rows.line(x, center, factor, offset, y, count);
+      rows.line(from, center, factor, offset, y + plane * count, count);
     }
-  }
+  });
 }
 
 template <class T>

@@ -50,7 +50,7 @@ class ProgramKernel(NativeKernel):
         from headrace_cpu import _native
 
         inputs = self._inputs(views)
-        steps, numbers = _in_registers(tuple(self.steps()), len(inputs))
+        steps, numbers = in_registers(tuple(self.steps()), len(inputs))
         return _native.program(steps, numbers, inputs, views.output())
 
     def _inputs(self, views: Views) -> list[Array]:
@@ -58,7 +58,7 @@ class ProgramKernel(NativeKernel):
 
 
 @lru_cache(maxsize=256)
-def _in_registers(
+def in_registers(
     steps: tuple[Step, ...], inputs: int
 ) -> tuple[list[tuple[str, list[int]]], list[float]]:
     """Steps whose operands are numbers of registers, and what the registers of numbers hold.

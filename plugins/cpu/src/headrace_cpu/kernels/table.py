@@ -18,6 +18,7 @@ from headrace_cpu.kernels.depthwise import DepthwiseKernel, TurningDepthwise, de
 from headrace_cpu.kernels.detection import detection_entries
 from headrace_cpu.kernels.elementwise import elementwise_entries
 from headrace_cpu.kernels.gather import gather_entries
+from headrace_cpu.kernels.granular import granular_entries
 from headrace_cpu.kernels.integer import (
     DynamicQuantize,
     IntegerAddKernel,
@@ -96,13 +97,15 @@ def kernels_of(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "cpu.integer_add", IntegerAddKernel)
     yield KernelEntry(tag, "cpu.integer_matmul", IntegerMatmulKernel)
     yield KernelEntry(tag, "conv_transpose", ConvTranspose, FLOATS)
-    yield KernelEntry(tag, "max_pool", MaxPool, _POOLED)
-    yield KernelEntry(tag, "avg_pool", AvgPool, FLOATS)
+    # As good as those of channels last: what they read is turned for none of them.
+    yield KernelEntry(tag, "max_pool", MaxPool, _POOLED, priority=2)
+    yield KernelEntry(tag, "avg_pool", AvgPool, FLOATS, priority=2)
     yield KernelEntry(tag, "normalization", Normalization, one_dtype)
-    yield KernelEntry(tag, "instance_norm", InstanceNorm, FLOATS)
+    yield KernelEntry(tag, "instance_norm", InstanceNorm, FLOATS, priority=2)
     yield KernelEntry(tag, "normalization", NormalizationLast, last_axis, priority=1)
     yield from elementwise_entries(tag)
     yield from program_entries(tag)
+    yield from granular_entries(tag)
     yield from row_entries(tag)
     yield from recurrent_entries(tag)
     yield from cache_entries(tag)

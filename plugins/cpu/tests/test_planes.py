@@ -1,0 +1,84 @@
+"""Pools and norms of planes: the same bits for each number of threads, and as the peer has them."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import headrace_cpu
+from headrace.onnx import load
+
+RNG = np.random.default_rng(0)
+SHAPES = {1: (3, 17, 999), 2: (2, 19, 61, 67), 3: (1, 13, 9, 30, 31)}
+
+
+def pool(op, rank, kernel, stride, pads, **more):
+    """A pool whose windows are as wide on each axis."""
+    lies = {"kernel_shape": [kernel] * rank, "strides": [stride] * rank}
+    return op, SHAPES[rank], {**lies, "pads": [pads] * (2 * rank), **more}
+
+
+NODES = [
+    pool("MaxPool", 1, 4, 4, 0),
+    pool("MaxPool", 2, 2, 2, 0),
+    pool("MaxPool", 2, 3, 1, 1),
+    pool("MaxPool", 3, 3, 2, 1),
+    pool("MaxPool", 2, 3, 1, 0, dilations=[2, 2]),
+    pool("AveragePool", 1, 4, 4, 0),
+    pool("AveragePool", 2, 3, 2, 1),
+    pool("AveragePool", 3, 2, 2, 0),
+    ("InstanceNormalization", SHAPES[2], {}),
+    ("InstanceNormalization", SHAPES[3], {}),
+]
+
+
+def model_of(op, shape, attributes, outputs):
+    """The node alone."""
+    floats = {"x": shape}
+    if op == "InstanceNormalization":
+        floats |= {"scale": (shape[1],), "bias": (shape[1],)}
+    graph = helper.make_graph(
+        [helper.make_node(op, list(floats), outputs, **attributes)],
+        "planes",
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+            for name, dims in floats.items()
+        ],
+        [
+            helper.make_tensor_value_info(
+                name, TensorProto.INT64 if name == "places" else TensorProto.FLOAT, None
+            )
+            for name in outputs
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+    model.ir_version = 9
+    feeds = {name: RNG.standard_normal(dims).astype(np.float32) for name, dims in floats.items()}
+    return model.SerializeToString(), feeds
+
+
+def check(op, shape, attributes, outputs):
+    """Run with 1, 2 and 3 threads, and by onnxruntime."""
+    model, feeds = model_of(op, shape, attributes, outputs)
+    results = []
+    for threads in (1, 2, 3):
+        headrace_cpu.set_threads(threads)
+        with load(model, "cpu") as loaded:
+            results.append(loaded.run(feeds))
+    peer = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    for name, right in zip(outputs, peer.run(None, feeds), strict=True):
+        np.testing.assert_allclose(results[0][name], right, rtol=1e-5, atol=1e-5)
+        for other in results[1:]:
+            np.testing.assert_array_equal(other[name], results[0][name])
+
+
+@pytest.mark.parametrize(("op", "shape", "attributes"), NODES)
+def test_planes_alone_are_shared_out(op, shape, attributes):
+    """Images that lie channels first on both sides are not turned for them."""
+    check(op, shape, attributes, ["y"])
+
+
+@pytest.mark.parametrize("kernel", [2, 3])
+def test_places_of_maxima_are_shared_out(kernel):
+    """Each plane counts from its own beginning."""
+    check(*pool("MaxPool", 2, kernel, 2, 0), ["y", "places"])
