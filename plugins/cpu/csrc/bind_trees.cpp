@@ -43,7 +43,7 @@ Array<T> TableOf(const char* name, const AnyArray& table) {
 
 template <class T>
 Launch BindTrees(const Array<T>& x, const TreesArgs& args, Array<T>& y,
-                 const std::string& aggregate) {
+                 const std::string& aggregate, std::optional<Array<std::uint8_t>> scratch) {
   const auto splits = TableOf<T>("splits", args.splits);
   const auto weights = TableOf<T>("weights", args.weights);
   if (x.ndim() != 2 || weights.ndim() != 2 || args.roots.ndim() != 1) {
@@ -81,14 +81,21 @@ Launch BindTrees(const Array<T>& x, const TreesArgs& args, Array<T>& y,
   }
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
-  return {[=] { Decide(trees, from, to); },
+  TreeNode<T>* packed = nullptr;
+  if (scratch) {
+    RequireShape(kOp, "scratch", *scratch, {nodes * static_cast<Size>(sizeof(TreeNode<T>))});
+    packed = reinterpret_cast<TreeNode<T>*>(WritePointer(kOp, "scratch", *scratch));
+    RequireAligned(kOp, "scratch", packed);
+  }
+  return {[=] { Decide(trees, from, to, packed); },
           py::make_tuple(x, args.roots, args.modes, args.features, splits, args.yes, args.no,
-                         weights, args.nans, y)};
+                         weights, args.nans, y, scratch)};
 }
 
 template <class T>
 void Define(py::module_& m) {
-  m.def(kOp, &BindTrees<T>, py::arg("x"), py::arg("trees"), py::arg("y"), py::arg("aggregate"));
+  m.def(kOp, &BindTrees<T>, py::arg("x"), py::arg("trees"), py::arg("y"), py::arg("aggregate"),
+        py::arg("scratch"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ from headrace.compiler.passes.run_plugin_passes import run_plugin_passes
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import PluginError
 from headrace.graph import GraphEditor, GraphRewriter, JobGraph, JobGraphBuilder, JobOp, replace_ops
-from headrace.ops import Tensor, get_op
+from headrace.ops import Attr, Tensor, get_op
 from headrace.placement import Placement
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import TensorSpec
@@ -129,6 +129,13 @@ def puts_in_an_op_that_nobody_brings(graph: JobGraph) -> JobGraph:
     return editor.finish()
 
 
+def puts_in_another_op_of_a_known_name(graph: JobGraph) -> JobGraph:
+    other = type("Other", (AddRelu,), {"attrs": (Attr("loss", "float", 1.0),)})
+    editor = GraphEditor(graph, "hello")
+    editor.replace([*editor.ops("add"), *editor.ops("relu")], other, ["x", "x"])
+    return editor.finish()
+
+
 @pytest.mark.parametrize(
     ("rewrite", "message"),
     [
@@ -142,6 +149,7 @@ def puts_in_an_op_that_nobody_brings(graph: JobGraph) -> JobGraph:
         (adopts_a_call_that_is_none, "has no attribute 'alpha'"),
         (takes_the_name_of_a_tensor, "makes 'b/y', which exists already"),
         (puts_in_an_op_that_nobody_brings, "hello.stranger"),
+        (puts_in_another_op_of_a_known_name, "has no attribute 'loss'"),
     ],
 )
 def test_what_no_step_checks_is_found(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
@@ -168,7 +169,9 @@ class Loader:
         waiting = self._loading[tag] = set()
         try:
             with self._watch(installed) as say:
-                loaded = _load(installed, record, _Phases(say), there, whole)
+                phases = _Phases(say)
+                ask = partial(_ask, installed, record, phases, there, whole)
+                loaded = _load(record, phases, ask)
         except Refusal as refusal:  # it is not to be run at all
             loaded = Loaded(refused(record, refusal))
         finally:
@@ -205,17 +208,11 @@ class _Phases:
         self._say(phase)
 
 
-def _load(
-    installed: InstalledBackend,
-    record: BackendRecord,
-    phases: _Phases,
-    there: Loaded | None,
-    whole: bool,
-) -> Loaded:
-    """Import, ask, check. Whatever the plugin does, the answer is a record."""
+def _load(record: BackendRecord, phases: _Phases, ask: Callable[[], Loaded]) -> Loaded:
+    """What ``ask`` gives. Whatever the plugin does, the answer is a record."""
     with watched_interrupts() as interrupts, collector_rests(lasting=True):
         try:
-            return _ask(installed, record, phases, there, whole)
+            return ask()
         except BeingLoadedError:
             raise
         except Refusal as refusal:
@@ -243,7 +240,7 @@ def _ask(
     there: Loaded | None,
     whole: bool,
 ) -> Loaded:
-    """What the plugin gives, checked; raises what it raises."""
+    """Import, ask, check; raises what the plugin raises."""
     if there is None or there.driver is None or there.hooks is None:
         phases.begin(Phase.IMPORT)
         plugin = import_plugin(installed)

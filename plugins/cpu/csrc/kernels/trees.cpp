@@ -16,8 +16,6 @@ constexpr Size kPartWork = 1 << 12;
 constexpr Size kRows = 64;
 // Ways down that are gone side by side: each waits for what it reads, so many hide the wait.
 constexpr Size kLanes = 8;
-// So many times the nodes must be asked before it pays to check them all and lay them together.
-constexpr Size kWorthPacking = 4;
 
 // An index, which counts from the end when it is negative.
 Size At(std::int32_t index, Size count, const char* table) {
@@ -66,29 +64,24 @@ struct Given {
 // The nodes side by side in memory, all indices checked.
 template <class T>
 struct Together {
-  struct Node {
-    T split;
-    std::int32_t feature;
-    std::int32_t next[2];
-  };
-  std::vector<Node> nodes;
+  const TreeNode<T>* nodes;
 
-  explicit Together(const Trees<T>& t) : nodes(static_cast<std::size_t>(t.nodes)) {
-    const Given<T> given(t);
-    for (Size node = 0; node < t.nodes; ++node) {
-      nodes[static_cast<std::size_t>(node)] = {t.splits[node],
-                                               static_cast<std::int32_t>(given.Feature(node)),
-                                               {static_cast<std::int32_t>(given.Next(node, false)),
-                                                static_cast<std::int32_t>(given.Next(node, true))}};
-    }
-  }
-
-  Size Feature(Size node) const { return nodes[static_cast<std::size_t>(node)].feature; }
-  T Split(Size node) const { return nodes[static_cast<std::size_t>(node)].split; }
-  Size Next(Size node, bool met) const {
-    return nodes[static_cast<std::size_t>(node)].next[met ? 1 : 0];
-  }
+  Size Feature(Size node) const { return nodes[node].feature; }
+  T Split(Size node) const { return nodes[node].split; }
+  Size Next(Size node, bool met) const { return nodes[node].next[met ? 1 : 0]; }
 };
+
+template <class T>
+Together<T> Lay(const Trees<T>& t, TreeNode<T>* nodes) {
+  const Given<T> given(t);
+  for (Size node = 0; node < t.nodes; ++node) {
+    nodes[node] = {t.splits[node],
+                   static_cast<std::int32_t>(given.Feature(node)),
+                   {static_cast<std::int32_t>(given.Next(node, false)),
+                    static_cast<std::int32_t>(given.Next(node, true))}};
+  }
+  return {nodes};
+}
 
 // Calls f with a function that answers the question of a node.
 template <class T, class F>
@@ -229,15 +222,15 @@ void DecideAll(const Trees<T>& t, const Table& table, const T* x, T* y) {
 }  // namespace
 
 template <class T>
-void Decide(const Trees<T>& trees, const T* x, T* y) {
-  if (trees.width > 0 && trees.rows * trees.trees > kWorthPacking * trees.nodes) {
-    DecideAll(trees, Together<T>(trees), x, y);
-  } else {
+void Decide(const Trees<T>& trees, const T* x, T* y, TreeNode<T>* packed) {
+  if (packed == nullptr) {
     DecideAll(trees, Given<T>(trees), x, y);
+  } else {
+    DecideAll(trees, Lay(trees, packed), x, y);
   }
 }
 
-template void Decide(const Trees<float>&, const float*, float*);
-template void Decide(const Trees<double>&, const double*, double*);
+template void Decide(const Trees<float>&, const float*, float*, TreeNode<float>*);
+template void Decide(const Trees<double>&, const double*, double*, TreeNode<double>*);
 
 }  // namespace headrace::cpu

@@ -412,11 +412,18 @@ class Trees:
         comparisons: _Parts[str], depth: int,
     ) -> None: ...  # fmt: skip
 
-def tree_ensemble(x: NDArray[_Float], trees: Trees, y: NDArray[_Float], aggregate: str) -> Launch:
+def tree_ensemble(
+    x: NDArray[_Float],
+    trees: Trees,
+    y: NDArray[_Float],
+    aggregate: str,
+    scratch: _Bytes | None,
+) -> Launch:
     """What decision trees say of each row, as the op ``tree_ensemble`` has it; summed in float64.
 
-    x: T[batch, features]; y: T[batch, targets]. The launch raises IndexError at an index that is
-    outside.
+    x: T[batch, features]; y: T[batch, targets]; scratch: uint8[nodes * 16], or 24 if T is float64:
+    the nodes are laid together there in each launch, which many rows make up for. The launch
+    raises IndexError at an index that is outside.
     """
 
 def grid_sample(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.stage import Watch, nobody
 from headrace.compiler.verify import verify_job_graph
 from headrace.errors import HeadraceError, PluginError
-from headrace.graph import JobGraph, PassEntry
+from headrace.graph import JobGraph, JobOp, PassEntry
 from headrace.graph.constants import Entry, LazyConstant, entries_of
 from headrace.ops import make_call
 from headrace.registry.record import RAISED, deed
@@ -68,12 +68,17 @@ def _run(entry: PassEntry, graph: JobGraph, registry: BackendRegistry, who: str)
         raise PluginError(f"job {graph.name!r}: {who} returned {kind}; it must return a JobGraph")
     try:
         fault = _fault(entry.tag, graph, made, constants)
-        if not fault and made.is_sound_as(graph):  # all else was checked when it was made
-            for kind in made.index.kinds.keys() - graph.index.kinds.keys():
-                registry.op(kind)
+        if not fault and made.is_sound_as(graph):
+            # Each call was checked as it was made, by a class that the pass brought: the first of
+            # a kind shows whether it is the one that is registered.
+            kinds, old = made.index.kinds, graph.index.kinds
+            fault = _call_fault(
+                [ops[0] for kind, ops in kinds.items() if kind not in old], registry
+            )
         elif not fault:
             verify_job_graph(made, f"pass {entry.name!r}")
-            fault = _call_fault(graph, made, registry)
+            calls = {id(op.call) for op in graph.ops}
+            fault = _call_fault([op for op in made.ops if id(op.call) not in calls], registry)
     except HeadraceError as error:
         raise PluginError(f"job {graph.name!r}: {who} left a bad graph: {error}") from error
     except (AttributeError, TypeError, ValueError) as error:
@@ -117,13 +122,10 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, En
     return ""
 
 
-def _call_fault(graph: JobGraph, made: JobGraph, registry: BackendRegistry) -> str:
-    """Check new calls against their schemas, as they are when a builder adds them."""
-    old = {id(op.call) for op in graph.ops}
-    for op in made.ops:
+def _call_fault(ops: Iterable[JobOp], registry: BackendRegistry) -> str:
+    """Check calls against their schemas, as they are when a builder adds them."""
+    for op in ops:
         call = op.call
-        if id(call) in old:
-            continue
         checked = make_call(
             registry.op(call.op).op,
             call.name,

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch
+from headrace.dtypes import float64
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.native import NativeKernel, Views
 
+MANY_ROWS = 4
+"""If rows ask the nodes so many times, it pays to check these all and lay them together first."""
+
 
 class DecideTrees(NativeKernel):
-    """``tree_ensemble`` of float32 or float64, summed in float64. Needs no workspace."""
+    """``tree_ensemble`` of float32 or float64, summed in float64.
+
+    The workspace is where nodes are laid together, if many rows ask.
+    """
+
+    def workspace_bytes(self) -> int:
+        """A split, a feature and two next nodes for each node, as long as its split is aligned."""
+        rows, width = self._call.input(0).shape
+        trees, nodes = self._call.input(1).elements, self._call.input(2).elements
+        if not width or rows * trees <= MANY_ROWS * nodes:
+            return 0
+        return nodes * (24 if self._call.input(0).dtype == float64 else 16)
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
@@ -29,8 +45,9 @@ class DecideTrees(NativeKernel):
             comparisons=call.strs_attr("comparisons"),
             depth=call.int_attr("depth"),
         )
-        aggregate = call.str_attr("aggregate")
-        return _native.tree_ensemble(views.input(), trees, views.output(), aggregate)
+        aggregate, packed = call.str_attr("aggregate"), self.workspace_bytes()
+        scratch = views.scratch(TensorSpec((packed,), "uint8")) if packed else None
+        return _native.tree_ensemble(views.input(), trees, views.output(), aggregate, scratch)
 
 
 def tree_entries(tag: str) -> Iterator[KernelEntry]:
