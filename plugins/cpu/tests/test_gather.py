@@ -65,8 +65,9 @@ def test_an_index_outside_reads_nothing(index):
     assert y.item() == 0
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["tables", "packed"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_go_down_each_tree(dtype):
+def test_rows_go_down_each_tree(dtype, packed):
     """One question after another, as a loop over rows and trees answers them."""
     rng = np.random.default_rng(2)
     rows, width, trees, levels, targets = 150, 6, 11, 4, 3
@@ -92,13 +93,15 @@ def test_rows_go_down_each_tree(dtype):
                 node = yes[node] if met or (np.isnan(number) and nans[node]) else no[node]
             wanted[row] += weights[node]
     tables = [t.astype(np.int32) for t in (roots, modes, features, yes, no)]
+    node_bytes = 16 if dtype == np.float32 else 24
+    scratch = np.zeros(count * node_bytes, np.uint8) if packed else None
 
     def bind(y, roots=tables[0]):
         trees = _native.Trees(
             roots, *tables[1:3], splits, *tables[3:], weights, nans,
             comparisons=["greater_equal", "less"], depth=levels,
         )  # fmt: skip
-        return _native.tree_ensemble(x, trees, y, "sum")
+        return _native.tree_ensemble(x, trees, y, "sum", scratch)
 
     y = on_any_threads(bind, wanted.shape, dtype)
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)

@@ -66,10 +66,9 @@ def _to_float(value: float, y: Array, saturate: bool) -> float:
 
 
 def _step(exact: Fraction, mantissa_bits: int, least_exponent: int) -> Fraction:
-    """The distance of neighbouring floats around ``exact``."""
-    exponent = least_exponent
-    while abs(exact) >= Fraction(2) ** (exponent + 1):
-        exponent += 1
+    """The distance of neighbouring floats around ``exact``, whose denominator is a power of two."""
+    above, below = exact.numerator, exact.denominator
+    exponent = max(above.bit_length() - below.bit_length(), least_exponent)
     return Fraction(2) ** (exponent - mantissa_bits)
 
 
