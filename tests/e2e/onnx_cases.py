@@ -25,10 +25,11 @@ from headrace.onnx.attributes import graphs
 from headrace.onnx.bodies import body_of
 from headrace.onnx.calls import Functions, domain_of, function_key
 from headrace.onnx.converters import CONVERTERS
-from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
+from headrace.onnx.converters.ml import MACHINE_LEARNING
 from headrace.onnx.declared import inputs_of, outputs_of
 from headrace.onnx.hosted.cut import cut_model
 from headrace.onnx.hosted.kinds import is_always_hosted, is_number_tensor
+from headrace.onnx.keys import ML_DOMAIN
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import read_model
 from headrace.onnx.schemas import declaration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from headrace import plan as plans
 from headrace.collector import collector_rests
@@ -13,7 +14,9 @@ from headrace.frontend.ready_job import ReadyJob, close_dropped
 from headrace.frontend.shared_weights import SharedWeights
 from headrace.graph.job_graph import JobGraph
 from headrace.registry.registry import BackendRegistry, default_registry
-from headrace.runtime.recorder import Recorder
+
+if TYPE_CHECKING:
+    from headrace.runtime.recorder import Recorder
 
 
 class CompiledJob(ReadyJob):

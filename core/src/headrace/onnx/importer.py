@@ -36,11 +36,10 @@ from headrace.onnx import attributes, bodies, limits, plugin_ops, schemas, tenso
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.calls import declared_domains, opsets_of
-from headrace.onnx.converters import CONVERTERS
-from headrace.onnx.converters.microsoft import CONTRIB
-from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
+from headrace.onnx.converters import CONVERTERS, microsoft, ml
 from headrace.onnx.graphs import Wired, order, wired
 from headrace.onnx.guesses import checks_of
+from headrace.onnx.keys import ML_DOMAIN
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.measure import MeasureNeeded
 from headrace.onnx.node import Converter, Node, ValueNeeded
@@ -288,10 +287,10 @@ class Importer:
             return self._loop(site, opset)
         if not domain and op in CONVERTERS:
             return self._convert(site, opset, CONVERTERS[op])
-        if domain == ML_DOMAIN and op in MACHINE_LEARNING:
-            return self._convert(site, opset, MACHINE_LEARNING[op])
-        if (domain, op) in CONTRIB:
-            return self._convert(site, opset, CONTRIB[domain, op].convert)
+        if domain == ML_DOMAIN and op in ml.MACHINE_LEARNING:
+            return self._convert(site, opset, ml.MACHINE_LEARNING[op])
+        if (domain, op) in microsoft.CONTRIB:
+            return self._convert(site, opset, microsoft.CONTRIB[domain, op].convert)
         body = bodies.body_of(declared, site.written(), opset, site.inputs)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")

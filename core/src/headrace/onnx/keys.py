@@ -7,6 +7,9 @@ from onnx import NodeProto
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of an op, or of a function of a model."""
 
+ML_DOMAIN = "ai.onnx.ml"
+"""Of classical models: trees, scores, encodings."""
+
 
 def domain_of(text: str) -> str:
     """The domain, with the default one always written as ""."""

@@ -6,7 +6,6 @@ tensors that a node is given. The declarations that it is made from are the same
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from onnx.defs import OpSchema
 from headrace.dtypes import DType
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.contrib import MICROSOFT, not_run
-from headrace.onnx.converters.microsoft import CONTRIB
+from headrace.onnx.converters import microsoft
 from headrace.onnx.text import quote
 
 # ONNX makes the table of its ops when it is first asked for one, which takes as long as to compile
@@ -74,16 +73,15 @@ class Declaration:
 @functools.cache
 def declaration(domain: str, op: str, opset: int) -> Declaration | None:
     """The newest declaration of the op that ``opset`` knows; None when there is none."""
+    # onnxruntime writes this op into models that are older than it.
+    opset = max(opset, 17) if (domain, op) == ("", "LayerNormalization") else opset
     schema: Any
-    if (domain, op) in CONTRIB:
-        schema = CONTRIB[domain, op].schema
-    else:
-        # onnxruntime writes this op into models that are older than it.
-        opset = max(opset, 17) if (domain, op) == ("", "LayerNormalization") else opset
-        try:
-            schema = onnx.defs.get_schema(op, opset, domain)
-        except onnx.defs.SchemaError:
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        if (domain, op) not in microsoft.CONTRIB:
             return None
+        schema = microsoft.CONTRIB[domain, op].schema
     parameters = (
         Parameter(i.name, i.type_str, i.option == _VARIADIC and not i.is_homogeneous)
         for i in schema.inputs
@@ -110,7 +108,9 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
     if found is None and domain == MICROSOFT:
         raise UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     if found is None:
-        close = difflib.get_close_matches(op, _names(domain))
+        from difflib import get_close_matches
+
+        close = get_close_matches(op, _names(domain))
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         of = f" of domain {quote(domain)}" if domain else ""
         raise InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")

@@ -11,13 +11,11 @@ from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx import plugin_ops
 from headrace.onnx.calls import declared_domains, opsets_of
 from headrace.onnx.contrib import MICROSOFT, not_run
-from headrace.onnx.converters import CONVERTERS
-from headrace.onnx.converters.microsoft import CONTRIB
-from headrace.onnx.converters.ml import MACHINE_LEARNING, ML_DOMAIN
+from headrace.onnx.converters import CONVERTERS, microsoft, ml
 from headrace.onnx.graphs import order, wired
 from headrace.onnx.hosted.error import HostedValuesError
 from headrace.onnx.hosted.kinds import is_always_hosted, may_be_hosted
-from headrace.onnx.keys import FunctionKey, domain_of
+from headrace.onnx.keys import ML_DOMAIN, FunctionKey, domain_of
 from headrace.onnx.loops import LOOPS
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
@@ -71,10 +69,12 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     """True when a node of this op is imported: by a converter, as ``If`` or loop, or by a body."""
     if not domain and (op in CONVERTERS or op in LOOPS or op == "If"):
         return True
-    if (domain, op) in CONTRIB or (domain == ML_DOMAIN and op in MACHINE_LEARNING):
+    if domain == ML_DOMAIN and op in ml.MACHINE_LEARNING:
         return True
     schema = declared.schema
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    if schema.has_function or schema.has_context_dependent_function:
+        return True
+    return (domain, op) in microsoft.CONTRIB
 
 
 def _runs_always(key: FunctionKey) -> bool:
@@ -89,7 +89,7 @@ def _missing(
     if domain not in declared_domains():
         plugin_ops.find(domain, node.op_type, place(where, node), ops)
         return
-    if domain == MICROSOFT and (domain, node.op_type) not in CONTRIB:
+    if domain == MICROSOFT and (domain, node.op_type) not in microsoft.CONTRIB:
         yield f"{not_run(node.op_type)} ({place(where, node)})"
         return
     declared = require(domain, node.op_type, opsets[domain], place(where, node))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
@@ -17,6 +16,8 @@ from onnx import ModelProto, TensorProto
 
 from headrace.errors import InvalidModelError
 
+_IN_PROTO3 = b"\x62\x06proto3"
+"""The field ``syntax`` of a ``FileDescriptorProto``, as it is stored."""
 _MOST_BYTES = 4 << 20
 """What is larger has weights in it, and is not in memory a second time."""
 
@@ -44,11 +45,9 @@ def check_text(model: ModelProto, message: bytes, where: str) -> None:
 
 def _strict() -> type[Message]:
     """A model as it would be in the other syntax of protobuf, which refuses text that is none."""
-    file = FileDescriptorProto()
-    ModelProto.DESCRIPTOR.file.CopyToProto(file)
-    file.syntax = "proto3"
     pool = DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
+    # Of a field that is stored twice the last one counts.
+    pool.AddSerializedFile(ModelProto.DESCRIPTOR.file.serialized_pb + _IN_PROTO3)
     return GetMessageClass(pool.FindMessageTypeByName(ModelProto.DESCRIPTOR.full_name))
 
 

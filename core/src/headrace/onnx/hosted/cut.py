@@ -12,10 +12,9 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from headrace.errors import UnsupportedModelError
-from headrace.onnx.converters.ml import ML_DOMAIN
 from headrace.onnx.graphs import check_graph, order, reads, wired
 from headrace.onnx.hosted import kinds
-from headrace.onnx.keys import domain_of, function_key
+from headrace.onnx.keys import ML_DOMAIN, domain_of, function_key
 from headrace.onnx.text import place, quote
 
 _NOTHING = "headrace/nothing"

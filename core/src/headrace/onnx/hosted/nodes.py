@@ -13,10 +13,10 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.onnx.converters.ml import ML_DOMAIN
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
 from headrace.onnx.hosted.tables import CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
+from headrace.onnx.keys import ML_DOMAIN
 from headrace.signals import let_handlers_through
 
 

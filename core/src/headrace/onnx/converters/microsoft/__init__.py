@@ -1,45 +1,20 @@
 """How the ops of onnxruntime's own domain are expressed in headrace ops: one file per family.
 
 Models have them that onnxruntime's tools have quantized or optimised. Each file declares its ops
-next to their converters, in ``OPS``.
+next to their converters, in ``OPS``; ``table.py`` has them all, and is imported with the first
+model that has one.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from collections.abc import Mapping
+from headrace.lazy_names import lazy_names
 
-from headrace.onnx.contrib import ContribOp, by_name
-from headrace.onnx.converters.microsoft import (
-    activation,
-    attention,
-    blocks,
-    early,
-    fused,
-    grouped,
-    norm,
-    products,
-    qlinear,
-    recurrent,
-    rotary,
-)
+if TYPE_CHECKING:
+    from headrace.onnx.converters.microsoft.table import CONTRIB
 
 __all__ = ["CONTRIB"]
 
-CONTRIB: Mapping[tuple[str, str], ContribOp] = by_name(
-    op
-    for family in (
-        qlinear,
-        products,
-        recurrent,
-        fused,
-        activation,
-        norm,
-        attention,
-        rotary,
-        grouped,
-        blocks,
-        early,
+if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"headrace.onnx.converters.microsoft.table": "CONTRIB"}
     )
-    for op in family.OPS
-)
-"""Every such op that headrace imports, by domain and name."""
