@@ -31,6 +31,8 @@ def test_both_runtimes_are_measured(device: str, model: Path) -> None:
         assert measured.peak_bytes > 1 << 20
     assert one.ratio.median > 0
     assert one.load_ratio.median > 0
+    assert one.next_load_ratio.median > 0
+    assert one.next_load_seconds.median != one.headrace.load_seconds.median
     assert one.difference < 1e-5
 
 

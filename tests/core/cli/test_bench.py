@@ -33,8 +33,9 @@ MODEL = model(
 def comparison(threads: int, ratio: float) -> Comparison:
     ours = Measured(Spread(0.002 * ratio, 0.0015, 0.004), Spread(0.3, 0.25, 0.4), 80_000_000)
     peer = Measured(Spread(0.002, 0.0015, 0.004), Spread(0.1, 0.05, 0.2), 100_000_000)
-    loads = Spread(2.5, 2.25, 3.0)
-    return Comparison(threads, ours, peer, Spread(ratio, 0.5, 1.5), loads, 2e-7, 1.0)
+    loads, later = Spread(2.5, 2.25, 3.0), Spread(0.05, 0.04, 0.06)
+    ratios = Spread(ratio, 0.5, 1.5), loads, Spread(0.5, 0.25, 0.75)
+    return Comparison(threads, ours, peer, later, *ratios, 2e-7, 1.0)
 
 
 @pytest.fixture
@@ -50,20 +51,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
-def test_it_prints_three_rows_for_each_number_of_threads(
+def test_it_prints_four_rows_for_each_number_of_threads(
     headrace: Headrace, save: Save, asked: dict[str, Any]
 ) -> None:
-    """Calls and loads with their ratio and its spread, memory; then how far outputs differ."""
+    """Calls and both loads with their ratio and its spread, memory; then how outputs differ."""
     result = headrace("bench", save(MODEL), "--device", "near", "--threads", "1,2")
 
     assert result.exit_code == 0, result.output
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()[2:]]
     assert rows == [
         "1 a call, ms 1.500 (1.500 .. 4.000) 2.000 (1.500 .. 4.000) 0.75 0.50 .. 1.50",
-        "load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
+        "first load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
+        "next load, ms 50.000 (40.000 .. 60.000) 100.000 (50.000 .. 200.000) 0.50 0.25 .. 0.75",
         "peak memory, MB 80.0 100.0 0.80",
         "2 a call, ms 3.000 (1.500 .. 4.000) 2.000 (1.500 .. 4.000) 1.50 0.50 .. 1.50",
-        "load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
+        "first load, ms 300.000 (250.000 .. 400.000) 100.000 (50.000 .. 200.000) 2.50 2.25 .. 3.00",
+        "next load, ms 50.000 (40.000 .. 60.000) 100.000 (50.000 .. 200.000) 0.50 0.25 .. 0.75",
         "peak memory, MB 80.0 100.0 0.80",
         "on near:0; outputs differ by 2.0e-07 of the largest",
     ]
@@ -97,6 +100,7 @@ def test_a_file_holds_what_the_table_shows(
     (measured,) = document["compared"]
     assert measured["ratio"] == {"median": 0.75, "p10": 0.5, "p90": 1.5}
     assert measured["load_ratio"] == {"median": 2.5, "p10": 2.25, "p90": 3.0}
+    assert measured["next_load_ratio"] == {"median": 0.5, "p10": 0.25, "p90": 0.75}
 
 
 def test_a_peer_that_is_missing_is_said_before_anything_is_measured(

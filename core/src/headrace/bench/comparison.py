@@ -43,7 +43,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One runtime: time of a call, from the file to the first outputs, most resident memory."""
+    """One runtime: time of a call, from the file to the first outputs, most resident memory.
+
+    headrace's first load: no plan of the model was kept.
+    """
 
     call_seconds: Spread
     load_seconds: Spread
@@ -57,8 +60,10 @@ class Comparison:
     Attributes:
         threads: how many each has.
         headrace, peer: what was measured.
+        next_load_seconds: of headrace, in a process that comes after one that kept its plan.
         ratio: of calls of one round, headrace's time by the peer's: below 1 headrace is faster.
         load_ratio: of loads, in two processes one after the other.
+        next_load_ratio: of headrace's next loads, and the same loads of the peer.
         difference: the largest difference of an output, by the largest of its magnitudes.
         finite: the share of numbers that are finite in both, in the output with the fewest: where
             both gave NaN, they agree, and that says nothing.
@@ -67,8 +72,10 @@ class Comparison:
     threads: int
     headrace: Measured
     peer: Measured
+    next_load_seconds: Spread
     ratio: Spread
     load_ratio: Spread
+    next_load_ratio: Spread
     difference: float
     finite: float
 
@@ -87,7 +94,6 @@ def compare(
     threads: Sequence[int] = (1,),
     rounds: int = 20,
     loads: int = 5,
-    plan_cache: bool = False,
     after_each: Callable[[], None] = lambda: None,
 ) -> tuple[Comparison, ...]:
     """Run ``model`` on a device and in another runtime, in turn, each in a process of its own.
@@ -100,9 +106,9 @@ def compare(
         fallback: as ``headrace.onnx.load`` has it.
         threads: numbers of threads, each measured for itself.
         rounds: turns of each.
-        loads: processes of each that load the model; the last one then has the turns.
-        plan_cache: let headrace take a plan that an earlier process kept; else it compiles.
-        after_each: called after each round, and after each pair of loads.
+        loads: processes of each that load the model; the last one then has the turns. headrace
+            has twice as many: those that compile it, and those that find its plan.
+        after_each: called after each round, and after each round of loads.
 
     Returns:
         A comparison for each number of threads.
@@ -120,7 +126,7 @@ def compare(
             device=device,
             fallback=fallback,
             threads=1,
-            plan_cache=plan_cache,
+            plan_cache=False,
         )
         ran = (OURS, against)
         return tuple(
@@ -137,25 +143,40 @@ def _compare(
     loads: int,
     after_each: Callable[[], None],
 ) -> Comparison:
-    loaded: tuple[list[float], list[float]] = ([], [])
+    loaded = tuple[list[float], list[float], list[float]](([], [], []))
+    turns = tuple[list[float], list[float]](([], []))
+    later = replace(task, plan_cache=True)
+    with Contender(OURS, later, folder) as first:
+        first.load()  # and keeps its plan
     for number in range(loads - 1):
-        with _both(runtimes, task, folder) as both:
-            _in_turn(number, both, loaded, Contender.load)
+        with _both(runtimes, task, folder) as both, Contender(OURS, later, folder) as next_one:
+            _in_turn(number, (*both, next_one), loaded, Contender.load)
         after_each()
-    turns: tuple[list[float], list[float]] = ([], [])
     with _both(runtimes, task, folder) as both:
-        _in_turn(loads - 1, both, loaded, Contender.load)
+        with Contender(OURS, later, folder) as next_one:
+            _in_turn(loads - 1, (*both, next_one), loaded, Contender.load)
         after_each()
         ours, theirs = (contender.outputs() for contender in both)
-        apart, finite = difference(ours, theirs), finite_share(ours, theirs)
         for number in range(rounds):
             _in_turn(number, both, turns, Contender.turn)
             after_each()
-        mine, other = (
-            Measured(Spread.of(times), Spread.of(load), contender.peak_bytes())
-            for times, load, contender in zip(turns, loaded, both, strict=True)
-        )
-    return Comparison(task.threads, mine, other, _ratio(turns), _ratio(loaded), apart, finite)
+        peaks = [contender.peak_bytes() for contender in both]
+    mine, other = (
+        Measured(Spread.of(times), Spread.of(load), peak)
+        for times, load, peak in zip(turns, loaded, peaks, strict=False)
+    )
+    compiled, peers, kept = loaded
+    return Comparison(
+        task.threads,
+        mine,
+        other,
+        next_load_seconds=Spread.of(kept),
+        ratio=_ratio(*turns),
+        load_ratio=_ratio(compiled, peers),
+        next_load_ratio=_ratio(kept, peers),
+        difference=difference(ours, theirs),
+        finite=finite_share(ours, theirs),
+    )
 
 
 @contextmanager
@@ -169,18 +190,19 @@ def _both(
 
 def _in_turn(
     number: int,
-    both: tuple[Contender, Contender],
-    seconds: tuple[list[float], list[float]],
+    contenders: Sequence[Contender],
+    seconds: Sequence[list[float]],
     measure: Callable[[Contender], float],
 ) -> None:
-    """Who comes first changes, so that neither has always the other's wake before it."""
-    for which in (0, 1) if number % 2 == 0 else (1, 0):
-        seconds[which].append(measure(both[which]))
+    """Who comes first changes, so that none has always another's wake before it."""
+    first = number % len(contenders)
+    for which in (*range(first, len(contenders)), *range(first)):
+        seconds[which].append(measure(contenders[which]))
 
 
-def _ratio(seconds: tuple[list[float], list[float]]) -> Spread:
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
     """Of pairs: a machine that others use as well is now faster and now slower, for both."""
-    return Spread.of([ours / theirs for ours, theirs in zip(*seconds, strict=True)])
+    return Spread.of([mine / other for mine, other in zip(ours, theirs, strict=True)])
 
 
 def difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:

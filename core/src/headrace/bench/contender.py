@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.bench.runtimes import thread_variables
 from headrace.errors import BenchError
+from headrace.frontend.cache_folder import PLAN_CACHE
 from headrace.frontend.closing import Closing
 
 if TYPE_CHECKING:
@@ -48,18 +49,20 @@ class Contender(Closing):
     """One runtime at one task; a context manager that ends its process. For one thread."""
 
     def __init__(self, runtime: str, task: Task, folder: Path) -> None:
-        """Begin the process. ``folder``: where its outputs are put."""
+        """Begin the process. ``folder``: where its outputs are put, and plans are kept."""
         self._who = f"{runtime} with {task.threads} thread(s)"
-        self._outputs = folder / f"{runtime}-{task.threads}.npz"
+        again = "-again" if task.plan_cache else ""
+        self._outputs = folder / f"{runtime}-{task.threads}{again}.npz"
         self._order = {"runtime": runtime, "outputs": str(self._outputs), **asdict(task)}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
-        variables = thread_variables(task.device, task.threads)
+        inherited = {name: text for name, text in os.environ.items() if name != PLAN_CACHE}
+        own = {"HEADRACE_CACHE": str(folder), **thread_variables(task.device, task.threads)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "headrace.bench.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, **variables},
+            env={**inherited, **own},
             text=True,
             encoding="utf-8",
         )
