@@ -22,6 +22,8 @@ class Theirs:
     sizes: tuple[int, ...] = ()
     notes: dict[str, int] = dataclasses.field(default_factory=dict, compare=False)
     total: int = dataclasses.field(init=False, repr=False, compare=False)
+    seen: int = dataclasses.field(default=0, init=False)
+    heard: list[str] = dataclasses.field(default_factory=list, init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "total", sum(self.sizes))
@@ -35,6 +37,8 @@ class Ours:
     sizes: tuple[int, ...] = ()
     notes: dict[str, int] = dataclasses.field(default_factory=dict, compare=False)
     total: int = dataclasses.field(init=False, repr=False, compare=False)
+    seen: int = dataclasses.field(default=0, init=False)
+    heard: list[str] = dataclasses.field(default_factory=list, init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "total", sum(self.sizes))
@@ -158,7 +162,7 @@ def test_methods_that_a_class_defines_stay() -> None:
 def test_setters_put_values_into_fields_in_order() -> None:
     """Also where assignment is refused: an ``__init__`` that is written out uses them."""
     made = object.__new__(Ours)
-    for put, value in zip(light_dataclass.setters(Ours), ("a", (1, 2), {}, 3), strict=True):
+    for put, value in zip(light_dataclass.setters(Ours), ("a", (1, 2), {}, 3, 0, []), strict=True):
         put(made, value)
     assert made == Ours("a", (1, 2)) and made.total == 3
     with pytest.raises(dataclasses.FrozenInstanceError):

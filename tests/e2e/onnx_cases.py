@@ -29,8 +29,7 @@ from headrace.onnx.converters.ml import MACHINE_LEARNING
 from headrace.onnx.declared import inputs_of, outputs_of
 from headrace.onnx.hosted.cut import cut_model
 from headrace.onnx.hosted.kinds import is_always_hosted, is_number_tensor
-from headrace.onnx.keys import ML_DOMAIN
-from headrace.onnx.loops import LOOPS
+from headrace.onnx.keys import LOOPS, ML_DOMAIN
 from headrace.onnx.read import read_model
 from headrace.onnx.schemas import declaration
 from headrace.onnx.support import is_supported

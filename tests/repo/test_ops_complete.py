@@ -12,6 +12,8 @@ import pytest
 
 import headrace.testing
 from headrace import numpy_ops, ops
+from headrace.onnx import converters
+from headrace.onnx.converters import ml
 from headrace.ops import OPS
 from headrace.ops.families import FAMILIES
 from headrace.testing import reference
@@ -25,14 +27,16 @@ NO_KERNEL: dict[tuple[str, str], str] = {
 
 
 def families(package: ModuleType, attribute: str) -> dict[str, str]:
-    """Op name -> stem of the file of `package` that lists it in `attribute`."""
+    """Op name -> stem of the one file of `package` that lists it in `attribute`."""
     found: dict[str, str] = {}
     for module in pkgutil.iter_modules(package.__path__):
         if module.name in ("kernel", "table"):  # they hold the union of all families
             continue
         listed = getattr(import_module(f"{package.__name__}.{module.name}"), attribute, ())
         for item in listed:
-            found[item if isinstance(item, str) else item.name] = module.name
+            name = item if isinstance(item, str) else item.name
+            assert name not in found, f"{name} is in {found[name]} and in {module.name}"
+            found[name] = module.name
     return found
 
 
@@ -73,6 +77,13 @@ def test_the_list_of_families_names_every_op_of_each() -> None:
     """What there is can be told without importing it, so it is written down a second time."""
     listed = {op: stem for stem, names in FAMILIES.items() for op in names}
     assert listed == families(ops, "OPS")
+
+
+@pytest.mark.parametrize("package", [converters, ml])
+def test_the_list_of_converters_names_every_op_of_each_file(package: ModuleType) -> None:
+    """So a model imports the files of its own ops alone."""
+    listed = {op: stem for stem, names in package.CONVERTED.items() for op in names}
+    assert listed == families(package, "CONVERTERS")
 
 
 def test_every_op_has_a_reference_in_the_file_of_its_family() -> None:

@@ -4,9 +4,9 @@ There each class has its methods written as text, which is compiled when the cla
 the time in which a process with a kept plan was ready, that took a sixth. Here the methods are
 functions that know the fields. To type checkers both are the same, and so they are to ``replace``,
 ``fields`` and ``pickle``; an instance is made about as fast, and refuses a wrong argument in other
-words. What every start imports is declared by this one, and what is not by the library's. Of a few
-classes thousands of instances are made while a model is compiled: these write their ``__init__``
-themselves, with ``setters``, in half of the time.
+words. So the package declares its records by this one, but for those that are derived from another.
+Of a few classes thousands of instances are made while a model is compiled: these write their
+``__init__`` themselves, with ``setters``, in half of the time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ else:
         plain = tuple(field.default for field in given if field.default is not MISSING)
         made = any(field.default_factory is not MISSING for field in given)
         least = count if made else count - len(plain)
-        after = getattr(cls, "__post_init__", None)
+        after = _after(cls, [field for field in known if not field.init])
 
         def __init__(self, *args, **named):
             if named or len(args) != count:  # seldom: what is made often is given all
@@ -95,6 +95,28 @@ else:
                 after(self)
 
         return __init__
+
+    def _after(cls, own):
+        """What follows when all is there that was given: the class's own fields, and its own work.
+
+        None when nothing does.
+        """
+        own = [
+            field for field in own if (field.default, field.default_factory) != (MISSING, MISSING)
+        ]
+        then = getattr(cls, "__post_init__", None)
+        if not own:
+            return then
+        puts = [getattr(cls, field.name).__set__ for field in own]
+
+        def after(self):
+            for put, field in zip(puts, own, strict=True):
+                made = field.default is MISSING
+                put(self, field.default_factory() if made else field.default)
+            if then is not None:
+                then(self)
+
+        return after
 
     def _completed(cls, given, args, named):
         """The value of each field."""

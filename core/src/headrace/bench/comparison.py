@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from headrace.bench.contender import Contender, Task
 from headrace.bench.runtimes import OURS, require_peer
 from headrace.bench.worker import write_arrays
 from headrace.errors import BenchError
+from headrace.light_dataclass import dataclass
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array

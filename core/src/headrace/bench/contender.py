@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from headrace.bench.runtimes import thread_variables
 from headrace.errors import BenchError
 from headrace.frontend.cache_folder import PLAN_CACHE
 from headrace.frontend.closing import Closing
+from headrace.light_dataclass import dataclass
 
 if TYPE_CHECKING:
     from headrace.tensor_spec import Array

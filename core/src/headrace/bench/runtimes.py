@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import BenchError
 
 if TYPE_CHECKING:
+    from headrace.placement import Placement
+    from headrace.registry.tables import Backend
     from headrace.tensor_spec import Array
 
 Run = Callable[[Mapping[str, "Array"]], Mapping[str, "Array"]]
@@ -27,6 +29,7 @@ OURS = "headrace"
 COMPILER = (
     "headrace.onnx.declared",
     "headrace.onnx.support",
+    "headrace.onnx.run_loop",
     "headrace.onnx.specialise",
     "headrace.onnx.templates",
     "headrace.frontend.compiled_job",
@@ -37,10 +40,7 @@ COMPILER = (
 
 def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     """headrace, with the device's plugin; how many threads it has, the environment says."""
-    from headrace.graph import JobGraphBuilder
-    from headrace.numpy_ops.table import FUNCTIONS
     from headrace.onnx import load
-    from headrace.ops import OPS
     from headrace.placement import Placement
     from headrace.registry import default_registry
 
@@ -49,17 +49,29 @@ def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     backend = default_registry().backend(placement.tag)
     backend.device.open(placement.devices[0][1]).close()  # loads the driver, or native code
     if not plan_cache:
-        for module in COMPILER:
-            importlib.import_module(module)
-        for table in (OPS, FUNCTIONS):  # whose families are imported when they are asked for
-            list(table.values())
-        for entry in backend.passes:  # which may import what they need when they first run
-            entry.rewrite(JobGraphBuilder("empty", placement).finish())
+        _import_compiler(backend, placement)
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run
 
     return loads
+
+
+def _import_compiler(backend: Backend, placement: Placement) -> None:
+    """All that a process imports when it first compiles whatever model."""
+    from headrace.graph import JobGraphBuilder
+    from headrace.numpy_ops.table import FUNCTIONS
+    from headrace.onnx.converters import CONVERTERS
+    from headrace.onnx.converters.microsoft import CONTRIB
+    from headrace.onnx.converters.ml import MACHINE_LEARNING
+    from headrace.ops import OPS
+
+    for module in COMPILER:
+        importlib.import_module(module)
+    for table in (OPS, FUNCTIONS, CONVERTERS, MACHINE_LEARNING, CONTRIB):
+        list(table.values())  # families are imported when they are asked for
+    for entry in backend.passes:  # which may import what they need when they first run
+        entry.rewrite(JobGraphBuilder("empty", placement).finish())
 
 
 def onnxruntime_with(threads: int) -> Load:

@@ -11,11 +11,11 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from headrace.errors import InvalidModelError
+from headrace.light_dataclass import dataclass
 
 PACKAGE, RELEASE = "magika", "1.0.3"
 _MODEL = "magika/models/standard_v3_3/model.onnx"

@@ -8,13 +8,13 @@ variable and not as the model, and so that any of them can be loaded alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.op_graph import OpGraph
 from headrace.errors import DeviceError, VariableError
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
 from headrace.ids import HOST_TAG
+from headrace.light_dataclass import dataclass
 from headrace.placement import Placement
 from headrace.plan import JobKind
 from headrace.registry.registry import BackendRegistry

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from headrace.graph.job_graph import JobGraph, JobOp
+from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 from headrace.sbp import NdSbp
 

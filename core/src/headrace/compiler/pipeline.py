@@ -10,7 +10,6 @@ the same plan, byte for byte.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
@@ -35,9 +34,9 @@ from headrace.compiler.pin_staging import pin_staging
 from headrace.compiler.sharding.log import BoxedTensor, BoxingLog
 from headrace.compiler.sharding.topology import RegisteredDevices
 from headrace.compiler.stage import Chained, Emitted, Planned, Structure, Watch, nobody
-from headrace.compiler.verify import Verifier
 from headrace.graph import JobGraph, Variable
 from headrace.graph.constants import entries_of, settled
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry
 from headrace.settings import flag
@@ -302,6 +301,8 @@ def _watched(registry: BackendRegistry, verify: bool | None, watch: Watch) -> Wa
     """What is told every stage: the verifier, if asked for, and then ``watch``."""
     if not verifies(verify):
         return watch
+    from headrace.compiler.verify import Verifier
+
     verifier = Verifier(registry)
 
     def tell(stage: str, structure: Structure) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.link import LinkedJob
+from headrace.light_dataclass import dataclass
 from headrace.plan import CriticalSection, JobKind
 
 

@@ -7,13 +7,13 @@ shown is another, and ``nobody`` is the one that costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.memory.plan_memory import MemoryPlan
 from headrace.compiler.op_graph import OpGraph
 from headrace.compiler.sharding.log import BoxingLog
 from headrace.compiler.task_graph import TaskGraph
 from headrace.graph import JobGraph
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from headrace.graph import Variable
+from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.op_call import OpCall

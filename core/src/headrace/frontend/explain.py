@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.layouts.choice import choose_format
@@ -16,6 +15,7 @@ from headrace.device import CollectiveEntry, KernelEntry
 from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.fallback import fallback_of
 from headrace.graph.job_graph import JobGraph
+from headrace.light_dataclass import dataclass
 from headrace.placement import Placement
 from headrace.plan import OP_KINDS, Plan, TaskKind
 from headrace.registry.registry import BackendRegistry

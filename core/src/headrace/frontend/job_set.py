@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from headrace import plan as plans
@@ -27,6 +27,7 @@ from headrace.frontend.ready_job import ReadyJob
 from headrace.frontend.signature import JobSignature, Tree
 from headrace.frontend.trace_job import trace_job
 from headrace.graph import JobGraph
+from headrace.light_dataclass import dataclass
 from headrace.page import OpNote
 from headrace.registry.registry import BackendRegistry
 from headrace.signals import let_handlers_through

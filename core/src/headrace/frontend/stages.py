@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from headrace.collector import collector_rests
 from headrace.compiler.dumps import dump_structure
@@ -12,6 +11,7 @@ from headrace.errors import InputError
 from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.graph import JobGraph
 from headrace.graph.constants import Entry, LazyConstant, entries_of
+from headrace.light_dataclass import dataclass
 from headrace.registry.registry import BackendRegistry
 
 ALL = "all"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from headrace.frontend.compile_options import AS_USUAL, CompileOptions
 from headrace.frontend.compiled_job import CompiledJob
 from headrace.frontend.plan_page import PassNotes, op_notes
 from headrace.graph import JobGraph
+from headrace.light_dataclass import dataclass
 from headrace.page import OpNote, StageNote, render_page
 from headrace.plan import Plan
 from headrace.registry.registry import BackendRegistry

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.errors import SbpError
+from headrace.light_dataclass import dataclass
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split, parse_sbp
 from headrace.tensor_spec import TensorSpec
 

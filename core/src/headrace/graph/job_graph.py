@@ -8,14 +8,14 @@ call begins, and takes its new value, if the job has one for it, when the call e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from headrace.graph.constants import Constants, Entry, LazyConstant, entries_of, specs_of
 from headrace.graph.hint import SbpHint
 from headrace.graph.op_index import OpIndex
 from headrace.graph.variable import VariablePart
-from headrace.light_dataclass import setters
+from headrace.light_dataclass import dataclass, setters
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement

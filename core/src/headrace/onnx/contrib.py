@@ -8,11 +8,11 @@ their nodes are checked like any others. The schemas are not registered: that wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from onnx.defs import OpSchema
 
+from headrace.light_dataclass import dataclass
 from headrace.onnx.node import Converter
 
 MICROSOFT = "com.microsoft"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from headrace.light_dataclass import dataclass
 from headrace.onnx.node import Node
 from headrace.ops import Tensor
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from headrace.frontend.explain import ExplainedOp, Explanation
+from headrace.light_dataclass import dataclass
 from headrace.onnx.read import ModelFile
 from headrace.onnx.text import place
 

@@ -12,7 +12,6 @@ import os
 import re
 import stat
 from contextlib import ExitStack
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Self
@@ -21,6 +20,7 @@ import numpy as np
 
 from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
+from headrace.light_dataclass import dataclass
 from headrace.onnx.text import Where, quote
 from headrace.tensor_spec import Array
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from onnx import FunctionProto, GraphProto, SparseTensorProto, TensorProto
 
@@ -36,15 +36,14 @@ from headrace.onnx import attributes, bodies, limits, plugin_ops, schemas, tenso
 from headrace.onnx.attributes import Attributes
 from headrace.onnx.builder import BoundedBuilder
 from headrace.onnx.calls import declared_domains, opsets_of
-from headrace.onnx.converters import CONVERTERS, microsoft, ml
+from headrace.onnx.converters import CONVERTERS, microsoft
+from headrace.onnx.converters.ml import MACHINE_LEARNING
 from headrace.onnx.graphs import Wired, order, wired
 from headrace.onnx.guesses import checks_of
-from headrace.onnx.keys import ML_DOMAIN
-from headrace.onnx.loops import LOOPS
+from headrace.onnx.keys import LOOPS, ML_DOMAIN
 from headrace.onnx.measure import MeasureNeeded
 from headrace.onnx.node import Converter, Node, ValueNeeded
 from headrace.onnx.read import ModelFile
-from headrace.onnx.run_loop import JobsOf, written_or_run
 from headrace.onnx.scope import Scope
 from headrace.onnx.select import alike, is_harmless
 from headrace.onnx.site import Site
@@ -53,6 +52,9 @@ from headrace.onnx.values import Given, Value
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.onnx.run_loop import JobsOf
 
 
 class Importer:
@@ -287,8 +289,8 @@ class Importer:
             return self._loop(site, opset)
         if not domain and op in CONVERTERS:
             return self._convert(site, opset, CONVERTERS[op])
-        if domain == ML_DOMAIN and op in ml.MACHINE_LEARNING:
-            return self._convert(site, opset, ml.MACHINE_LEARNING[op])
+        if domain == ML_DOMAIN and op in MACHINE_LEARNING:
+            return self._convert(site, opset, MACHINE_LEARNING[op])
         if (domain, op) in microsoft.CONTRIB:
             return self._convert(site, opset, microsoft.CONTRIB[domain, op].convert)
         body = bodies.body_of(declared, site.written(), opset, site.inputs)
@@ -378,6 +380,9 @@ class Importer:
 
     def _loop(self, site: Site, opset: int) -> Given:
         """Put the body of a loop in its place, once for each time that it runs, or run it."""
+        from headrace.onnx.loops import WRITERS  # few models have loops
+        from headrace.onnx.run_loop import written_or_run
+
         graph = site.attributes["body"].g
         around = site.scope.inside()
         self._bind_initializers(graph, around)  # once: all runs share what they bring
@@ -393,7 +398,7 @@ class Importer:
         node, jobs_of = self._node_of(site, opset), self._jobs_of
 
         def write() -> list[Value]:
-            return LOOPS[node.op_type](site, node, run)
+            return WRITERS[node.op_type](site, node, run)
 
         # The nodes of a function's body may refer to attributes of its call, which a model has not.
         if node.op_type != "Loop" or jobs_of is None or site.scope.attributes:

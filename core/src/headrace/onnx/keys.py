@@ -10,6 +10,9 @@ FunctionKey = tuple[str, str, str]
 ML_DOMAIN = "ai.onnx.ml"
 """Of classical models: trees, scores, encodings."""
 
+LOOPS = frozenset({"Loop", "Scan"})
+"""Ops whose body runs any number of times."""
+
 
 def domain_of(text: str) -> str:
     """The domain, with the default one always written as ""."""

@@ -10,12 +10,12 @@ takes more, the host runs the body: see ``headrace.onnx.run_loop``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from headrace.errors import HeadraceError, ResourceLimitError
+from headrace.light_dataclass import dataclass
 from headrace.onnx import limits
 from headrace.onnx.axes import normal_axis
 from headrace.onnx.node import Node, ValueNeeded
@@ -276,5 +276,8 @@ def check_body(node: Node, body: GraphProto, *, inputs: int, outputs: int) -> No
         )
 
 
-LOOPS: Mapping[str, Callable[[Site, Node, RunBody], list[Value]]] = {"Loop": _loop, "Scan": _scan}
+WRITERS: Mapping[str, Callable[[Site, Node, RunBody], list[Value]]] = {
+    "Loop": _loop,
+    "Scan": _scan,
+}
 """How each op that has a body is written out, by ONNX name."""

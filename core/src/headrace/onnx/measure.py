@@ -10,10 +10,11 @@ stage are found again by their shapes, as those of any model are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 
 from headrace.errors import HeadraceError
+from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 

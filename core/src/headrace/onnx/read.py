@@ -8,7 +8,6 @@ the file, the place in it and the reason.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph.constants import Entry, MadeConstants
+from headrace.light_dataclass import dataclass
 from headrace.onnx import limits, tensors
 from headrace.onnx.calls import Functions, check_domains, collect_functions, opsets_of
 from headrace.onnx.external import ExternalFiles, ExternalRange

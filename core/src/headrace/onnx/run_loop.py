@@ -11,12 +11,12 @@ it is known, and is fed to them where it was computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from headrace.errors import ResourceLimitError, UnsupportedModelError
+from headrace.light_dataclass import dataclass
 from headrace.onnx import limits
 from headrace.onnx.attributes import graphs
 from headrace.onnx.builder import BoundedBuilder

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import onnx.defs
@@ -17,6 +17,7 @@ from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
 from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.light_dataclass import dataclass
 from headrace.onnx.contrib import MICROSOFT, not_run
 from headrace.onnx.converters import microsoft
 from headrace.onnx.text import quote

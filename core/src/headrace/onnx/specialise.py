@@ -9,12 +9,14 @@ it takes more to know the shape, the job is that of the first stage; see ``headr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
+from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 from headrace.onnx import limits
 from headrace.onnx.draws import is_draw
@@ -32,11 +34,13 @@ from headrace.onnx.measure import (
 )
 from headrace.onnx.node import ValueNeeded
 from headrace.onnx.read import ModelFile
-from headrace.onnx.run_loop import JobsOf
 from headrace.onnx.text import quote, quote_all
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.onnx.run_loop import JobsOf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

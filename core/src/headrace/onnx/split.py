@@ -8,8 +8,9 @@ is parsed by protobuf, which tells what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from headrace.light_dataclass import dataclass
 from headrace.onnx import wire
 from headrace.onnx.content import Content, Extent
 

@@ -11,12 +11,12 @@ from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx import plugin_ops
 from headrace.onnx.calls import declared_domains, opsets_of
 from headrace.onnx.contrib import MICROSOFT, not_run
-from headrace.onnx.converters import CONVERTERS, microsoft, ml
+from headrace.onnx.converters import CONVERTERS, microsoft
+from headrace.onnx.converters.ml import MACHINE_LEARNING
 from headrace.onnx.graphs import order, wired
 from headrace.onnx.hosted.error import HostedValuesError
 from headrace.onnx.hosted.kinds import is_always_hosted, may_be_hosted
-from headrace.onnx.keys import ML_DOMAIN, FunctionKey, domain_of
-from headrace.onnx.loops import LOOPS
+from headrace.onnx.keys import LOOPS, ML_DOMAIN, FunctionKey, domain_of
 from headrace.onnx.read import ModelFile
 from headrace.onnx.schemas import Declaration, require
 from headrace.onnx.text import place, quote
@@ -69,7 +69,7 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     """True when a node of this op is imported: by a converter, as ``If`` or loop, or by a body."""
     if not domain and (op in CONVERTERS or op in LOOPS or op == "If"):
         return True
-    if domain == ML_DOMAIN and op in ml.MACHINE_LEARNING:
+    if domain == ML_DOMAIN and op in MACHINE_LEARNING:
         return True
     schema = declared.schema
     if schema.has_function or schema.has_context_dependent_function:

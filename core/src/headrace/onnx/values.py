@@ -7,9 +7,9 @@ has, and whether an optional value is one, is known by then, and its tensors are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.dtypes import DType
+from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
 
 

@@ -7,9 +7,8 @@ its cases are ``test_<stem>.py`` of the conformance suite. A new family is one m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -60,50 +59,39 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 """Stems of the files and their ops, as documentation and listings show them: what there is can be
 told without importing a family, and a process imports those whose ops it uses."""
 
-_FAMILY_OF = {op: family for family, ops in FAMILIES.items() for op in ops}
-
 
 class FamilyTable(Mapping[str, Any]):
     """An entry for every op, by its name; a family is imported when an op of it is first used."""
 
-    def __init__(self, entries: Callable[[Any], Mapping[str, Any]], package: str) -> None:
+    def __init__(
+        self,
+        entries: Callable[[Any], Mapping[str, Any]],
+        package: str,
+        families: Mapping[str, Sequence[str]] = FAMILIES,
+    ) -> None:
         """Take the families that are in ``package``.
 
         Args:
             entries: gives those of the module of a family, by op.
             package: what these modules are in.
+            families: their stems, and the ops that each has entries of.
         """
         self._entries = entries
         self._package = package
+        self._family_of = {op: family for family, ops in families.items() for op in ops}
         self._found: dict[str, Any] = {}
 
     def __getitem__(self, op: str) -> Any:
         if op not in self._found:
-            family = import_module(f"{self._package}.{_FAMILY_OF[op]}")
+            family = import_module(f"{self._package}.{self._family_of[op]}")
             self._found.update(self._entries(family))
         return self._found[op]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_FAMILY_OF)
+        return iter(self._family_of)
 
     def __len__(self) -> int:
-        return len(_FAMILY_OF)
+        return len(self._family_of)
 
     def __contains__(self, op: object) -> bool:
-        return op in _FAMILY_OF
-
-
-def merged(package: str, attribute: str, families: Iterable[str] = FAMILIES) -> Mapping[str, Any]:
-    """The tables called ``attribute`` in the family files of ``package``, as one table.
-
-    Raises:
-        ValueError: two families have an entry of the same name.
-    """
-    table: dict[str, Any] = {}
-    for family in families:
-        entries = getattr(import_module(f"{package}.{family}"), attribute)
-        twice = table.keys() & entries.keys()
-        if twice:
-            raise ValueError(f"{package}.{family}: {sorted(twice)} are in another family too")
-        table.update(entries)
-    return MappingProxyType(table)
+        return op in self._family_of

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from headrace.light_dataclass import dataclass
 from headrace.page.graph import op_graph
 from headrace.page.lanes import lanes
 from headrace.page.memory import chunk_lives, lifetimes

@@ -10,9 +10,11 @@ by running only wires of short reach through the layers when there are too many.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from math import log
+
+from headrace.light_dataclass import dataclass
 
 NODE_WIDTH, NODE_HEIGHT = 168, 40
 GAP_X, GAP_Y = 28, 30

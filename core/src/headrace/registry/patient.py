@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.light_dataclass import dataclass
 from headrace.registry.discover import InstalledBackend
 from headrace.registry.record import BackendRecord, closer_look
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Publish, Return

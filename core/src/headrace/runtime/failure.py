@@ -6,10 +6,10 @@ An error that cannot be printed is passed on as it is: it must still end the cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.errors import HeadraceError, LaunchError, RunError
 from headrace.ids import ActorId
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan, TaskKind
 from headrace.plan.names import stream_name
 from headrace.runtime.network import Network

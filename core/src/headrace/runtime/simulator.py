@@ -12,12 +12,13 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from itertools import count
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, StreamId
+from headrace.light_dataclass import dataclass
 from headrace.plan import CORE_KINDS, Plan, TaskDesc, TaskKind
 from headrace.runtime.actor import Actor
 from headrace.runtime.commands import Act, Publish, Return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from headrace.light_dataclass import dataclass
 from headrace.plan import JobKind, Plan
 from headrace.timeline.span import TaskSpan
 

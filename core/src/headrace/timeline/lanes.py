@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan, TaskDesc, TaskKind
 from headrace.plan.names import stream_name
 from headrace.timeline.span import TaskSpan

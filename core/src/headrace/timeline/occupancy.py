@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from headrace.ids import RegisterId
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan, TaskDesc
 from headrace.plan.covered import CoveredBytes
 from headrace.timeline.sources import origins

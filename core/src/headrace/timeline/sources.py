@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from headrace.ids import RegisterId
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan, TaskKind
 
 

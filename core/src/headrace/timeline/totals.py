@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median_low
 
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan
 from headrace.timeline.calls import call_spans
 from headrace.timeline.lanes import Lane, lane_of, lanes, what

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan
 from headrace.timeline.calls import call_spans, called
 from headrace.timeline.lanes import Lane, lanes

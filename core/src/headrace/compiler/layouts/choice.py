@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from headrace.compiler.layouts.orders import between, laid, plain, steps
@@ -16,6 +15,7 @@ from headrace.data_format import (
     other_format,
 )
 from headrace.device import KernelEntry
+from headrace.light_dataclass import dataclass
 from headrace.op_call import Attrs, OpCall
 from headrace.registry.tables import Backend, KernelTable
 from headrace.tensor_spec import TensorSpec

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
 from headrace.errors import PluginError
 from headrace.graph import OpSource
+from headrace.light_dataclass import dataclass
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import make_call
 from headrace.tensor_spec import TensorSpec

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import TopologicalSorter
 
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import Stream, TaskGraph
+from headrace.light_dataclass import dataclass
 
 MOST_CHAINS = 1 << 14
 """Beyond, each chain keeps an arena of its own: who waits for whom is a bit for each two chains."""

@@ -16,13 +16,13 @@ reaches what is alive at once, which none can go below, the rest is spared:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate, islice
 
 import numpy as np
 
 from headrace.compiler.memory.free_list import FreeList
+from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 
 ALIGNMENT_BYTES = 512

@@ -11,7 +11,7 @@ of one stream of a job whose calls overlap: its acts are done in turn, whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 
 from headrace.compiler.memory.arena import Arenas
@@ -23,6 +23,7 @@ from headrace.compiler.memory.storage import Sharing, Storage, share
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph, TaskNode
 from headrace.dtypes import uint8
+from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 from headrace.memory_case import MemoryCase
 from headrace.plan import ChunkDesc

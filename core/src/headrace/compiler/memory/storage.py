@@ -19,11 +19,12 @@ takes what is safe:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace.compiler.memory.place import ALIGNMENT_BYTES
 from headrace.compiler.memory.uses import Uses
 from headrace.compiler.task_graph import PhysicalTensor, TaskGraph
+from headrace.light_dataclass import dataclass
 from headrace.memory_case import MemoryCase
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.task_graph import TaskGraph
+from headrace.light_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from headrace.aligned import Region
@@ -11,6 +9,7 @@ from headrace.dtypes import float32, float64
 from headrace.graph.constants import entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.rewriter import GraphRewriter, replace_ops
+from headrace.light_dataclass import dataclass
 from headrace.numpy_ops import scaled
 from headrace.ops import Tensor
 from headrace.ops.channels import channel_axis

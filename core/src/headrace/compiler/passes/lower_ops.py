@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from headrace.compiler.decision import Decision, Fallback, How
@@ -15,6 +15,7 @@ from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.graph.rewriter import GraphRewriter
 from headrace.ids import HOST_TAG
+from headrace.light_dataclass import dataclass
 from headrace.op_call import OpCall
 from headrace.ops import Op, Tensor, make_call
 from headrace.ops.widening import widened

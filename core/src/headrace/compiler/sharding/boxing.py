@@ -10,7 +10,7 @@ done, it is that instead. Rules are tried in order; the first that applies is ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 
 from headrace.compiler.sharding.assemble import assemble
@@ -21,6 +21,7 @@ from headrace.compiler.sharding.offered import OfferedCollective
 from headrace.compiler.sharding.sharded import Parts, ShardedTensor, Site, reductions
 from headrace.compiler.sharding.topology import Link, Topology
 from headrace.graph import JobGraphBuilder
+from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.sharding.layout import Box, balanced, lay_out
+from headrace.light_dataclass import dataclass
 from headrace.op_call import AttrValue
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 

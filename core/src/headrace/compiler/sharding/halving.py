@@ -18,10 +18,10 @@ that add the same two terms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.sharding.layout import Box
 from headrace.compiler.sharding.sharded import Site
+from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
 from headrace.placement import Placement
 

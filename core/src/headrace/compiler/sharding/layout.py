@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
+from headrace.light_dataclass import dataclass
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split
 
 Range = tuple[int, int]

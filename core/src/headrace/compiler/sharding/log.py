@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from headrace.compiler.sharding.topology import COST, Link
+from headrace.light_dataclass import dataclass
 from headrace.placement import Placement
 from headrace.sbp import NdSbp
 

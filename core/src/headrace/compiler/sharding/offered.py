@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from headrace.compiler.sharding.sharded import Parts, Site
+from headrace.light_dataclass import dataclass
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement

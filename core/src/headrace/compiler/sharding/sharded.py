@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace.compiler.sharding.layout import Box, Piece, lay_out
 from headrace.compiler.sharding.topology import CALLER, Link, Source, Topology
 from headrace.graph import JobGraphBuilder
+from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.sbp import NdSbp, PartialSum

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from inspect import getattr_static
 
 from headrace.compiler.sharding.layout import balanced
 from headrace.errors import OpError, SbpError
 from headrace.graph import Auto, OpSource, SbpHint
+from headrace.light_dataclass import dataclass
 from headrace.op_call import OpCall
 from headrace.ops import Op, SbpSignature, make_call
 from headrace.sbp import Broadcast, NdSbp, PartialSum, Sbp, Split

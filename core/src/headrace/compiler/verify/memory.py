@@ -30,12 +30,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import heappop, heappush
 
 import numpy as np
 
 from headrace.errors import GraphError
+from headrace.light_dataclass import dataclass
 from headrace.plan import Plan, TaskKind
 
 _FAR = 1 << 30

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.light_dataclass import dataclass
 from headrace.onnx.axes import normal_axes
 from headrace.onnx.node import Converter, Node
 from headrace.ops import Tensor

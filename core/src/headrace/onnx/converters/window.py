@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.light_dataclass import dataclass
 from headrace.onnx.node import Node
 
 

@@ -6,12 +6,12 @@ Only the main graph is looked at: text inside branches, loops and functions is r
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from headrace.errors import UnsupportedModelError
+from headrace.light_dataclass import dataclass
 from headrace.onnx.graphs import check_graph, order, reads, wired
 from headrace.onnx.hosted import kinds
 from headrace.onnx.keys import ML_DOMAIN, domain_of, function_key

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace.ops.families import merged
+from headrace.ops.families import FamilyTable
 
 __all__ = ["REFERENCE"]
 
-REFERENCE: Mapping[str, Callable[..., Any]] = merged(__name__, "FUNCTIONS")
+REFERENCE: Mapping[str, Callable[..., Any]] = FamilyTable(lambda family: family.FUNCTIONS, __name__)
 """The oracle of every op, by op name."""

@@ -1,20 +1,30 @@
 """How the ops of domain ``ai.onnx.ml`` are expressed in headrace ops: one file per family.
 
 Models of scikit-learn, XGBoost and LightGBM are made of them. What gives or takes text, or maps, is
-run by the host: see ``headrace.onnx.hosted``. ``table.py`` has all converters, and is imported with
-the first model that has such an op.
+run by the host: see ``headrace.onnx.hosted``.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from headrace.lazy_names import lazy_names
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from headrace.onnx.converters.ml.table import MACHINE_LEARNING
+from headrace.onnx.node import Converter
+from headrace.ops.families import FamilyTable
 
-__all__ = ["MACHINE_LEARNING"]
+__all__ = ["CONVERTED", "MACHINE_LEARNING"]
 
-if not TYPE_CHECKING:  # or a name that does not exist would pass for one of any type
-    __getattr__, __dir__ = lazy_names(
-        __name__, {"headrace.onnx.converters.ml.table": "MACHINE_LEARNING"}
-    )
+CONVERTED: Mapping[str, tuple[str, ...]] = {
+    "trees": ("TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"),
+    "linear": ("LinearRegressor", "LinearClassifier"),
+    "support_vectors": ("SVMRegressor", "SVMClassifier"),
+    "features": (
+        "Scaler", "Imputer", "Normalizer", "Binarizer", "ArrayFeatureExtractor",
+        "FeatureVectorizer", "OneHotEncoder", "LabelEncoder",
+    ),
+}  # fmt: skip
+"""What each file has converters of."""
+
+MACHINE_LEARNING: Mapping[str, Converter] = FamilyTable(
+    lambda family: family.CONVERTERS, __name__, CONVERTED
+)
+"""The converter of every op of the domain that headrace imports, by name."""

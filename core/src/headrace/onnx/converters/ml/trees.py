@@ -6,12 +6,13 @@ All trees are one table, which has a row for each node of any tree; leaves lead 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.dtypes import float16, float32, float64
+from headrace.light_dataclass import dataclass
 from headrace.onnx.converters.ml.scores import (
     TRANSFORMS,
     both,
