@@ -51,6 +51,13 @@ def test_every_part_is_what_the_file_holds(content: Content) -> None:
     assert content.digest() == hashlib.blake2b(DATA, digest_size=32).digest()
 
 
+def test_a_large_file_is_told_by_what_processors_have_instructions_for() -> None:
+    """Its digest is SHA-256, from a size on at which it pays to load OpenSSL."""
+    data = bytes(16 << 20)
+    assert HeldContent(data).digest() == hashlib.sha256(data).digest()
+    assert HeldContent(data[1:]).digest() == hashlib.blake2b(data[1:], digest_size=32).digest()
+
+
 @pytest.mark.parametrize("end", [65, 2000, 600_001])
 def test_an_array_has_memory_of_its_own(content: Content, end: int) -> None:
     """It begins at a cache line, wherever it is in the file, and may be written to."""

@@ -75,7 +75,7 @@ class Content(ABC):
 
     def digest(self) -> bytes:
         """The digest of all of it; raises as ``fill``."""
-        digest = new_digest()
+        digest = new_digest(len(self))
         piece = memoryview(bytearray(min(_PIECE_BYTES, len(self))))
         for start in range(0, len(self), _PIECE_BYTES):
             read = piece[: len(self) - start]
