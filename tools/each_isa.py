@@ -11,9 +11,6 @@ import sys
 
 from headrace_cpu import _native
 
-ISAS = ["baseline", "avx2", "avx512", "avx512_vnni"]
-"""As ``HEADRACE_CPU_ISA`` names them, oldest first."""
-
 
 def main() -> None:
     """Run the command once for each, told by the variable."""
@@ -21,7 +18,7 @@ def main() -> None:
     if not command:
         sys.exit(__doc__)
     code = 0
-    for isa in reversed(ISAS[: ISAS.index(_native.isa()) + 1]):
+    for isa in reversed(_native.isas()):
         print(f"HEADRACE_CPU_ISA={isa}", flush=True)
         environment = os.environ | {"HEADRACE_CPU_ISA": isa}
         ended = subprocess.run(command, env=environment, check=False)

@@ -1,6 +1,7 @@
 // How the kernels run: the threads of the pool, and the instruction set.
 #include "bind_common.h"
 #include "kernels/isa.h"
+#include "kernels/isas_here.h"
 #include "kernels/setting.h"
 #include "kernels/thread_pool.h"
 
@@ -37,6 +38,7 @@ void RegisterThreads(py::module_& m) {
   m.def("threads", &Threads);
   m.def("set_threads", &SetThreads, py::arg("count"), py::call_guard<WithoutPython>());
   m.def("isa", [] { return IsaName(ActiveIsa()); });
+  m.def("isas", &IsasHere);
   m.def("parallel_for", &CallInParts, py::arg("count"), py::arg("grain"), py::arg("body"));
   py::module_::import("atexit").attr("register")(py::cpp_function([] {
     const WithoutPython others_finish;

@@ -2,11 +2,15 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "isas_here.h"
 #include "setting.h"
 
 namespace headrace::cpu {
 namespace {
+
+constexpr Isa kOldestFirst[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni};
 
 Isa NewestIsa() {
 #if defined(HEADRACE_X86_ISAS)
@@ -27,7 +31,7 @@ Isa ChooseIsa() {
   const Isa newest = NewestIsa();
   const char* wanted = Setting("HEADRACE_CPU_ISA");
   if (wanted == nullptr) return newest;
-  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
+  for (const Isa isa : kOldestFirst) {
     if (isa <= newest && std::strcmp(wanted, IsaName(isa)) == 0) return isa;
   }
   throw SettingError("HEADRACE_CPU_ISA", wanted,
@@ -40,6 +44,14 @@ Isa ChooseIsa() {
 Isa ActiveIsa() {
   static const Isa isa = ChooseIsa();
   return isa;
+}
+
+std::vector<std::string> IsasHere() {
+  std::vector<std::string> names;
+  for (const Isa isa : kOldestFirst) {
+    if (isa <= NewestIsa()) names.emplace_back(IsaName(isa));
+  }
+  return names;
 }
 
 const char* IsaName(Isa isa) {

@@ -75,6 +75,9 @@ def set_threads(count: int) -> None:
 def isa() -> str:
     """What kernels run on, as ``HEADRACE_CPU_ISA`` names it: ``avx2``, for one."""
 
+def isas() -> list[str]:
+    """Names of all that this machine has, whatever the variable says, oldest first."""
+
 def parallel_for(count: int, grain: int, body: Callable[[int, int], object]) -> None:
     """Call ``body(begin, end)`` for parts of ``range(count)`` on the threads of the pool.
 
