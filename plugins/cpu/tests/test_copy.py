@@ -24,7 +24,7 @@ def strides_of(array):
 @given(data=st.data(), dtype=DTYPES, rank=st.integers(1, 5))
 def test_axes_in_another_order(data, dtype, rank):
     """A transpose of any tensor, small ones and such as are cut into blocks."""
-    sizes = [1, 2, 3, 4, 5, 16] if rank > 3 else [1, 3, 4, 7, 64, 67, 130]
+    sizes = [1, 2, 3, 4, 5, 16] if rank > 3 else [1, 2, 3, 4, 5, 7, 15, 17, 33, 64, 67, 130]
     shape = [data.draw(st.sampled_from(sizes)) for _ in range(rank)]
     perm = data.draw(st.permutations(range(rank)))
     x = numbered(shape, dtype)
@@ -51,6 +51,35 @@ def test_parts_of_tensors(data, dtype, rank):
     )
     _native.copy([(x, part.shape, first, strides_of(part), sum(strides_of(y)), strides_of(y))], y)()
     np.testing.assert_array_equal(y, want)
+
+
+@settings(max_examples=200)
+@given(
+    dtype=DTYPES,
+    few=st.integers(2, 18),
+    many=st.sampled_from([2, 5, 15, 16, 17, 40, 1023, 1024, 1027, 2100]),
+    few_first=st.booleans(),
+    gaps=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+)
+def test_matrices_of_few_rows_or_columns(dtype, few, many, few_first, gaps):
+    """Both ways, of rows that lie apart or close on either side; between them nothing changes."""
+    rows, columns = (few, many) if few_first else (many, few)
+    x = numbered((rows, columns + gaps[0]), dtype)
+    y = np.full((columns + 1, rows + gaps[1]), 77, dtype)
+    want = y.copy()
+    want[:columns, :rows] = x[:, :columns].T
+    _native.copy([(x, (columns, rows), 0, (1, x.shape[1]), 0, (y.shape[1], 1))], y)()
+    np.testing.assert_array_equal(y, want)
+
+
+@settings(max_examples=50)
+@given(dtype=DTYPES, rows=st.integers(2, 9), columns=st.integers(2, 40))
+def test_rows_are_turned_over(dtype, rows, columns):
+    """A transpose that reads from the end: what lies before an element comes after it."""
+    x, y = numbered((rows, columns), dtype), np.zeros((columns, rows), dtype)
+    last = (rows - 1) * columns
+    _native.copy([(x, y.shape, last, (1, -columns), 0, (rows, 1))], y)()
+    np.testing.assert_array_equal(y, x[::-1].T)
 
 
 def test_what_is_repeated_has_a_stride_of_nothing():
@@ -87,12 +116,15 @@ def test_positions_by_tables(data, dtype, rank, fill):
     tables, want = [], x
     outside = np.zeros(x.shape, bool)
     for axis, size in enumerate(shape):
-        kind = data.draw(st.sampled_from(["none", "any", "padded"]))
+        kind = data.draw(st.sampled_from(["none", "any", "padded", "twice"]))
         if kind == "none":
             tables.append(None)
             continue
         if kind == "any":
             table = data.draw(st.lists(st.integers(-1, size - 1), min_size=1, max_size=9))
+        elif kind == "twice":
+            first = data.draw(st.integers(0, size - 1))
+            table = [place for place in range(first, size) for _ in range(2)]
         else:
             table = [-1] * 2 + list(range(size)) + [-1]
         places = np.array(table, np.int32)

@@ -36,13 +36,21 @@ def test_slices_are_those_that_numpy_takes(dtype, inner):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_each_element_has_its_index(dtype):
-    """Along one axis, and along several at once."""
+@pytest.mark.parametrize("inner", [1, 300])
+def test_each_element_has_its_index(dtype, inner):
+    """Along one axis, the last one too."""
     rng = np.random.default_rng(1)
-    x = rng.integers(0, 99, (4, 9, 300)).astype(dtype)
-    indices = rng.integers(-9, 9, (4, 70, 300)).astype(np.int32)
+    x = rng.integers(0, 99, (4, 9, inner)).astype(dtype)
+    indices = rng.integers(-9, 9, (4, 21000 // inner, inner)).astype(np.int32)
     y = on_any_threads(lambda y: _native.gather_elements(x, indices, y), indices.shape, dtype)
     np.testing.assert_array_equal(y, np.take_along_axis(x, indices.astype(np.int64), axis=1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_each_point_has_its_indices(dtype):
+    """Along several axes at once."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 99, (4, 9, 300)).astype(dtype)
     points = np.stack([rng.integers(-9, 9, (4, 80)), rng.integers(-300, 300, (4, 80))], axis=-1)
     planes = x[..., None]
     y = on_any_threads(lambda y: _native.gather_nd(planes, points, y), (4, 80, 1), dtype)

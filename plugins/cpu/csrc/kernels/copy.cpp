@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "thread_pool.h"
+#include "transpose.h"
 
 namespace headrace::cpu {
 namespace {
@@ -15,8 +16,9 @@ constexpr Size kPartBytes = 1 << 16;
 // Runs of fewer elements, on average, are not worth being copied as runs.
 constexpr Size kShortRun = 4;
 
-// Sides of the blocks in which a matrix is transposed, so that both sides stay in the first cache.
-constexpr Size kBlock = 64;
+// Sides of the blocks in which a matrix is transposed, so that both sides stay in the first cache:
+// of a matrix of few rows or columns the other way is longer.
+constexpr Size kBlock = 64, kFew = 8, kLongBlock = 1024;
 
 typedef std::int32_t Four __attribute__((vector_size(16)));
 typedef std::int32_t LooseFour __attribute__((vector_size(16), aligned(1), may_alias));
@@ -36,9 +38,47 @@ HEADRACE_INLINE void CopyRun(char* to, const char* from, Size bytes) {
   for (; i < bytes; ++i) to[i] = from[i];
 }
 
-void TakeWords(char* __restrict to, const char* __restrict from,
+// What numpy may have put anywhere.
+template <class T>
+struct Loose {
+  typedef T Type __attribute__((aligned(1), may_alias));
+};
+
+template <class T>
+void TakeItems(char* __restrict to, const char* __restrict from,
                const std::int32_t* __restrict positions, Size count) {
-  for (Size i = 0; i < count; ++i) std::memcpy(to + 4 * i, from + 4 * Size{positions[i]}, 4);
+  using Item = typename Loose<T>::Type;
+  auto* y = reinterpret_cast<Item*>(to);
+  const auto* x = reinterpret_cast<const Item*>(from);
+  for (Size i = 0; i < count; ++i) y[i] = x[positions[i]];
+}
+
+// Each of `pairs` elements twice, as in images of doubled size.
+template <class T>
+void TakeTwice(char* __restrict to, const char* __restrict from, Size pairs) {
+  using Item = typename Loose<T>::Type;
+  auto* y = reinterpret_cast<Item*>(to);
+  const auto* x = reinterpret_cast<const Item*>(from);
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < pairs; ++i) {
+    y[2 * i] = x[i];
+    y[2 * i + 1] = x[i];
+  }
+}
+
+// Calls `f` with an unsigned number of `bytes`, 1, 2, 4 or 8.
+template <class F>
+void WithItem(Size bytes, F f) {
+  switch (bytes) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
 }
 
 template <Size kItem>
@@ -86,49 +126,14 @@ void RepeatItemOf(Size item, char* to, const char* from, Size count) {
   }
 }
 
-// A matrix of kColumns x kRows elements of four bytes; both are 1 to 4.
-template <int kRows, int kColumns>
-HEADRACE_INLINE void TransposeFew(const char* from, Size from_step, char* to, Size to_step) {
-  Four in[4] = {};
-  for (int i = 0; i < kColumns; ++i) std::memcpy(&in[i], from + i * from_step, kRows * 4);
-  const Four low = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
-  const Four high = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
-  const Four low_next = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
-  const Four high_next = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
-  const Four out[4] = {__builtin_shufflevector(low, low_next, 0, 1, 4, 5),
-                       __builtin_shufflevector(low, low_next, 2, 3, 6, 7),
-                       __builtin_shufflevector(high, high_next, 0, 1, 4, 5),
-                       __builtin_shufflevector(high, high_next, 2, 3, 6, 7)};
-  for (int i = 0; i < kRows; ++i) std::memcpy(to + i * to_step, &out[i], kColumns * 4);
+// Into how many blocks, alike but for the last one, an axis is cut.
+Size CountBlocks(Size count, Size across) {
+  const Size block = across <= kFew ? kLongBlock : kBlock;
+  return (count + block - 1) / block;
 }
-
-template <int kColumns>
-HEADRACE_INLINE void TransposeStrip(const char* from, Size from_step, char* to, Size to_step,
-                                    Size rows) {
-  for (; rows >= 4; rows -= 4, from += 16, to += 4 * to_step) {
-    TransposeFew<4, kColumns>(from, from_step, to, to_step);
-  }
-  if (rows == 3) TransposeFew<3, kColumns>(from, from_step, to, to_step);
-  if (rows == 2) TransposeFew<2, kColumns>(from, from_step, to, to_step);
-  if (rows == 1) TransposeFew<1, kColumns>(from, from_step, to, to_step);
-}
-
-// `rows` elements that follow each other in `from` go `to_step` apart; `columns` that are
-// `from_step` apart follow each other in `to`.
-void Transpose(const char* from, Size from_step, char* to, Size to_step, Size rows, Size columns,
-               Size item) {
-  if (item != 4) {
-    for (Size r = 0; r < rows; ++r) {
-      CopyItemsOf(item, to + r * to_step, item, from + r * item, from_step, columns);
-    }
-    return;
-  }
-  for (; columns >= 4; columns -= 4, from += 4 * from_step, to += 16) {
-    TransposeStrip<4>(from, from_step, to, to_step, rows);
-  }
-  if (columns == 3) TransposeStrip<3>(from, from_step, to, to_step, rows);
-  if (columns == 2) TransposeStrip<2>(from, from_step, to, to_step, rows);
-  if (columns == 1) TransposeStrip<1>(from, from_step, to, to_step, rows);
+Size BlockSide(Size count, Size across) {
+  const Size blocks = CountBlocks(count, across);
+  return (count + blocks - 1) / blocks;
 }
 
 }  // namespace
@@ -161,9 +166,9 @@ StridedCopy::StridedCopy(const char* from, char* to, std::vector<CopyAxis> axes,
     transposes_ = true;
     middle_ = *read_in_order;
     axes_.erase(read_in_order);
-    const auto blocks = [](Size count) { return (count + kBlock - 1) / kBlock; };
-    parts_ = blocks(middle_.count) * blocks(inner_.count);
-    part_bytes = std::min(kBlock, middle_.count) * std::min(kBlock, inner_.count) * item;
+    parts_ = CountBlocks(middle_.count, inner_.count) * CountBlocks(inner_.count, middle_.count);
+    part_bytes =
+        BlockSide(middle_.count, inner_.count) * BlockSide(inner_.count, middle_.count) * item;
   } else {
     if (inner_.to == item && inner_.from == item) {  // a run of bytes, cut where it is long
       Size bytes = inner_.count * item, pieces = 1;
@@ -225,20 +230,28 @@ void StridedCopy::Rows(Size begin, Size end) const {
 }
 
 void StridedCopy::Blocks(Size begin, Size end) const {
-  const Size across = (inner_.count + kBlock - 1) / kBlock;
-  const Size down = (middle_.count + kBlock - 1) / kBlock;
-  for (Size part = begin; part < end; ++part) {
-    const Size c = part % across * kBlock, r = part / across % down * kBlock;
+  const Size width = BlockSide(inner_.count, middle_.count);
+  const Size height = BlockSide(middle_.count, inner_.count);
+  const Size across = CountBlocks(inner_.count, middle_.count);
+  const Size blocks = across * CountBlocks(middle_.count, inner_.count);
+  const CopyAxis last = axes_.empty() ? CopyAxis{1, 0, 0} : axes_.back();
+  for (Size part = begin; part < end;) {
+    const Size c = part % blocks % across * width, r = part % blocks / across * height;
     const char* from = from_ + c * inner_.from + r * item_;
     char* to = to_ + r * middle_.to + c * item_;
-    Size rest = part / across / down;
+    Size rest = part / blocks;
+    // Small matrices follow each other: where the next one lies is not worth a division.
+    const Size count = blocks > 1 ? 1 : std::min(last.count - rest % last.count, end - part);
     for (std::size_t i = axes_.size(); i-- > 0;) {
       from += rest % axes_[i].count * axes_[i].from;
       to += rest % axes_[i].count * axes_[i].to;
       rest /= axes_[i].count;
     }
-    Transpose(from, inner_.from, to, middle_.to, std::min(kBlock, middle_.count - r),
-              std::min(kBlock, inner_.count - c), item_);
+    part += count;
+    for (Size i = 0; i < count; ++i, from += last.from, to += last.to) {
+      Transpose(from, inner_.from, to, middle_.to, std::min(height, middle_.count - r),
+                std::min(width, inner_.count - c), item_);
+    }
   }
 }
 
@@ -268,7 +281,13 @@ TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<T
   const bool copies =
       std::none_of(runs_.begin(), runs_.end(), [](const Piece& piece) { return piece.from < 0; });
   const Size run_count = static_cast<Size>(runs_.size());
-  if (run == 4 && copies && run_count * kShortRun > inner.count) words_ = inner.table;
+  const bool is_item = run == 1 || run == 2 || run == 4 || run == 8;
+  if (is_item && copies && run_count * kShortRun > inner.count) positions_ = inner.table;
+  is_twice_ = !positions_.empty() && inner.count % 2 == 0;
+  for (Size i = 0; i < inner.count && is_twice_; ++i) {
+    is_twice_ = inner.table[static_cast<std::size_t>(i)] == inner.table[0] + i / 2;
+  }
+  run_bytes_ = run;
   row_bytes_ = inner.count * run;
   Size stride = inner.length * run;
   axes.pop_back();
@@ -324,9 +343,17 @@ void TableCopy::Rows(Size begin, Size end) const {
 }
 
 void TableCopy::Row(char* to, const char* from) const {
-  if (!words_.empty()) {
-    TakeWords(to, from, words_.data(), static_cast<Size>(words_.size()));
-    return;
+  if (!positions_.empty()) {
+    const std::int32_t* positions = positions_.data();
+    const Size count = static_cast<Size>(positions_.size());
+    return WithItem(run_bytes_, [=](auto item) {
+      using T = decltype(item);
+      if (is_twice_) {
+        TakeTwice<T>(to, from + positions[0] * Size{sizeof(T)}, count / 2);
+      } else {
+        TakeItems<T>(to, from, positions, count);
+      }
+    });
   }
   for (const Piece& piece : runs_) {
     if (piece.from < 0) {

@@ -73,7 +73,9 @@ class TableCopy {
   std::vector<TableAxis> outer_;
   std::vector<Size> strides_;  // in bytes of x, of the outer axes
   std::vector<Piece> runs_;
-  std::vector<std::int32_t> words_;  // instead of short runs of four-byte elements: positions
+  std::vector<std::int32_t> positions_;  // instead of short runs, where a run is a number
+  bool is_twice_ = false;                // these are one after another, each two times
+  Size run_bytes_ = 0;
   Size row_bytes_ = 0;
   Size item_;
   Size rows_ = 1;

@@ -73,14 +73,25 @@ void GatherElements(const char* x, const I* indices, char* y, Size outer, Size l
                     Size inner, Size item) {
   const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, inner * item));
   ParallelFor(outer * count, grain, [&](Size begin, Size end) {
-    OfSize(item, [&](auto size) {
-      for (Size row = begin; row < end; ++row) {
+    OfSize(item, [=](auto size) {
+      for (Size row = begin; row < end;) {
+        // The rows of one part of x: where they are read is not worth a division for each.
         const char* from = x + row / count * length * inner * size;
-        const I* chosen = indices + row * inner;
-        char* to = y + row * inner * size;
-        for (Size i = 0; i < inner; ++i) {
-          std::memcpy(to + i * size, from + (At(chosen[i], length) * inner + i) * size,
-                      static_cast<std::size_t>(Size{size}));
+        const Size stop = std::min(end, (row / count + 1) * count);
+        if (inner == 1) {
+          for (; row < stop; ++row) {
+            std::memcpy(y + row * size, from + At(indices[row], length) * size,
+                        static_cast<std::size_t>(Size{size}));
+          }
+          continue;
+        }
+        for (; row < stop; ++row) {
+          const I* chosen = indices + row * inner;
+          char* to = y + row * inner * size;
+          for (Size i = 0; i < inner; ++i) {
+            std::memcpy(to + i * size, from + (At(chosen[i], length) * inner + i) * size,
+                        static_cast<std::size_t>(Size{size}));
+          }
         }
       }
     });
