@@ -1,4 +1,4 @@
-// Images whose channels are last: depthwise convolutions, pools, normalisations, interpolation.
+// Images whose channels are last: depthwise convolutions, pools, normalisations.
 #include <utility>
 
 #include "bind_epilogue.h"
@@ -6,7 +6,6 @@
 #include "kernels/depthwise_last.h"
 #include "kernels/norm_last.h"
 #include "kernels/pool_last.h"
-#include "kernels/resample.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -153,36 +152,6 @@ Launch BindNormalization(const Floats& x, const Floats& mean, const Floats& vari
   return {[norm] { Normalize(norm); }, py::make_tuple(x, mean, variance, gamma, beta, y)};
 }
 
-Launch BindResample(const Floats& x, Floats& y, const Array<std::int32_t>& sources,
-                    const Floats& weights) {
-  constexpr const char* kOp = "resample";
-  if (x.ndim() != 3 || y.ndim() != 3 || sources.ndim() != 2 || sources.shape(1) < 1) {
-    throw py::value_error("resample: x is " + Text(Shape(x)) + ", y is " + Text(Shape(y)) +
-                          " and sources are " + Text(Shape(sources)) +
-                          " but must have 3, 3 and 2 axes");
-  }
-  auto axis = std::make_shared<Resample>();
-  axis->outer = x.shape(0);
-  axis->length = x.shape(1);
-  axis->inner = x.shape(2);
-  axis->count = sources.shape(0);
-  axis->taps = sources.shape(1);
-  RequireShape(kOp, "y", y, {axis->outer, axis->count, axis->inner});
-  RequireShape(kOp, "weights", weights, Shape(sources));
-  axis->sources.assign(sources.data(), sources.data() + sources.size());
-  axis->weights.assign(weights.data(), weights.data() + weights.size());
-  for (const std::int32_t source : axis->sources) {
-    if (source < 0 || source >= axis->length) {
-      throw py::value_error("resample: a source is " + std::to_string(source) + " but x is " +
-                            Text(Shape(x)));
-    }
-  }
-  if (y.size() == 0) return {};
-  const float* from = ReadPointer(kOp, "x", x);
-  float* to = WritePointer(kOp, "y", y);
-  return {[=] { Interpolate(*axis, from, to); }, py::make_tuple(x, y)};
-}
-
 }  // namespace
 
 void RegisterImage(py::module_& m) {
@@ -196,8 +165,6 @@ void RegisterImage(py::module_& m) {
         py::arg("y"), py::arg("groups"), py::arg("epsilon"));
   m.def("normalization_last", &BindNormalization, py::arg("x"), py::arg("mean"),
         py::arg("variance"), py::arg("gamma"), py::arg("beta"), py::arg("y"), py::arg("epsilon"));
-  m.def("resample", &BindResample, py::arg("x"), py::arg("y"), py::arg("sources"),
-        py::arg("weights"));
 }
 
 }  // namespace headrace::cpu::bind

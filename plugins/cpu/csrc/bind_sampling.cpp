@@ -1,8 +1,10 @@
-// Images that are read at computed places.
+// Images that are read at other places: computed ones, or a few for each on an axis.
 #include <algorithm>
+#include <memory>
 
 #include "bind_common.h"
 #include "kernels/grid_sample.h"
+#include "kernels/resample.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -44,11 +46,53 @@ Launch BindGridSample(const Array<float>& x, const Array<float>& grid, Array<flo
   return {[=] { SampleGrid(g, from, places, to); }, py::make_tuple(x, grid, y)};
 }
 
+template <class X, class Y>
+Launch BindResample(const Array<X>& x, Array<Y>& y, const Array<std::int32_t>& sources,
+                    const Array<SumOf<X>>& weights) {
+  constexpr const char* kOp = "resample";
+  if (x.ndim() != 3 || y.ndim() != 3 || sources.ndim() != 2 || sources.shape(1) < 1) {
+    throw py::value_error("resample: x is " + Text(Shape(x)) + ", y is " + Text(Shape(y)) +
+                          " and sources are " + Text(Shape(sources)) +
+                          " but must have 3, 3 and 2 axes");
+  }
+  auto axis = std::make_shared<Resample<SumOf<X>>>();
+  axis->outer = x.shape(0);
+  axis->length = x.shape(1);
+  axis->inner = x.shape(2);
+  axis->count = sources.shape(0);
+  axis->taps = sources.shape(1);
+  RequireShape(kOp, "y", y, {axis->outer, axis->count, axis->inner});
+  RequireShape(kOp, "weights", weights, Shape(sources));
+  axis->sources.assign(sources.data(), sources.data() + sources.size());
+  axis->weights.assign(weights.data(), weights.data() + weights.size());
+  for (const std::int32_t source : axis->sources) {
+    if (source < 0 || source >= axis->length) {
+      throw py::value_error("resample: a source is " + std::to_string(source) + " but x is " +
+                            Text(Shape(x)));
+    }
+  }
+  if (y.size() == 0) return {};
+  axis->Flatten();
+  const X* from = ReadPointer(kOp, "x", x);
+  Y* to = WritePointer(kOp, "y", y);
+  return {[=] { Interpolate(*axis, from, to); }, py::make_tuple(x, y)};
+}
+
+template <class X, class Y>
+void RegisterResample(py::module_& m) {
+  m.def("resample", &BindResample<X, Y>, py::arg("x"), py::arg("y"), py::arg("sources"),
+        py::arg("weights"));
+}
+
 }  // namespace
 
 void RegisterSampling(py::module_& m) {
   m.def("grid_sample", &BindGridSample, py::arg("x"), py::arg("grid"), py::arg("y"),
         py::arg("taps"), py::arg("padding"), py::arg("is_aligned"), py::arg("is_normalized"));
+  RegisterResample<float, float>(m);
+#define HEADRACE_REGISTER(X, Y) RegisterResample<X, Y>(m);
+  HEADRACE_RESAMPLED_IN_DOUBLES(HEADRACE_REGISTER)
+#undef HEADRACE_REGISTER
 }
 
 }  // namespace headrace::cpu::bind

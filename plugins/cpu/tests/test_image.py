@@ -152,22 +152,3 @@ def test_channels_are_normalised_by_given_statistics(channels):
         lambda y: _native.normalization_last(y, mean, variance, gamma, beta, y, 1e-3), x.shape, x
     )
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
-
-
-@settings(max_examples=60)
-@given(
-    outer=st.integers(1, 3),
-    inner=st.sampled_from([1, 5, 16, 50]),
-    length=st.integers(1, 9),
-    count=st.integers(1, 30),
-    taps=st.integers(1, 4),
-)
-def test_an_axis_is_resampled(outer, inner, length, count, taps):
-    """Weighted sums of any elements of the axis, the last one too."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((outer, length, inner), np.float32)
-    sources = rng.integers(0, length, (count, taps), np.int32)
-    weights = rng.standard_normal((count, taps), np.float32)
-    want = np.einsum("oitj,it->oij", x.astype(np.float64)[:, sources], weights)
-    got = on_any_threads(lambda y: _native.resample(x, y, sources, weights), want.shape)
-    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

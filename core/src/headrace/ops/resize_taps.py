@@ -33,10 +33,16 @@ class Taps(NamedTuple):
 def resize_taps(call: OpCall) -> dict[int, Taps]:
     """By axis, what a ``resize`` reads along it; in the order in which axes are best done.
 
-    Those that shrink most come first: the others then have less to do.
+    Those that shrink most come first: the others then have less to do. Of several that grow alike
+    the last one is first: it costs most, and has less to do before the others.
     """
     rules, shape = _Rules.of(call), call.input(0).shape
-    parts = sorted(resampled_axes(call), key=lambda part: part.size / max(shape[part.axis], 1))
+
+    def growth(part: ResampledAxis) -> tuple[float, int]:
+        times = part.size / max(shape[part.axis], 1)
+        return times, -part.axis if times > 1 else part.axis
+
+    parts = sorted(resampled_axes(call), key=growth)
     return {part.axis: _axis_taps(part, rules) for part in parts}
 
 

@@ -349,11 +349,14 @@ def normalization_last(
 ) -> Launch:  # fmt: skip
     """``normalization`` along the last axis. x, y: float32[..., c], may be one; others: [c]."""
 
-def resample(x: _Floats, y: _Floats, sources: _Ints, weights: _Floats) -> Launch:
+def resample(
+    x: NDArray[Any], y: NDArray[Any], sources: _Ints, weights: NDArray[Any],
+) -> Launch:  # fmt: skip
     """``y[o, i, j] = sum over k of weights[i, k] * x[o, sources[i, k], j]``.
 
-    x: float32[outer, length, inner]; y: float32[outer, count, inner]; sources, weights:
-    [count, taps], which are copied.
+    x: [outer, length, inner]; y: [outer, count, inner]; sources, weights: [count, taps], which are
+    copied. All are float32, or weights are float64 and x and y are of one dtype of float64, int8,
+    uint8 and int32, or one of them is float64. Integers are cut towards zero and kept within range.
     """
 
 def copy(

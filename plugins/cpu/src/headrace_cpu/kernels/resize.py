@@ -16,6 +16,7 @@ from headrace.device import (
     any_call,
     dtypes,
 )
+from headrace.dtypes import float32, float64
 from headrace.tensor_spec import TensorSpec
 from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
@@ -51,18 +52,21 @@ def _stays_inside(call: OpCall) -> bool:
 
 
 nearest = SomeCalls("nearest, not cropped", any_call, _is_copied)
-interpolated = SomeCalls("interpolated, not cropped", dtypes("float32"), _is_summed)
+_SUMMED = dtypes("float32", "float64", "int8", "uint8", "int32")
+interpolated = SomeCalls("interpolated, not cropped", _SUMMED, _is_summed)
 
 
 class Interpolate(NativeKernel):
     """``resize`` by weighted sums along one axis after another.
 
-    x: float32[...], y: float32[sizes]; workspace: what lies between two axes.
+    x: T[...], y: T[sizes]; workspace: what lies between two axes, float32 of float32 and float64
+    of any other dtype.
     """
 
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
         self._taps = _taps(call)
+        self._sums = float32 if call.input(0).dtype == float32 else float64
         shape = list(call.input(0).shape)
         self._between: list[tuple[int, ...]] = []
         for axis, taps in self._taps.items():
@@ -72,7 +76,7 @@ class Interpolate(NativeKernel):
 
     def workspace_bytes(self) -> int:
         """Each tensor between two axes."""
-        return 4 * sum(map(math.prod, self._between))
+        return self._sums.numpy.itemsize * sum(map(math.prod, self._between))
 
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
@@ -83,7 +87,7 @@ class Interpolate(NativeKernel):
             return _native.Sequence([])
         made = [y]
         if sizes:
-            scratch = views.scratch(TensorSpec((sum(sizes),), "float32"))
+            scratch = views.scratch(TensorSpec((sum(sizes),), self._sums))
             parts = np.split(scratch, np.cumsum(sizes)[:-1])
             made = [p.reshape(shape) for p, shape in zip(parts, self._between, strict=True)] + made
         launches = []
@@ -94,7 +98,7 @@ class Interpolate(NativeKernel):
                     x.reshape(outer, x.shape[axis], inner),
                     result.reshape(outer, result.shape[axis], inner),
                     taps.sources.astype(np.int32),
-                    taps.weights.astype(np.float32),
+                    taps.weights.astype(self._sums.numpy),
                 )
             )
             x = result
