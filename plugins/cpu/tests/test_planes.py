@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 
 import headrace_cpu
 from headrace.onnx import load
+from headrace_cpu import _native
 
 RNG = np.random.default_rng(0)
 SHAPES = {1: (3, 17, 999), 2: (2, 19, 61, 67), 3: (1, 13, 9, 30, 31)}
@@ -24,6 +25,9 @@ NODES = [
     pool("MaxPool", 2, 3, 1, 1),
     pool("MaxPool", 3, 3, 2, 1),
     pool("MaxPool", 2, 3, 1, 0, dilations=[2, 2]),
+    pool("MaxPool", 2, 3, 2, 1, dilations=[3, 3]),
+    pool("MaxPool", 2, 3, 3, 1),
+    pool("MaxPool", 1, 2, 5, 0),
     pool("AveragePool", 1, 4, 4, 0),
     pool("AveragePool", 2, 3, 2, 1),
     pool("AveragePool", 3, 2, 2, 0),
@@ -76,6 +80,28 @@ def check(op, shape, attributes, outputs):
 def test_planes_alone_are_shared_out(op, shape, attributes):
     """Images that lie channels first on both sides are not turned for them."""
     check(op, shape, attributes, ["y"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_rows_of_any_length_are_folded(dtype, stride):
+    """Shorter than a register, and longer by any part of one; NaN wins where there is one."""
+    for width in (*range(3, 40), 63, 64, 65, 127, 130):
+        if np.dtype(dtype).kind == "f":
+            x = RNG.standard_normal((1, 2, 5, width)).astype(dtype)
+            x[0, 0, 2, width // 2] = np.nan
+        else:
+            info = np.iinfo(dtype)
+            x = RNG.integers(info.min, info.max, (1, 2, 5, width), dtype, endpoint=True)
+        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+        windows = windows[:, :, ::stride, ::stride]
+        y = np.zeros(windows.shape[:4], dtype)
+        window = _native.Window((3, 3), (stride, stride), (1, 1), (0, 0))
+        _native.max_pool(x, y, None, window, False)()
+        np.testing.assert_array_equal(y, windows.max((4, 5)))
+        if dtype == "float64":
+            _native.avg_pool(x, y, window, (0, 0), False)()
+            np.testing.assert_allclose(y, windows.mean((4, 5)), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("kernel", [2, 3])

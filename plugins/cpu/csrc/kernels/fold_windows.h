@@ -6,6 +6,7 @@
 
 #include "row_folds.h"
 #include "thread_pool.h"
+#include "transpose.h"
 #include "window.h"
 
 namespace headrace::cpu {
@@ -15,53 +16,90 @@ inline Size PlanesAtOnce(const Window& w) {
   return std::max<Size>(1, (1 << 15) / std::max<Size>(1, w.InCount()));
 }
 
-// The windows of one plane; `column` has room for a row of it, and `outputs` says which windows
-// have each tap of a row.
+// How a row of windows is folded: of the rows that they stand on, one is made, as long as they
+// reach into the padding; its elements are sorted by their place within a stride, so that each tap
+// reads elements that follow each other.
+struct FoldedRow {
+  Size length;  // of what is made of rows, a multiple of the stride
+  Size phase;   // how many elements have the same place within a stride
+  std::vector<Size> taps;
+
+  explicit FoldedRow(const Window& w) {
+    const Size stride = w.stride[2], reach = (w.kernel[2] - 1) * w.dilation[2] + 1;
+    const Size read = std::max((w.out[2] - 1) * stride + reach, w.pad[2] + w.in[2]);
+    phase = (read + stride - 1) / stride;
+    length = phase * stride;
+    for (Size k = 0; k < w.kernel[2]; ++k) {
+      const Size at = k * w.dilation[2];
+      taps.push_back(at % stride * phase + at / stride);
+    }
+  }
+};
+
+// Memory of a thread for one plane.
+template <class T>
+struct FoldScratch {
+  Size* rows;  // where the rows of a window begin
+  T* column;   // FoldedRow::length elements, `initial` in the padding
+  T* phases;   // as many
+};
+
+// The windows of one plane.
 template <class T, class Finish>
-void FoldPlane(const T* x, T* y, const Window& w, const std::vector<Range>& outputs, T* column,
+void FoldPlane(const T* x, T* y, const Window& w, const FoldedRow& row, FoldScratch<T> scratch,
                T initial, RowFold<T> fold, Finish finish) {
-  const Size in_width = w.in[2];
+  constexpr Size kItem = sizeof(T);
+  const Size stride = w.stride[2];
   for (Size od = 0; od < w.out[0]; ++od) {
     const Range depth = TapsInside(w, 0, od);
     for (Size oh = 0; oh < w.out[1]; ++oh, y += w.out[2]) {
       const Range height = TapsInside(w, 1, oh);
-      std::fill_n(column, in_width, initial);
+      Size rows = 0;
       for (Size kd = depth.begin; kd < depth.end; ++kd) {
         for (Size kh = height.begin; kh < height.end; ++kh) {
-          const Size row = InputPosition(w, 0, od, kd) * w.in[1] + InputPosition(w, 1, oh, kh);
-          fold(column, x + row * in_width, 1, in_width);
+          const Size at = InputPosition(w, 0, od, kd) * w.in[1] + InputPosition(w, 1, oh, kh);
+          scratch.rows[rows++] = at * w.in[2];
         }
       }
-      std::fill_n(y, w.out[2], initial);
-      for (Size kw = 0; kw < w.kernel[2]; ++kw) {
-        const Range range = outputs[static_cast<std::size_t>(kw)];
-        if (range.Count() == 0) continue;
-        const T* from = column + InputPosition(w, 2, range.begin, kw);
-        fold(y + range.begin, from, w.stride[2], range.Count());
+      if (rows == 0) {
+        std::fill_n(y, w.out[2], initial);
+      } else {
+        fold(scratch.column + w.pad[2], x, scratch.rows, rows, w.in[2]);
+        if (stride > 1) {
+          Transpose(reinterpret_cast<const char*>(scratch.column), stride * kItem,
+                    reinterpret_cast<char*>(scratch.phases), row.phase * kItem, stride, row.phase,
+                    kItem);
+        }
+        fold(y, stride > 1 ? scratch.phases : scratch.column, row.taps.data(), w.kernel[2],
+             w.out[2]);
       }
       finish(y, od, oh);
     }
   }
 }
 
-// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]. y = fold(... fold(initial, element)
-// ...) over the real elements of each window; a window that stands on padding alone gives
+// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]. y = fold(... fold(element, element)
+// ...) over each window, whose padding is `initial`; a window that stands on padding alone gives
 // `initial`. finish(row, od, oh) is called once for each complete output row.
 //
-// The rows of a window are folded first, over the whole input width and without a stride, and the
-// taps along the row after that. This keeps most of the work in long contiguous loops whatever the
-// stride is; folding tap by tap would make all of it strided.
+// The rows of a window are folded first, over the whole input width, and the taps along the row
+// after that: taps of one row are read again and again, and rows but once for each that they lie
+// in.
 template <class T, class Finish>
 void FoldWindows(const T* x, T* y, Size planes, const Window& w, T initial, RowFold<T> fold,
                  Finish finish) {
-  const Size in_width = w.in[2], out_count = w.out[0] * w.out[1] * w.out[2];
-  std::vector<Range> outputs;
-  for (Size kw = 0; kw < w.kernel[2]; ++kw) outputs.push_back(OutputsInside(w, 2, kw));
+  if (planes == 0 || w.OutCount() == 0) return;
+  const FoldedRow row(w);
+  const Size indices = w.kernel[0] * w.kernel[1];
   ParallelFor(planes, PlanesAtOnce(w), [&](Size begin, Size end) {
-    T* const column =
-        static_cast<T*>(ThreadScratch(static_cast<std::size_t>(in_width) * sizeof(T)));
+    void* const memory = ThreadScratch(static_cast<std::size_t>(indices) * sizeof(Size) +
+                                       static_cast<std::size_t>(2 * row.length) * sizeof(T));
+    FoldScratch<T> scratch{static_cast<Size*>(memory), nullptr, nullptr};
+    scratch.column = reinterpret_cast<T*>(scratch.rows + indices);
+    scratch.phases = scratch.column + row.length;
+    std::fill_n(scratch.column, row.length, initial);
     for (Size plane = begin; plane < end; ++plane) {
-      FoldPlane(x + plane * w.InCount(), y + plane * out_count, w, outputs, column, initial, fold,
+      FoldPlane(x + plane * w.InCount(), y + plane * w.OutCount(), w, row, scratch, initial, fold,
                 finish);
     }
   });

@@ -1,13 +1,14 @@
-// Rows folded into rows: what pools over planes spend their time on.
+// Rows folded into one: what pools over planes spend their time on.
 #pragma once
 
 #include "isa.h"
 
 namespace headrace::cpu {
 
-// to[i] = fold(to[i], from[i * step]) for `count` elements; the rows do not overlap.
+// to[i] = fold over k < rows of from[offsets[k] + i], in this order, for `count` elements; there is
+// at least one row, and none of them overlaps with `to`.
 template <class T>
-using RowFold = void (*)(T* to, const T* from, Size step, Size count);
+using RowFold = void (*)(T* to, const T* from, const Size* offsets, Size rows, Size count);
 
 template <class T>
 struct Totals {

@@ -9,33 +9,44 @@ namespace headrace::cpu::HEADRACE_ISA {
 
 HEADRACE_INLINE V NanOr(V x, V y) { return Select(x == x, y, x); }
 
-// 2^n for whole n in [-252, 254], in two factors: one alone would leave the range.
-HEADRACE_INLINE V TimesPowerOfTwo(V x, VI n) {
-  const VI half = Each<VI>([](IntPart v) { return v >> 1; }, n);
-  const VI bias = BroadcastInt(127);
-  return x * AsFloats(ShiftLeft<23>(half + bias)) * AsFloats(ShiftLeft<23>(n - half + bias));
+// exp(x) = 2^n (1 + more), with n whole and |more| < 0.42: nothing is lost of an x that is small.
+struct Growth {
+  V n, more;
+};
+
+// x in [-104, 89]; NaN gives a NaN for `more`.
+HEADRACE_INLINE Growth Grow(V x) {
+  const V rounder = Broadcast(12582912.0f);
+  const V n = MulAdd(x, Broadcast(1.44269504f), rounder) - rounder;
+  V rest = MulAdd(n, Broadcast(-0.693359375f), x);
+  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+  // By pairs of terms: half the steps wait for one before them.
+  const V square = rest * rest;
+  const V high = MulAdd(Broadcast(1.9875691500e-4f), rest, Broadcast(1.3981999507e-3f));
+  const V middle = MulAdd(Broadcast(8.3334519073e-3f), rest, Broadcast(4.1665795894e-2f));
+  const V low = MulAdd(Broadcast(1.6666665459e-1f), rest, Broadcast(5.0000001201e-1f));
+  return {n, MulAdd(MulAdd(MulAdd(high, square, middle), square, low), square, rest)};
 }
+
+// 2^n for whole n in [-126, 127].
+HEADRACE_INLINE V PowerOfTwo(VI n) { return AsFloats(ShiftLeft<23>(n + BroadcastInt(127))); }
 
 // exp(x) within 2; 0 and infinity where that is the nearest float.
 HEADRACE_INLINE V FullExp(V x) {
-  const V rounder = Broadcast(12582912.0f);
-  const V limited = AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f));
-  const V n = MulAdd(limited, Broadcast(1.44269504f), rounder) - rounder;
-  V rest = MulAdd(n, Broadcast(-0.693359375f), limited);
-  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
-  V sum = MulAdd(Broadcast(1.9875691500e-4f), rest, Broadcast(1.3981999507e-3f));
-  sum = MulAdd(sum, rest, Broadcast(8.3334519073e-3f));
-  sum = MulAdd(sum, rest, Broadcast(4.1665795894e-2f));
-  sum = MulAdd(sum, rest, Broadcast(1.6666665459e-1f));
-  sum = MulAdd(sum, rest, Broadcast(5.0000001201e-1f));
-  sum = MulAdd(sum, rest * rest, rest) + Broadcast(1.0f);
-  return NanOr(x, TimesPowerOfTwo(sum, ToInts(n)));
+  const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f)));
+  // In two factors: one alone would leave the range.
+  const VI n = ToInts(grown.n), half = Each<VI>([](IntPart v) { return v >> 1; }, n);
+  return (grown.more + Broadcast(1.0f)) * PowerOfTwo(half) * PowerOfTwo(n - half);
 }
 
 // 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
 HEADRACE_INLINE V FullSigmoid(V x) {
-  const V grown = FullExp(-Abs(x)), one = Broadcast(1.0f);
-  return NanOr(x, Select(x < Broadcast(0.0f), grown, one) / (one + grown));
+  const V one = Broadcast(1.0f);
+  const Growth grown = Grow(AtLeast(-Abs(x), Broadcast(-104.0f)));
+  // Of an n that is never positive one factor may be the same for all.
+  const V larger = (grown.more + one) * PowerOfTwo(ToInts(grown.n) + BroadcastInt(32));
+  const V size = larger * Broadcast(2.32830644e-10f);  // 2^-32
+  return Select(x < Broadcast(0.0f), size, one) / (one + size);
 }
 
 // tanh(x) within 2.
@@ -46,10 +57,13 @@ HEADRACE_INLINE V Tanh(V x) {
   small = MulAdd(small, square, Broadcast(1.33314422036e-1f));
   small = MulAdd(small, square, Broadcast(-3.33332819422e-1f));
   small = MulAdd(small * square, x, x);
-  const V doubled = AtMost(size, Broadcast(20.0f)) * Broadcast(2.0f);
-  const V large = one - Broadcast(2.0f) / (Exp(doubled) + one);
+  const V limited = AtMost(size, Broadcast(20.0f));
+  const Growth grown = Grow(limited + limited);
+  const V power = PowerOfTwo(ToInts(grown.n));
+  const V above = MulAdd(power, grown.more, power + one);  // exp(2 |x|) + 1
+  const V large = one - Broadcast(2.0f) / above;
   const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
-  return NanOr(x, Select(size < Broadcast(0.625f), small, AsFloats(AsInts(large) | sign)));
+  return Select(size < Broadcast(0.625f), small, AsFloats(AsInts(large) | sign));
 }
 
 // log(x) within 2.
