@@ -34,8 +34,8 @@ def cast(x, dtype):
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("target", INTEGERS)
 def test_a_float_is_cut_towards_zero_and_kept_within_the_range(source, target):
-    """NaN is 0; enough elements for registers, a rest, and several threads."""
-    x = np.resize(np.array(EDGES, source), 70_001)
+    """NaN is 0; enough elements for registers, a rest and several threads; by turns and in runs."""
+    edges = np.array(EDGES, source)
     limits = np.iinfo(target)
     wanted = []
     for value in np.array(EDGES, source).tolist():
@@ -45,7 +45,9 @@ def test_a_float_is_cut_towards_zero_and_kept_within_the_range(source, target):
             wanted.append(limits.max if value > 0 else limits.min)
         else:
             wanted.append(min(max(int(value), limits.min), limits.max))
-    np.testing.assert_array_equal(cast(x, target), np.resize(np.array(wanted, target), x.shape))
+    whole = np.array(wanted, target)
+    np.testing.assert_array_equal(cast(np.resize(edges, 70_001), target), np.resize(whole, 70_001))
+    np.testing.assert_array_equal(cast(np.repeat(edges, 130), target), np.repeat(whole, 130))
 
 
 @pytest.mark.parametrize("source", ["bool", *INTEGERS])

@@ -12,7 +12,16 @@ from headrace.tensor_spec import Array
 from headrace_cpu import _native
 
 DTYPES = ["float32", "float64", "int32", "int64"]
-SHAPES = [(3, 700, 1), (2, 9, 5), (1, 21, 333), (1, 9000, 1), (2, 40, 1), (1, 543, 2)]
+SHAPES = [
+    (3, 700, 1),
+    (2, 9, 5),
+    (1, 21, 333),
+    (1, 9000, 1),
+    (2, 40, 1),
+    (1, 543, 2),
+    (70, 85, 1),
+    (33, 511, 1),
+]
 
 
 def drawn(shape: tuple[int, ...], dtype: str, nans: bool = False) -> Array:

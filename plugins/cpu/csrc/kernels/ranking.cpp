@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "thread_pool.h"
+#include "transpose.h"
 
 namespace headrace::cpu {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 constexpr Size kPartElements = 1 << 13;
 // How many candidates are gathered at least, beside the best so far, before these are chosen again.
 constexpr Size kCandidates = 1 << 4;
-// A line is read as so many columns side by side, when it is long enough.
+// A line is read as so many columns side by side, when it is long enough; of shorter ones, so many
+// are turned to be columns.
 constexpr Size kLanes = 32;
 constexpr Size kLongLine = 16 * kLanes;
 
@@ -88,15 +90,23 @@ void TakeLine(const Best& best, const T* x, typename Ranks<T>::Rank* ranks, Size
   }
 }
 
-// Where the extreme of a line of elements side by side stands.
+// Where the extremes of `count` short lines stand, at most kLanes.
+template <class T>
+void FindInLines(const Extreme& e, const T* x, Size count, std::int64_t* y) {
+  const auto bytes = static_cast<std::size_t>(e.length * count) * sizeof(T);
+  char* const turned = static_cast<char*>(ThreadScratch(bytes));
+  constexpr Size kItem = sizeof(T);
+  Transpose(reinterpret_cast<const char*>(x), e.length * kItem, turned, count * kItem, e.length,
+            count, kItem);
+  const Extremes<T>& table = Rankings();
+  table.find(reinterpret_cast<const T*>(turned), e.length, count, count, y, e.largest, e.last);
+}
+
+// Where the extreme of a long line of elements side by side stands.
 template <class T>
 std::int64_t FindInLine(const Extreme& e, const T* x) {
   const Extremes<T>& table = Rankings();
   std::int64_t found = 0;
-  if (e.length < kLongLine) {
-    table.find(x, e.length, 1, 1, &found, e.largest, e.last);
-    return found;
-  }
   // Those of the columns, in order, and what is left over of the line.
   std::int64_t places[2 * kLanes];
   T elements[2 * kLanes];
@@ -108,6 +118,22 @@ std::int64_t FindInLine(const Extreme& e, const T* x) {
   for (Size i = 0; i < kLanes + rest; ++i) elements[i] = x[places[i]];
   table.find(elements, kLanes + rest, 1, 1, &found, e.largest, e.last);
   return places[found];
+}
+
+template <class T>
+void FindInAllLines(const Extreme& e, const T* x, std::int64_t* y) {
+  const Size together = e.length < kLongLine ? kLanes : 1;
+  const Size parts = (e.outer + together - 1) / together, work = e.length * together;
+  ParallelFor(parts, std::max<Size>(1, kPartElements / work), [&](Size begin, Size end) {
+    for (Size line = begin * together; line < std::min(e.outer, end * together); line += together) {
+      const T* const from = x + line * e.length;
+      if (together == 1) {
+        y[line] = FindInLine(e, from);
+      } else {
+        FindInLines(e, from, std::min(together, e.outer - line), y + line);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -132,16 +158,13 @@ void TakeBest(const Best& best, const T* x, T* values, std::int64_t* indices) {
 template <class T>
 void FindExtreme(const Extreme& extreme, const T* x, std::int64_t* y) {
   const Extreme& e = extreme;
+  if (e.inner == 1) return FindInAllLines(e, x, y);
   const Extremes<T>& table = Rankings();
   const Size blocks = (e.inner + kRankedColumns - 1) / kRankedColumns;
   const Size work = e.length * std::min(e.inner, kRankedColumns);
   const Size grain = std::max<Size>(1, kPartElements / work);
   ParallelFor(e.outer * blocks, grain, [&](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
-      if (e.inner == 1) {
-        y[part] = FindInLine(e, x + part * e.length);
-        continue;
-      }
       const Size outer = part / blocks, column = part % blocks * kRankedColumns;
       table.find(x + outer * e.length * e.inner + column, e.length, e.inner,
                  std::min(kRankedColumns, e.inner - column), y + outer * e.inner + column,

@@ -119,7 +119,8 @@ void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
       sum = sum + grown;
       StoreFirst(y + i, logarithm ? v - most : grown, count);
     });
-    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all, log_of_all = Log(all);
+    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all;
+    const V log_of_all = logarithm ? Log(all) : all;
     EachVector(y, length, 0.0f, [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
       StoreFirst(y + i, logarithm ? v - log_of_all : v * share, count);
     });
