@@ -10,21 +10,49 @@ namespace {
 
 constexpr std::size_t kMostOperands = 64;
 
-constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {
-    "add",         "subtract",      "multiply",
-    "divide",      "maximum",       "minimum",
-    "power",       "negative",      "abs",
-    "floor",       "ceil",          "round",
-    "sqrt",        "reciprocal",    "exp",
-    "log",         "erf",           "sigmoid",
-    "tanh",        "relu",          "clip",
-    "leaky_relu",  "hard_sigmoid",  "hard_swish",
-    "swish",       "equal",         "less",
-    "less_equal",  "greater",       "greater_equal",
-    "logical_and", "logical_or",    "logical_not",
-    "is_nan",      "where",         "identity",
-    "dequantize",  "quantize_int8", "quantize_uint8",
-    "float16",     "bfloat16"};
+constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {"add",
+                                                                                "subtract",
+                                                                                "multiply",
+                                                                                "divide",
+                                                                                "maximum",
+                                                                                "minimum",
+                                                                                "power",
+                                                                                "negative",
+                                                                                "abs",
+                                                                                "floor",
+                                                                                "ceil",
+                                                                                "round",
+                                                                                "sqrt",
+                                                                                "reciprocal",
+                                                                                "exp",
+                                                                                "log",
+                                                                                "erf",
+                                                                                "sigmoid",
+                                                                                "tanh",
+                                                                                "relu",
+                                                                                "clip",
+                                                                                "leaky_relu",
+                                                                                "hard_sigmoid",
+                                                                                "hard_swish",
+                                                                                "swish",
+                                                                                "equal",
+                                                                                "less",
+                                                                                "less_equal",
+                                                                                "greater",
+                                                                                "greater_equal",
+                                                                                "logical_and",
+                                                                                "logical_or",
+                                                                                "logical_not",
+                                                                                "is_nan",
+                                                                                "where",
+                                                                                "identity",
+                                                                                "dequantize",
+                                                                                "quantize_int8",
+                                                                                "quantize_uint8",
+                                                                                "quantize_int16",
+                                                                                "quantize_uint16",
+                                                                                "float16",
+                                                                                "bfloat16"};
 
 Op OpOf(const std::string& name) {
   for (std::size_t i = 0; i < kOps.size(); ++i) {
@@ -38,6 +66,8 @@ Item KnownItem(const AnyArray& array) {
   if (py::isinstance<Array<bool>>(array)) return Item::kBool;
   if (py::isinstance<Array<std::int8_t>>(array)) return Item::kInt8;
   if (py::isinstance<Array<std::uint8_t>>(array)) return Item::kUint8;
+  if (py::isinstance<Array<std::int16_t>>(array)) return Item::kInt16;
+  if (py::isinstance<Array<std::uint16_t>>(array)) return Item::kUint16;
   if (py::isinstance<Array<std::int32_t>>(array)) return Item::kInt32;
   if (py::isinstance<Array<std::int64_t>>(array)) return Item::kInt64;
   if (array.contiguous()) {
@@ -47,7 +77,7 @@ Item KnownItem(const AnyArray& array) {
   }
   throw py::type_error(
       "program: an array must be contiguous, of float32, float16, bfloat16, bool, int8, uint8, "
-      "int32 or int64");
+      "int16, uint16, int32 or int64");
 }
 
 Item ItemOf(const AnyArray& array) {

@@ -59,6 +59,7 @@ struct Dtype;
   };
 HEADRACE_DTYPE(bool, 'b', "numpy.bool")
 HEADRACE_DTYPE(std::int8_t, 'i', "numpy.int8")
+HEADRACE_DTYPE(std::int16_t, 'i', "numpy.int16")
 HEADRACE_DTYPE(std::int32_t, 'i', "numpy.int32")
 HEADRACE_DTYPE(std::int64_t, 'i', "numpy.int64")
 HEADRACE_DTYPE(std::uint8_t, 'u', "numpy.uint8")

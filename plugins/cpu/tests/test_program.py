@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace as flow
+import headrace.typing as tp
 from headrace.errors import OpError
 from headrace.ops import make_call
 from headrace_cpu import _native, set_threads, threads
@@ -77,7 +78,7 @@ def test_steps_are_those_of_the_op(name):
     """On every pair and triple of numbers that are hard."""
     count, function = STEPS[name]
     operands = list(np.array(list(itertools.product(SPECIAL, repeat=count))).T.copy())
-    if name.startswith("quantize"):  # zero points are bytes
+    if name.startswith("quantize"):  # zero points are small
         operands[2] = np.resize(np.float32([0, 7, 127]), operands[2].shape)
     with np.errstate(all="ignore"):
         right = function(*operands)
@@ -91,6 +92,41 @@ def test_steps_are_those_of_the_op(name):
             keep = np.isfinite(operands[0] * operands[1])
         got, right = got[keep], right[keep]
     np.testing.assert_allclose(got, right, rtol=1e-6, atol=2.0**-148)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+def test_integers_of_16_bits_are_read_and_written(dtype):
+    """Every one of them, and what is beyond them; in pieces that are no whole registers."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    numbers = np.arange(low, high + 1).astype(dtype)
+    scale, zero = np.float32([0.5]), np.array([-3 if low else 9], dtype)
+    floats = run([("dequantize", 0, 1, 2)], [numbers, scale, zero], np.empty(1 << 16, np.float32))
+    np.testing.assert_array_equal(floats, (numbers.astype(float) - float(zero[0])) * 0.5)
+    for x in (floats, np.float32([np.nan, np.inf, -np.inf, 1e9, -1e9, 0.25, 0.75])):
+        step = (f"quantize_{np.dtype(dtype).name}", 0, 1, 2)
+        y = run([step], [x, scale, zero], np.empty(x.shape, dtype))
+        whole = np.clip(np.rint(x.astype(float) / 0.5) + float(zero[0]), low, high)
+        np.testing.assert_array_equal(y, np.nan_to_num(whole, nan=0))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+def test_quantizing_and_back_is_one_pass(dtype):
+    """Of 16 bits too: activations that a model keeps in them are never written as such."""
+    scale, zero, name = np.float32(0.01), dtype(7), np.dtype(dtype).name
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(x: tp.Numpy.Placeholder((3, 50))) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                whole = flow.apply_op("quantize", [flow.relu(x), scale, zero], dtype=name)
+                return flow.apply_op("dequantize", [whole, scale, zero])
+
+        x = RNG.standard_normal((3, 50)).astype(np.float32)
+        made = job(x)
+        ops = [op.op.split("(")[0] for op in session.explain("job").ops]
+    assert ops == ["cpu.elementwise"]
+    wanted = np.rint(np.maximum(x, 0) / scale) * scale
+    np.testing.assert_allclose(made, wanted, rtol=1e-6)
 
 
 @st.composite

@@ -134,3 +134,16 @@ def test_what_does_not_fit_is_refused(x, y, how, message):
     arrays = (np.zeros(shape, np.float32) for shape in ((0,), y))
     with pytest.raises(ValueError, match=message):
         _native.spectrum(np.zeros(x, np.float32), None, *arrays, *how)
+
+
+@pytest.mark.parametrize("length", [8, 16, 20, 32])
+@pytest.mark.parametrize("onesided", [False, True])
+def test_short_frames_keep_what_is_left_when_large_numbers_cancel(length, onesided):
+    """Of a constant under a window, whose own rounding alone is in most bins: a vocoder divides
+    these numbers by each other, so they are no zeros where they should not be."""
+    window = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)).astype(np.float32)
+    x = np.full((1, 3 * length, 1), 0.1, np.float32)
+    made = spectrum(x, length, window, length, onesided=onesided)
+    frame = np.float64(x[0, 0, 0]) * window.astype(np.float64)
+    wanted = np.fft.fft(frame)[: made.shape[2]].real
+    np.testing.assert_allclose(made[0, 0, :, 0], wanted, rtol=1e-6, atol=1e-16)

@@ -26,6 +26,8 @@ Size ItemBytes(Item item) {
     case Item::kInt8:
     case Item::kUint8:
       return 1;
+    case Item::kInt16:
+    case Item::kUint16:
     case Item::kFloat16:
     case Item::kBfloat16:
       return 2;

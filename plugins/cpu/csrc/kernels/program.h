@@ -46,8 +46,10 @@ enum class Op : int {
   kWhere,  // a ? b : c
   kIdentity,
   kDequantize,    // (a - c) * b
-  kQuantizeInt8,  // round(a / b) + c as that byte; see quantize.h
+  kQuantizeInt8,  // round(a / b) + c as that integer; see quantize.h
   kQuantizeUint8,
+  kQuantizeInt16,
+  kQuantizeUint16,
   kFloat16,  // the nearest float that has 16 bits
   kBfloat16,
   kCount
@@ -60,7 +62,18 @@ struct Step {
 };
 
 // How elements of an input or output lie in memory; all are computed as float.
-enum class Item : int { kFloat, kBool, kInt8, kUint8, kInt32, kInt64, kFloat16, kBfloat16 };
+enum class Item : int {
+  kFloat,
+  kBool,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kBfloat16
+};
 
 struct ProgramInput {
   const void* data;
@@ -111,7 +124,7 @@ struct ProgramTable {
   void (*run)(const Step* steps, Size count, Size first_made, float* const* operands, Size vectors);
   // `count` elements from `from` on as floats; with step 0 the first one, again and again.
   void (*load)(const char* from, Item item, Size step, Size count, float* to);
-  // Floats as elements that are not: truth, whole numbers within the range of a byte, halves.
+  // Floats as elements that are not: truth, whole numbers within the range of theirs, halves.
   void (*store)(const float* from, Item item, Size count, char* to);
 };
 HEADRACE_TABLE(ProgramTable, Programs)

@@ -149,6 +149,10 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Quantize(a, b, c, to, n, -128, 127);
     case Op::kQuantizeUint8:
       return Quantize(a, b, c, to, n, 0, 255);
+    case Op::kQuantizeInt16:
+      return Quantize(a, b, c, to, n, -32768, 32767);
+    case Op::kQuantizeUint16:
+      return Quantize(a, b, c, to, n, 0, 65535);
     case Op::kFloat16:
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return RoundTo<Float16>(x); });
     case Op::kBfloat16:
@@ -219,6 +223,10 @@ void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
       return Convert<std::uint8_t>(from, step, count, to);
     case Item::kInt8:
       return Convert<std::int8_t>(from, step, count, to);
+    case Item::kInt16:
+      return Convert<std::int16_t>(from, step, count, to);
+    case Item::kUint16:
+      return Convert<std::uint16_t>(from, step, count, to);
     case Item::kInt32:
       return Convert<std::int32_t>(from, step, count, to);
     case Item::kInt64:
@@ -230,7 +238,17 @@ void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
   }
 }
 
+// The lower half of each integer, whether it has a sign or not.
+void StoreWords(const float* from, Size count, char* to) {
+  auto* y = reinterpret_cast<std::uint16_t*>(to);
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < count; ++i) {
+    y[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>(from[i]));
+  }
+}
+
 void StoreItems(const float* from, Item item, Size count, char* to) {
+  if (item == Item::kInt16 || item == Item::kUint16) return StoreWords(from, count, to);
   if (item == Item::kFloat16) return StoreHalves<Float16>(from, count, to);
   if (item == Item::kBfloat16) return StoreHalves<Bfloat16>(from, count, to);
   auto* y = reinterpret_cast<std::uint8_t*>(to);

@@ -1,6 +1,8 @@
 #include "spectrum.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "thread_pool.h"
@@ -8,9 +10,13 @@
 namespace headrace::cpu {
 namespace {
 
+constexpr double kPi = 3.14159265358979323846;
 constexpr Size kLong =
     1 << 15;  // points of a row that threads share; of shorter ones each has its own
-constexpr Size kPoints = 1 << 13;      // of rows that are handed to a thread
+constexpr Size kPoints = 1 << 13;  // of rows that are handed to a thread
+// Vocoders ask for the angles of such rows. Of a silent one, what is left when float32 cancels is
+// nothing: 0 / 0, where the window's own rounding leaves numbers that are small but true.
+constexpr Size kShort = 32;
 constexpr Size kFoldBlocks = 1 << 14;  // of sixteen pairs, that are handed to a thread
 
 // Calls `f` for bins from 1 to `half`, cut between registers: a part of one may be rounded in
@@ -48,7 +54,19 @@ Spectrum::Spectrum(const SpectrumForm& form)
       is_real_(IsReal(form)),
       fourier_(PointsOf(form), form.is_inverse,
                form.is_inverse ? 1 / static_cast<double>(PointsOf(form)) : 1),
-      turns_(is_real_ ? FourierTurns(form.length / 2, form.length) : std::vector<float>()) {}
+      turns_(is_real_ ? FourierTurns(form.length / 2, form.length) : std::vector<float>()) {
+  if (form.is_inverse || form.length > kShort) return;
+  for (Size at = 0; at < form.length; ++at) {
+    for (Size bin = 0; bin < bins_; ++bin) {
+      const auto part = static_cast<double>(at * bin % form.length);
+      const double angle = 2 * kPi * part / static_cast<double>(form.length);
+      // Half a turn is exact: of a real row, its bin has no imaginary part.
+      const bool is_half = 2 * (at * bin % form.length) % form.length == 0;
+      cosines_.push_back(std::cos(angle));
+      sines_.push_back(is_half ? 0 : -std::sin(angle));
+    }
+  }
+}
 
 void Spectrum::Run(const float* x, const SpectrumRows& rows, float* y, float* scratch) const {
   const Size made = bins_ * (form_.is_inverse && form_.is_onesided ? 1 : 2);
@@ -72,6 +90,7 @@ void Spectrum::Row(const float* x, Size floats, const float* window, float* y,
                    float* scratch) const {
   const int parts = form_.parts;
   floats = std::min(floats, form_.length * parts);
+  if (!cosines_.empty()) return OfShort(x, floats, window, y);
   float* own = scratch;
   float* rest = scratch + 2 * (form_.length + kFourierLanes);
   if (window != nullptr) {
@@ -100,6 +119,33 @@ void Spectrum::OfReal(const float* x, Size floats, float* y, float* scratch) con
   for (Size bin = half + 1; bin < bins_; ++bin) {
     y[2 * bin] = y[2 * (form_.length - bin)];
     y[2 * bin + 1] = -y[2 * (form_.length - bin) + 1];
+  }
+}
+
+void Spectrum::OfShort(const float* x, Size floats, const float* window, float* y) const {
+  std::array<double, kShort> re{}, im{};
+  const auto bins = static_cast<std::size_t>(bins_);
+  const auto add = [&](double by, const double* to_re, const double* to_im, double sign) {
+    for (std::size_t bin = 0; bin < bins; ++bin) {
+      re[bin] += by * to_re[bin];
+      im[bin] += sign * by * to_im[bin];
+    }
+  };
+  const Size parts = form_.parts;
+  for (Size at = 0; at < floats; ++at) {
+    const Size number = at / parts;
+    const double by = static_cast<double>(x[at]) * (window == nullptr ? 1.0 : window[number]);
+    const double* cosines = cosines_.data() + number * bins_;
+    const double* sines = sines_.data() + number * bins_;
+    if (at % parts == 0) {
+      add(by, cosines, sines, 1);
+    } else {  // times i
+      add(-by, sines, cosines, -1);
+    }
+  }
+  for (std::size_t bin = 0; bin < bins; ++bin) {
+    y[2 * bin] = static_cast<float>(re[bin]);
+    y[2 * bin + 1] = static_cast<float>(im[bin]);
   }
 }
 

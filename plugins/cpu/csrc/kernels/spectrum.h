@@ -1,5 +1,6 @@
 // Spectra of rows of float32 numbers, and signals of spectra: transforms of real and of complex
-// rows, whole or from one side. See fourier.h for how one is made.
+// rows, whole or from one side. See fourier.h for how one is made; the spectrum of a short row is
+// summed in float64, as its definition has it.
 #pragma once
 
 #include <optional>
@@ -40,10 +41,12 @@ class Spectrum {
   void Row(const float* x, Size floats, const float* window, float* y, float* scratch) const;
   void OfReal(const float* x, Size floats, float* y, float* scratch) const;
   void OfHalf(const float* x, Size floats, float* y, float* scratch) const;
+  void OfShort(const float* x, Size floats, const float* window, float* y) const;
 
   SpectrumForm form_;
   Size bins_;     // of a row of y
   bool is_real_;  // a real row of even length: half as many pairs are transformed
+  std::vector<double> cosines_, sines_;  // [length][bins_] of a short row; else none
   Fourier fourier_;
   std::vector<float> turns_;
 };

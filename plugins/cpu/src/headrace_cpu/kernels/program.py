@@ -7,7 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
+from headrace.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+)
 from headrace.ops.axes import per_tensor
 from headrace.tensor_spec import Array
 from headrace_cpu.kernels.elementwise import aligned_bias
@@ -31,6 +43,7 @@ CASTS: Mapping[DType, frozenset[DType]] = {
 """Dtype -> what programs cast to it: what is float32 first must not be rounded twice. Integers that
 float32 rounds are too large for float16."""
 
+_WHOLE = (int8, uint8, int16, uint16)
 LINEAR = ("quantize", "dequantize")
 OTHER_NAME = ("cast", "prelu", *LINEAR)
 _NO_OPS = ("clip", "identity", *LINEAR, *RESULTS.keys() - TRUTHS)
@@ -162,11 +175,11 @@ def is_written(call: OpCall) -> bool:
 
 
 def _is_linear_step(call: OpCall) -> bool:
-    """Whether bytes are quantized or dequantized, as a whole or by the last axis."""
+    """Whether integers are quantized to or dequantized, as a whole or by the last axis."""
     x, scale, y = call.input(0), call.input(1), call.outputs[0]
     quantized, other = (y, x) if call.op == "quantize" else (x, y)
     last = scale.rank == 1 and call.int_attr("axis") % max(x.rank, 1) == x.rank - 1
-    fits = quantized.dtype in (int8, uint8) and {other.dtype, scale.dtype} == {float32}
+    fits = quantized.dtype in _WHOLE and {other.dtype, scale.dtype} == {float32}
     fits = fits and all(spec is None or spec.rank <= x.rank for spec in call.inputs[1:])
     return fits and (per_tensor(call) or (last and not call.int_attr("block_size")))
 

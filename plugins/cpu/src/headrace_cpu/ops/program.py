@@ -23,7 +23,7 @@ class Program(Elementwise):
             earlier step made, and anything else a number. The last step makes the result.
 
     Numbers and what steps make are float32, truth 1 and 0; the result is bool if the last step
-    makes truth, a byte if it quantizes, and of the type of 16 bits that it rounds to. Integers are
+    makes truth, of the integer or the type of 16 bits that it quantizes or rounds to. Integers are
     rounded to float32 first.
     """
 

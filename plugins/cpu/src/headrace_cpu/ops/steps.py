@@ -8,7 +8,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from headrace.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32, int64, uint8
+from headrace.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+)
 from headrace.errors import OpError
 from headrace.op_call import OpCall
 from headrace.ops.failure import fail
@@ -52,8 +64,10 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "where": (3, lambda condition, x, y: np.choose(condition != 0, [y, x])),
     "identity": (1, lambda x: x),
     "dequantize": (3, lambda x, scale, zero: (x - zero) * scale),
-    "quantize_int8": (3, lambda x, scale, zero: _byte(x, scale, zero, -128, 127)),
-    "quantize_uint8": (3, lambda x, scale, zero: _byte(x, scale, zero, 0, 255)),
+    "quantize_int8": (3, lambda x, scale, zero: _whole(x, scale, zero, -128, 127)),
+    "quantize_uint8": (3, lambda x, scale, zero: _whole(x, scale, zero, 0, 255)),
+    "quantize_int16": (3, lambda x, scale, zero: _whole(x, scale, zero, -32768, 32767)),
+    "quantize_uint16": (3, lambda x, scale, zero: _whole(x, scale, zero, 0, 65535)),
     "float16": (1, lambda x: x.astype(np.float16)),
     "bfloat16": (1, lambda x: x.astype(bfloat16.numpy)),
 }
@@ -67,16 +81,18 @@ RESULTS: Mapping[str, DType] = {
     **dict.fromkeys(TRUTHS, bool_),
     "quantize_int8": int8,
     "quantize_uint8": uint8,
+    "quantize_int16": int16,
+    "quantize_uint16": uint16,
     "float16": float16,
     "bfloat16": bfloat16,
 }
 """Steps whose results are no float32 where they are the last."""
 
-COMPUTED = frozenset({float32, float16, bfloat16, bool_, int8, uint8, int32, int64})
+COMPUTED = frozenset({float32, float16, bfloat16, bool_, int8, uint8, int16, uint16, int32, int64})
 """What programs read."""
 
 
-def _byte(x: Array, scale: Array, zero: Array, low: float, high: float) -> Array:
+def _whole(x: Array, scale: Array, zero: Array, low: float, high: float) -> Array:
     whole: Array = np.nan_to_num(np.clip(np.rint(x / scale) + zero, low, high), nan=0)
     return whole
 
