@@ -12,9 +12,11 @@ namespace headrace::cpu::HEADRACE_ISA {
 #if defined(__SSE2__)
 constexpr int kBytes = 4 * kLanes;
 typedef IntPart Reg;
+// Bytes begin at any address, not where a number of 32 bits may.
+typedef std::int32_t LooseReg __attribute__((vector_size(kBytes), aligned(1), may_alias));
 
-HEADRACE_INLINE Reg LoadWhole(const void* p) { return *static_cast<const LooseIntPart*>(p); }
-HEADRACE_INLINE void StoreWhole(void* p, Reg x) { *static_cast<LooseIntPart*>(p) = x; }
+HEADRACE_INLINE Reg LoadWhole(const void* p) { return *static_cast<const LooseReg*>(p); }
+HEADRACE_INLINE void StoreWhole(void* p, Reg x) { *static_cast<LooseReg*>(p) = x; }
 HEADRACE_INLINE Reg Fill8(int x) { return Ints(HEADRACE_X86(set1_epi8)(static_cast<char>(x))); }
 HEADRACE_INLINE Reg Fill16(int x) { return Ints(HEADRACE_X86(set1_epi16)(static_cast<short>(x))); }
 HEADRACE_INLINE Reg Low8(Reg a, Reg b) {
