@@ -1,6 +1,6 @@
 // Elementwise programs.
-#include <array>
 #include <cstring>
+#include <iterator>
 
 #include "bind_common.h"
 #include "kernels/program.h"
@@ -10,52 +10,22 @@ namespace {
 
 constexpr std::size_t kMostOperands = 64;
 
-constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {"add",
-                                                                                "subtract",
-                                                                                "multiply",
-                                                                                "divide",
-                                                                                "maximum",
-                                                                                "minimum",
-                                                                                "power",
-                                                                                "negative",
-                                                                                "abs",
-                                                                                "floor",
-                                                                                "ceil",
-                                                                                "round",
-                                                                                "sqrt",
-                                                                                "reciprocal",
-                                                                                "exp",
-                                                                                "log",
-                                                                                "erf",
-                                                                                "sigmoid",
-                                                                                "tanh",
-                                                                                "relu",
-                                                                                "clip",
-                                                                                "leaky_relu",
-                                                                                "hard_sigmoid",
-                                                                                "hard_swish",
-                                                                                "swish",
-                                                                                "equal",
-                                                                                "less",
-                                                                                "less_equal",
-                                                                                "greater",
-                                                                                "greater_equal",
-                                                                                "logical_and",
-                                                                                "logical_or",
-                                                                                "logical_not",
-                                                                                "is_nan",
-                                                                                "where",
-                                                                                "identity",
-                                                                                "dequantize",
-                                                                                "quantize_int8",
-                                                                                "quantize_uint8",
-                                                                                "quantize_int16",
-                                                                                "quantize_uint16",
-                                                                                "float16",
-                                                                                "bfloat16"};
+constexpr const char* kOps[] = {
+    // numbers of two
+    "add", "subtract", "multiply", "divide", "maximum", "minimum", "power",
+    // of one
+    "negative", "abs", "floor", "ceil", "round", "sqrt", "reciprocal", "exp", "log", "erf",
+    "sigmoid", "tanh", "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish", "swish",
+    // truth, and what chooses
+    "equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+    "logical_not", "is_nan", "where",
+    // results of other types
+    "identity", "dequantize", "quantize_int8", "quantize_uint8", "quantize_int16",
+    "quantize_uint16", "float16", "bfloat16"};
+static_assert(std::size(kOps) == static_cast<std::size_t>(Op::kCount));
 
 Op OpOf(const std::string& name) {
-  for (std::size_t i = 0; i < kOps.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(kOps); ++i) {
     if (name == kOps[i]) return static_cast<Op>(i);
   }
   throw py::value_error("program: there is no step '" + name + "'");
