@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from onnx import TensorProto
+from onnx.helper import make_graph, make_model, make_node, make_tensor_value_info
 
 import headrace
 
@@ -141,6 +144,39 @@ def test_import_headrace_loads_nothing_else() -> None:
     assert loaded == {"headrace", "headrace.lazy_names"}
     roots = {name.partition(".")[0] for name in loaded_by("import headrace")}
     assert roots - sys.stdlib_module_names == {"headrace"}
+
+
+NEEDED_BY_FEW = (
+    "headrace.compiler.sharding.sharing",
+    "headrace.compiler.verify.verifier",
+    "headrace.onnx.converters.conv",
+    "headrace.onnx.converters.microsoft.table",
+    "headrace.onnx.converters.ml.trees",
+    "headrace.onnx.loops",
+    "headrace.onnx.run_loop",
+    "headrace.timeline",
+)
+"""Modules of which a model of one elementwise op needs none."""
+
+
+def test_compiling_a_model_imports_what_it_needs(tmp_path: Path) -> None:
+    """And the converters of its own ops, on its own device."""
+    model = make_model(
+        make_graph(
+            [make_node("Relu", ["x"], ["y"])],
+            "small",
+            [make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+            [make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+        )
+    )
+    onnx.save(model, tmp_path / "small.onnx")
+    loaded = loaded_by(
+        "import os, numpy, headrace; os.environ['HEADRACE_VERIFY'] = '0'\n"
+        f"model = headrace.onnx.load({str(tmp_path / 'small.onnx')!r}, 'cpu', plan_cache=False)\n"
+        "model.run({'x': numpy.ones(3, 'float32')})"
+    )
+    assert "headrace.onnx.converters.unary" in loaded
+    assert loaded.isdisjoint(NEEDED_BY_FEW)
 
 
 def test_the_names_of_headrace_load_no_plugin_and_nothing_heavy() -> None:
