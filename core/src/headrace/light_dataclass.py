@@ -102,7 +102,9 @@ else:
         None when nothing does.
         """
         own = [
-            field for field in own if (field.default, field.default_factory) != (MISSING, MISSING)
+            field
+            for field in own
+            if field.default is not MISSING or field.default_factory is not MISSING
         ]
         then = getattr(cls, "__post_init__", None)
         if not own:

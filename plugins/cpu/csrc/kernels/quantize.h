@@ -1,5 +1,5 @@
-// Floats to bytes, as the op `quantize` has it: round(x / scale) + zero, halves to even, kept
-// within the range of the byte; NaN is 0.
+// Floats to small integers, as the op `quantize` has it: round(x / scale) + zero, halves to even,
+// kept within their range; NaN is 0.
 #pragma once
 
 #include "simd.h"
