@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+BESIDE_ADDRESS = Path(__file__).with_name("sanitized.address.c")
 SUPPRESSIONS = Path(__file__).with_name("sanitized.thread.txt")
 
 # Tests ask for more memory than there is, and are told so.
@@ -49,16 +50,26 @@ def main() -> None:
         # Its shadow memory does not fit beside addresses that are very random.
         command = ["setarch", "-R", *command]
     with TemporaryDirectory() as folder:
-        found = Path(folder)
+        path = Path(folder, "found")
         settings = {
-            name: f"{value}:log_path={found / 'found'}" if name.endswith("_OPTIONS") else value
+            name: f"{value}:log_path={path}" if name.endswith("_OPTIONS") else value
             for name, value in SETTINGS[sanitizer].items()
         }
+        if sanitizer == "address":
+            loaded.append(_beside(path))
         environment = os.environ | settings | {"LD_PRELOAD": " ".join(loaded)}
         ended = subprocess.run(command, env=environment, check=False)
-        for report in sorted(found.iterdir()):
+        for report in sorted(path.parent.glob(f"{path.name}.*")):
             sys.stderr.write(report.read_text(errors="replace"))
     sys.exit(ended.returncode if ended.returncode >= 0 else 128 - ended.returncode)
+
+
+def _beside(path: Path) -> str:
+    """A library that has reports written to ``path``, and keeps forked processes from hanging."""
+    built = str(path.with_name("beside.so"))
+    told = [f'-DREPORTS="{path}"', f'-DCHECKS="{_library("libubsan.so")}"']
+    subprocess.run(["gcc", "-shared", "-fPIC", *told, str(BESIDE_ADDRESS), "-o", built], check=True)
+    return built
 
 
 def _library(name: str) -> str:
@@ -66,7 +77,7 @@ def _library(name: str) -> str:
     asked = ["gcc", f"-print-file-name={name}"]
     path = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
     if not Path(path).is_absolute():
-        sys.exit(f"gcc has no {name}; install it (Debian: libasan8, libtsan2)")
+        sys.exit(f"gcc has no {name}; install it (Debian: libasan8, libubsan1, libtsan2)")
     return path
 
 
