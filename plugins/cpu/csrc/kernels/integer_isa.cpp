@@ -4,111 +4,65 @@
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
-// Sixteen columns take kRegs registers of sums, of which those that are not whole yet are added up
-// at the end. `Item` is what a number of the left matrix is where tiles read it: instructions that
-// add products of bytes would saturate before AVX-512 VNNI, so those of 16 bits are taken.
+// Sixteen columns take kRegs registers of sums, and are gone through in kSteps for all of the
+// depth. `Item` is what a number of the left matrix is where tiles read it.
 #if defined(__AVX512VNNI__)
 typedef IntPart Reg;
 typedef std::uint8_t Item;
 constexpr int kRegs = 1;
+constexpr int kSteps = 1;
 constexpr int kWidest = kMostPanels;
 
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int) {
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int, int) {
   return reinterpret_cast<Reg>(_mm512_loadu_si512(quad));
 }
-HEADRACE_INLINE Reg Left(const Item* quad) {
+HEADRACE_INLINE Reg Left(const Item* row, Size quad, Size, int) {
   std::int32_t bits;
-  std::memcpy(&bits, quad, sizeof bits);
+  std::memcpy(&bits, row + quad * kQuad, sizeof bits);
   return reinterpret_cast<Reg>(_mm512_set1_epi32(bits));
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
   return reinterpret_cast<Reg>(_mm512_dpbusd_epi32(Bits(sum), Bits(left), Bits(weights)));
 }
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) { return {{sum[0]}}; }
 #elif defined(__SSE2__)
+// Instructions that add products of bytes would saturate before AVX-512 VNNI, so those of 16 bits
+// are taken. The even ones of bytes become such numbers by two shifts, the odd ones by one: so each
+// are gone through for themselves, and a row of the left matrix has all even ones first.
 typedef IntPart Reg;
 typedef std::int16_t Item;
-constexpr int kRegs = 2 * kParts;
+constexpr int kRegs = kParts;
+constexpr int kSteps = 2;
 constexpr int kWidest = 1;
 
-HEADRACE_INLINE Reg Left(const Item* quad) {
-  long long bits;
-  std::memcpy(&bits, quad, sizeof bits);
-  return Ints(X86Ints{} + bits);
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i, int step) {
+  const X86Ints bytes = Bits(*reinterpret_cast<const LooseIntPart*>(quad + i * kLanes * kQuad));
+  const X86Ints high = step == 0 ? HEADRACE_X86(slli_epi16)(bytes, 8) : bytes;
+  return Ints(HEADRACE_X86(srai_epi16)(high, 8));
+}
+HEADRACE_INLINE Reg Left(const Item* row, Size quad, Size quads, int step) {
+  std::int32_t bits;
+  std::memcpy(&bits, row + 2 * (step * quads + quad), sizeof bits);
+  return Reg{} + bits;
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) {
   return sum + Ints(HEADRACE_X86(madd_epi16)(Bits(left), Bits(weights)));
 }
-#if defined(__AVX512BW__)
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  return reinterpret_cast<Reg>(
-      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(quad + 32 * i))));
-}
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
-  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  return {{reinterpret_cast<IntPart>(
-      _mm512_add_epi32(_mm512_permutex2var_epi32(Bits(sum[0]), even, Bits(sum[1])),
-                       _mm512_permutex2var_epi32(Bits(sum[0]), odd, Bits(sum[1]))))}};
-}
-#elif defined(__AVX2__)
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  return reinterpret_cast<Reg>(
-      _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(quad + 16 * i))));
-}
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
-  VI r;
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    const __m256i pairs = _mm256_hadd_epi32(Bits(sum[2 * i]), Bits(sum[2 * i + 1]));
-    r.part[i] = reinterpret_cast<IntPart>(_mm256_permute4x64_epi64(pairs, 0xd8));
-  }
-  return r;
-}
 #else
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(quad + 8 * i));
-  return reinterpret_cast<Reg>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
-}
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
-  VI r;
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    const __m128 a = reinterpret_cast<__m128>(sum[2 * i]),
-                 b = reinterpret_cast<__m128>(sum[2 * i + 1]);
-    const __m128i even = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
-    const __m128i odd = _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
-    r.part[i] = reinterpret_cast<IntPart>(_mm_add_epi32(even, odd));
-  }
-  return r;
-}
-#endif
-#else
+typedef IntPart Reg;
 typedef std::int16_t Item;
-constexpr int kRegs = 4;  // four columns each
+constexpr int kRegs = kParts;
+constexpr int kSteps = kQuad;
 constexpr int kWidest = 1;
-typedef std::int32_t Reg __attribute__((vector_size(64)));
 
-HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i) {
-  typedef std::int8_t Bytes __attribute__((vector_size(16)));
-  Bytes bytes;
-  std::memcpy(&bytes, quad + 16 * i, sizeof bytes);
-  return __builtin_convertvector(bytes, Reg);
+HEADRACE_INLINE Reg Weights(const std::int8_t* quad, int i, int step) {
+  UnsignedPart bytes;
+  std::memcpy(&bytes, quad + i * kLanes * kQuad, sizeof bytes);
+  return reinterpret_cast<Reg>(bytes << (24 - 8 * step)) >> 24;
 }
-HEADRACE_INLINE Reg Left(const Item* quad) {
-  const std::int32_t a = quad[0], b = quad[1], c = quad[2], d = quad[3];
-  return Reg{a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
+HEADRACE_INLINE Reg Left(const Item* row, Size quad, Size, int step) {
+  return Reg{} + row[quad * kQuad + step];
 }
 HEADRACE_INLINE Reg MulAdd(Reg left, Reg weights, Reg sum) { return sum + left * weights; }
-HEADRACE_INLINE VI Whole(const Reg (&sum)[kRegs]) {
-  std::int32_t whole[kWidth];
-  for (int c = 0; c < kWidth; ++c) {
-    const Reg& four = sum[c / 4];
-    const int i = c % 4 * 4;
-    whole[c] = four[i] + four[i + 1] + four[i + 2] + four[i + 3];
-  }
-  return LoadInt(whole);
-}
 #endif
 
 // How many rows a tile of so many panels has: its sums, weights and a number of the left matrix
@@ -117,24 +71,51 @@ constexpr int MostRows(int panels) {
 #if defined(__AVX512VNNI__)
   return panels == 4 ? 6 : panels == 3 ? 8 : 12;
 #else
-  return panels > 0 && kRegisters == 32 ? 24 / kRegs / panels : kRegs == 4 ? 3 : 1;
+  return panels > 0 && kRegs <= 2 ? 12 / kRegs : kRegisters / 8;
 #endif
 }
+
+// Makes items of a row of bytes, moved up by 0 or 128; behind them come zeros.
+#if defined(__SSE2__) && !defined(__AVX512VNNI__)
+typedef std::uint32_t Four __attribute__((aligned(1), may_alias));  // bytes, or two numbers
+
+void MakeItems(const std::uint8_t* from, std::uint8_t up, Size depth, Item* to) {
+  constexpr std::uint32_t kEven = 0x00ff00ff;
+  const std::uint32_t turned = up * 0x01010101u;  // to add 128 turns the highest bit
+  Four* even = reinterpret_cast<Four*>(to);
+  Four* odd = even + Quads(depth);
+  const Size whole = depth / kQuad, rest = depth % kQuad;
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size q = 0; q < whole; ++q) {
+    const std::uint32_t four = reinterpret_cast<const Four*>(from)[q] ^ turned;
+    even[q] = four & kEven;
+    odd[q] = four >> 8 & kEven;
+  }
+  if (rest == 0) return;
+  std::uint32_t last = 0;
+  for (Size k = 0; k < rest; ++k) last |= (from[depth - rest + k] ^ up) << (8 * k);
+  even[whole] = last & kEven;
+  odd[whole] = last >> 8 & kEven;
+}
+#else
+void MakeItems(const std::uint8_t* from, std::uint8_t up, Size depth, Item* to) {
+  if (up != 0 || static_cast<const void*>(from) != static_cast<const void*>(to)) {
+    HEADRACE_NO_ALIAS_LOOP
+    for (Size k = 0; k < depth; ++k) to[k] = static_cast<std::uint8_t>(from[k] + up);
+  }
+  for (Size k = depth; k < Quads(depth) * kQuad; ++k) to[k] = 0;
+}
+#endif
 
 void Prepare(const ByteRows& rows, const std::uint8_t* from, Size from_stride, Size count,
              Size stride, void* items, std::int32_t* sums) {
   const std::uint8_t up = rows.item == Byte::kInt8 ? 128 : 0;
-  const Size depth = rows.depth;  // what is written may be anything, for a compiler
   for (Size r = 0; r < count; ++r, from += from_stride) {
     Item* to = static_cast<Item*>(items) + r * stride;
-    if (up != 0 || static_cast<const void*>(from) != static_cast<const void*>(to)) {
-      HEADRACE_NO_ALIAS_LOOP
-      for (Size k = 0; k < depth; ++k) to[k] = static_cast<std::uint8_t>(from[k] + up);
-    }
-    for (Size k = depth; k < stride; ++k) to[k] = 0;
+    MakeItems(from, up, rows.depth, to);
     if (sums == nullptr) continue;
     std::int32_t sum = 0;
-    for (Size k = 0; k < depth; ++k) sum += to[k];
+    for (Size k = 0; k < Quads(rows.depth) * kQuad; ++k) sum += to[k];
     sums[r] = sum;
   }
 }
@@ -220,8 +201,9 @@ __attribute__((noinline)) void Finish(const Tile& tile, const std::int32_t* sums
   });
 }
 
+// `FinishBytes` of sums in registers, where rows need no correction.
 #if defined(__AVX512VNNI__)
-// `FinishBytes` of whole sums in registers: those of four panels are packed into one.
+// Those of four panels are packed into one.
 template <int kRows, int kPanels>
 HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][kRegs]) {
   const ByteProduct& product = tile.product;
@@ -258,6 +240,26 @@ HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][k
                             _mm512_permutexvar_epi32(order, packed));
   }
 }
+#else
+template <int kRows, int kPanels>
+HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][kRegs]) {
+  static_assert(kPanels == 1 && kRegs == kParts, "the registers of a row are its sixteen sums");
+  const ByteProduct& product = tile.product;
+  const Requantized& bytes = product.bytes;
+  const V factors = Load(bytes.factors + tile.column);
+  const VI added = LoadInt(product.corrections + tile.column);
+  const V low = Broadcast(bytes.low), high = Broadcast(bytes.high);
+  const VI zero = BroadcastInt(bytes.zero);
+  auto* y = static_cast<std::uint8_t*>(product.y) + tile.row * product.y_stride + tile.column;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    VI whole;
+#pragma GCC unroll 4
+    for (int i = 0; i < kRegs; ++i) whole.part[i] = sum[r][0][i];
+    const V v = AtMost(AtLeast(ToFloats(whole + added) * factors, low), high);
+    StoreBytes(y + r * product.y_stride, NearestInts(v) + zero, tile.columns);
+  }
+}
 #endif
 
 template <int kRows, int kPanels>
@@ -267,47 +269,46 @@ void RunTile(const Tile& tile, const Item* items, Size stride) {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
       for (int i = 0; i < kRegs; ++i) sum[r][p][i] = Reg{};
     }
   }
   const Size quads = Quads(tile.product.rows.depth), panel_bytes = quads * kPanel * kQuad;
   const std::int8_t* panel = tile.product.panels + tile.column / kPanel * panel_bytes;
-  for (Size q = 0; q < quads; ++q, panel += kPanel * kQuad) {
-    if constexpr (kRegs == 1) {
-      Reg weights[kPanels];
 #pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) weights[p] = Weights(panel + p * panel_bytes, 0);
+  for (int step = 0; step < kSteps; ++step) {
+    const std::int8_t* quad = panel;
+    for (Size q = 0; q < quads; ++q, quad += kPanel * kQuad) {
+      Reg weights[kPanels][kRegs];
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kRegs; ++i) weights[p][i] = Weights(quad + p * panel_bytes, i, step);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const Reg left = Left(items + r * stride + q * kQuad);
+        const Reg left = Left(items + r * stride, q, quads, step);
 #pragma GCC unroll 4
         for (int p = 0; p < kPanels; ++p) {
-          sum[r][p][0] = MulAdd(left, weights[p], sum[r][p][0]);
+#pragma GCC unroll 4
+          for (int i = 0; i < kRegs; ++i) sum[r][p][i] = MulAdd(left, weights[p][i], sum[r][p][i]);
         }
-      }
-    } else {
-      Reg left[kRows];
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) left[r] = Left(items + r * stride + q * kQuad);
-#pragma GCC unroll 8
-      for (int i = 0; i < kRegs; ++i) {
-        const Reg weights = Weights(panel, i);
-#pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) sum[r][0][i] = MulAdd(left[r], weights, sum[r][0][i]);
       }
     }
   }
-#if defined(__AVX512VNNI__)
   if (tile.product.bytes.factors != nullptr && tile.row_sums == nullptr) {
     return StoreBytesOf<kRows, kPanels>(tile, sum);
   }
-#endif
   alignas(64) std::int32_t sums[kRows][kPanels * kPanel];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) StoreInt(&sums[r][p * kPanel], Whole(sum[r][p]));
+    for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kRegs; ++i) {
+        *reinterpret_cast<LooseIntPart*>(&sums[r][p * kPanel + i * kLanes]) = sum[r][p][i];
+      }
+    }
   }
   Finish(tile, &sums[0][0], kPanels * kPanel);
 }
