@@ -262,6 +262,28 @@ HEADRACE_INLINE void StoreBytesOf(const Tile& tile, Reg (&sum)[kRows][kPanels][k
 }
 #endif
 
+// Adds a step of a quad of the depth to the sums of a tile.
+template <int kRows, int kPanels>
+HEADRACE_INLINE void MulAddQuad(const Item* items, Size stride, Size q, Size quads,
+                                const std::int8_t* quad, Size panel_bytes, int step,
+                                Reg (&sum)[kRows][kPanels][kRegs]) {
+  Reg weights[kPanels][kRegs];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kRegs; ++i) weights[p][i] = Weights(quad + p * panel_bytes, i, step);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    const Reg left = Left(items + r * stride, q, quads, step);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kRegs; ++i) sum[r][p][i] = MulAdd(left, weights[p][i], sum[r][p][i]);
+    }
+  }
+}
+
 template <int kRows, int kPanels>
 void RunTile(const Tile& tile, const Item* items, Size stride) {
   Reg sum[kRows][kPanels][kRegs];
@@ -275,24 +297,16 @@ void RunTile(const Tile& tile, const Item* items, Size stride) {
   }
   const Size quads = Quads(tile.product.rows.depth), panel_bytes = quads * kPanel * kQuad;
   const std::int8_t* panel = tile.product.panels + tile.column / kPanel * panel_bytes;
+  // All steps at once leave no registers for the sums of many rows. Of a few, they read weights,
+  // which may come from afar, once.
+  constexpr int kAtOnce = kRows <= 2 ? kSteps : 1;
 #pragma GCC unroll 4
-  for (int step = 0; step < kSteps; ++step) {
+  for (int first = 0; first < kSteps; first += kAtOnce) {
     const std::int8_t* quad = panel;
     for (Size q = 0; q < quads; ++q, quad += kPanel * kQuad) {
-      Reg weights[kPanels][kRegs];
 #pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 4
-        for (int i = 0; i < kRegs; ++i) weights[p][i] = Weights(quad + p * panel_bytes, i, step);
-      }
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const Reg left = Left(items + r * stride, q, quads, step);
-#pragma GCC unroll 4
-        for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 4
-          for (int i = 0; i < kRegs; ++i) sum[r][p][i] = MulAdd(left, weights[p][i], sum[r][p][i]);
-        }
+      for (int step = first; step < first + kAtOnce; ++step) {
+        MulAddQuad(items, stride, q, quads, quad, panel_bytes, step, sum);
       }
     }
   }
