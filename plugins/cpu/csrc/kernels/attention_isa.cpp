@@ -31,12 +31,12 @@ void Softmax(float* rows, Size count, Size length, Size stride, float scale, con
     if (sink != kNoScore) most = NanOr(most, AtLeast(most, Broadcast(sink)));
     V sum = Broadcast(0.0f);
     for (Size i = 0; i < length; i += kWidth) {
-      const V grown = FullExp(Load(rows + i) - most);
+      const V grown = ShrinkingExp(Load(rows + i) - most);
       sum = sum + grown;
       Store(rows + i, grown);
     }
     float all = Sum(sum);
-    if (sink != kNoScore) all += Largest(FullExp(Broadcast(sink) - most));
+    if (sink != kNoScore) all += Largest(ShrinkingExp(Broadcast(sink) - most));
     const V share = Broadcast(1.0f / all);
     if (all != all && nan_is_zero) {
       for (Size i = 0; i < length; i += kWidth) Store(rows + i, Broadcast(0.0f));

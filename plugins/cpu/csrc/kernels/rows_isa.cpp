@@ -83,7 +83,7 @@ void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, 
   }
   V sum = Broadcast(0.0f);
   for (Size r = 0; r < length; ++r) {
-    const V less = LoadFirst(x + r * stride, count) - most, grown = FullExp(less);
+    const V less = LoadFirst(x + r * stride, count) - most, grown = ShrinkingExp(less);
     sum = sum + grown;
     StoreFirst(y + r * stride, logarithm ? less : grown, count);
   }
@@ -115,7 +115,7 @@ void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
     const V most = Broadcast(LargestOf(x, length));
     V sum = Broadcast(0.0f);
     EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
-      const V grown = FullExp(v - most);
+      const V grown = ShrinkingExp(v - most);
       sum = sum + grown;
       StoreFirst(y + i, logarithm ? v - most : grown, count);
     });

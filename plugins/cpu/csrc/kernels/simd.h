@@ -324,6 +324,17 @@ HEADRACE_INLINE float Sum(V a) {
 
 // The largest of the sixteen, or NaN if one is.
 HEADRACE_INLINE float Largest(V a) {
+#if defined(__AVX512F__)
+  if (Bits(a == a) != 0xffffu) return __builtin_nanf("");
+  return _mm512_reduce_max_ps(reinterpret_cast<__m512>(a.part[0]));
+#elif defined(__AVX__)
+  if (Bits(a == a) != 0xffffu) return __builtin_nanf("");
+  const __m256 eight =
+      _mm256_max_ps(reinterpret_cast<__m256>(a.part[0]), reinterpret_cast<__m256>(a.part[1]));
+  __m128 most = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  most = _mm_max_ps(most, _mm_movehl_ps(most, most));
+  return _mm_cvtss_f32(_mm_max_ss(most, _mm_movehdup_ps(most)));
+#else
   float lane[kWidth];
   Store(lane, a);
   for (int half = kWidth / 2; half > 0; half /= 2) {
@@ -333,6 +344,7 @@ HEADRACE_INLINE float Largest(V a) {
     }
   }
   return lane[0];
+#endif
 }
 
 // exp(x) for x in [-87, 88], relative error about 2^-23; beyond that the numbers of the nearer end.

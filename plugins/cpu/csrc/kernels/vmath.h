@@ -39,13 +39,17 @@ HEADRACE_INLINE V FullExp(V x) {
   return (grown.more + Broadcast(1.0f)) * PowerOfTwo(half) * PowerOfTwo(n - half);
 }
 
+// exp(x) within 2 of an x that is not above 0.
+HEADRACE_INLINE V ShrinkingExp(V x) {
+  const Growth grown = Grow(AtLeast(x, Broadcast(-104.0f)));
+  // Of an n that is never positive one factor may be the same for all.
+  const V power = PowerOfTwo(ToInts(grown.n) + BroadcastInt(32));
+  return (grown.more + Broadcast(1.0f)) * power * Broadcast(2.32830644e-10f);  // 2^-32
+}
+
 // 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
 HEADRACE_INLINE V FullSigmoid(V x) {
-  const V one = Broadcast(1.0f);
-  const Growth grown = Grow(AtLeast(-Abs(x), Broadcast(-104.0f)));
-  // Of an n that is never positive one factor may be the same for all.
-  const V larger = (grown.more + one) * PowerOfTwo(ToInts(grown.n) + BroadcastInt(32));
-  const V size = larger * Broadcast(2.32830644e-10f);  // 2^-32
+  const V one = Broadcast(1.0f), size = ShrinkingExp(-Abs(x));
   return Select(x < Broadcast(0.0f), size, one) / (one + size);
 }
 
