@@ -142,6 +142,32 @@ def test_words_become_numbers_that_the_device_computes_with(device: str) -> None
     agree(device, source, {"words": WORDS})
 
 
+def test_columns_of_text_are_encoded(device: str) -> None:
+    """As tables of categories are: by places along an axis, one alone too, and from the end."""
+    table = {"keys_strings": ["cat", "dog"], "values_int64s": [4, 7], "default_int64": -1}
+    nodes = [
+        node("ArrayFeatureExtractor", "words first", "a", ML),
+        node("LabelEncoder", "a", "places", ML, **table),
+        node("Gather", "words last", "b", axis=1),
+        node("OneHotEncoder", "b", "marks", ML, cats_strings=["gnu", "emu", "cat"]),
+        node("Gather", "words one", "c", axis=1),
+    ]
+    gives = [tensor("places", TensorProto.INT64), tensor("marks"), text("c")]
+    weights = {"first": np.array([[0]]), "last": np.array([-1, 0]), "one": np.array(1)}
+    source = model(nodes, {"words": TensorProto.STRING}, gives, weights)
+    agree(device, source, {"words": WORDS})
+
+
+def test_a_word_of_no_category_is_named(device: str) -> None:
+    """Where unknown words are no zeros."""
+    nodes = [node("OneHotEncoder", "words", "marks", ML, cats_strings=["gnu", "cat"], zeros=0)]
+    source = model(nodes, {"words": TensorProto.STRING}, [tensor("marks")])
+    with load(source, device) as loaded:
+        with pytest.raises(InvalidModelError, match="'yak' is none of the 2 categories"):
+            loaded.run({"words": np.array([["cat", "yak"]], object)})
+        assert loaded.run({"words": np.array([["cat"]])})["marks"].tolist() == [[[0, 1]]]
+
+
 def test_text_may_pass_by_what_the_device_computes(device: str) -> None:
     """A choice between texts by computed numbers, and text of text alone."""
     nodes = [

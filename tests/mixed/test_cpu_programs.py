@@ -49,6 +49,7 @@ BODIES = {
         lambda x, y: flow.apply_op("clip", [x + y, number(0), None]) * number(np.inf),
         1,
     ),
+    "a sum of several": (lambda x, y: flow.relu(flow.add_n([x, y, x * y, x])), 1),
     "a longer number": (lambda x, y: (x + number(1, 1, 1, 1)) * number(2), 1),
     "a truth": (
         lambda x, y: flow.apply_op("where", [flow.apply_op("less", [x, y]), x, number(0)]) + y,

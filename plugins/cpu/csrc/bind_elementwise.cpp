@@ -60,15 +60,15 @@ Dims CommonShape(const std::string& op, const Dims& a, const Dims& b) {
   return common;
 }
 
-template <class T>
-Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, Array<T>& y) {
-  const BinaryLoops<T>& loops = Elementwise();
-  const BinaryLoop<T> loop = Known(loops.binary(op.c_str()), op);
+template <class T, class Y>
+Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, Array<Y>& y) {
+  const BinaryLoops<T, Y>& loops = Elementwise();
+  const BinaryLoop<T, Y> loop = Known(loops.binary(op.c_str()), op);
   RequireShape(op.c_str(), "y", y, CommonShape(op, Shape(a), Shape(b)));
   if (y.size() == 0) return {};
   const T* left = ReadPointer(op.c_str(), "a", a);
   const T* right = ReadPointer(op.c_str(), "b", b);
-  T* to = WritePointer(op.c_str(), "y", y);
+  Y* to = WritePointer(op.c_str(), "y", y);
   const Broadcast walk = MakeBroadcast(Shape(a), Shape(b), Shape(y));
   const auto work = [=] {
     walk.ForEach([&](Size i, Size j, Size k) {
@@ -111,12 +111,9 @@ Launch BindCast(const AnyArray& x, AnyArray& y) {
           py::make_tuple(x, y)};
 }
 
-template <class T>
-void RegisterNumbers(py::module_& m) {
-  m.def("binary", &BindBinary<T>, py::arg("op"), py::arg("a"), py::arg("b"), py::arg("y"),
-        "y = f(a, b) with broadcasting, by the name of the op.\n\n"
-        "a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. T is\n"
-        "float64, int32 or int64.");
+template <class T, class Y = T>
+void RegisterBinary(py::module_& m) {
+  m.def("binary", &BindBinary<T, Y>, py::arg("op"), py::arg("a"), py::arg("b"), py::arg("y"));
 }
 
 }  // namespace
@@ -130,10 +127,14 @@ void RegisterElementwise(py::module_& m) {
         "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
         "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
   m.def("cast", &BindCast, py::arg("x"), py::arg("y"));
-  RegisterNumbers<double>(m);
-  RegisterNumbers<std::int32_t>(m);
-  RegisterNumbers<std::int64_t>(m);
-  RegisterNumbers<float>(m);
+  RegisterBinary<double>(m);
+  RegisterBinary<std::int32_t>(m);
+  RegisterBinary<std::int64_t>(m);
+  RegisterBinary<float>(m);
+  RegisterBinary<double, bool>(m);
+  RegisterBinary<std::int32_t, bool>(m);
+  RegisterBinary<std::int64_t, bool>(m);
+  RegisterBinary<bool>(m);
 }
 
 }  // namespace headrace::cpu::bind

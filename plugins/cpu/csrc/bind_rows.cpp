@@ -58,7 +58,7 @@ Launch BindLayerNorm(const Floats& x, const std::optional<Floats>& scale,
 
 Launch BindFold(const std::string& kind, const Floats& x, Floats& y) {
   constexpr const char* kOp = "fold_each_row";
-  constexpr std::array<const char*, 4> kKinds = {"sum", "mean", "max", "min"};
+  constexpr std::array<const char*, 5> kKinds = {"sum", "mean", "max", "min", "prod"};
   const auto [rows, length] = Sides(kOp, x);
   Dims made = Shape(x);
   made.pop_back();

@@ -32,6 +32,19 @@ BINARY = {
     "maximum": np.maximum,
     "minimum": np.minimum,
 }
+COMPARISONS = {
+    "equal": np.equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
+LOGIC = {
+    "equal": np.equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 BINARY_FLOATS = {"divide": np.divide, "prelu": lambda x, slope: np.where(x < 0, x * slope, x)}
 
 
@@ -127,6 +140,22 @@ def test_binary_broadcasts_as_numpy_does(dtype, shapes):
         y = np.empty(shapes.result_shape, dtype)
         _native.binary(op, a, b, y)()
         np.testing.assert_array_equal(y, want.astype(dtype), err_msg=op)
+    for op, function in COMPARISONS.items():
+        truths = np.empty(shapes.result_shape, bool)
+        _native.binary(op, a, b, truths)()
+        np.testing.assert_array_equal(truths, function(a, b), err_msg=op)
+
+
+@given(shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=20, min_side=0))
+def test_logic_broadcasts_as_numpy_does(shapes):
+    """Of truth values, any two shapes that fit; an input that has the result's may be it."""
+    draw = np.random.default_rng(1)
+    a, b = (np.array(draw.random(shape) < 0.5) for shape in shapes.input_shapes)
+    for op, function in LOGIC.items():
+        want, held = np.array(function(a, b)), a.copy()
+        y = held if held.shape == want.shape else np.empty(want.shape, bool)
+        _native.binary(op, held, b, y)()
+        np.testing.assert_array_equal(y, want, err_msg=op)
 
 
 def test_integers_are_divided_towards_zero():

@@ -30,6 +30,7 @@ from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
 from headrace_cpu.kernels.program import BiasAddStep, ClipStep, SingleOp
 from headrace_cpu.kernels.recurrent import PackingRecurrent
+from headrace_cpu.kernels.reduce import FoldRows
 from headrace_cpu.kernels.rows import (
     BatchMatmul,
     FoldEachRow,
@@ -100,6 +101,10 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("clip", IMAGE, (), dtype="float64"), Clip),
         (call_of("prelu", IMAGE, (5, 1)), SingleOp),
         (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
+        (call_of("less", IMAGE, (5, 1), dtype="int64"), Binary),
+        (call_of("logical_xor", IMAGE, (5, 1), dtype="bool"), Binary),
+        (call_of("add_n", IMAGE, IMAGE, IMAGE), SingleOp),
+        (call_of("add_n", *[IMAGE] * 13), NumpyKernel),
         (call_of("divide", IMAGE, IMAGE, dtype="int64"), Binary),
         (call_of("divide", IMAGE, IMAGE), SingleOp),
         (call_of("divide", IMAGE, IMAGE, dtype="float64"), Binary),
@@ -110,6 +115,8 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("log_softmax", (5, 4)), SoftmaxRows),
         (call_of("layer_norm", (5, 4), (4,), (4,)), LayerNormRows),
         (call_of("reduce_mean", (5, 4), axes=(1,)), FoldEachRow),
+        (call_of("reduce_prod", (5, 4), axes=(1,)), FoldEachRow),
+        (call_of("reduce_mean", (5, 4), axes=(0,)), FoldRows),
         (call_of("matmul", (2, 8, 4), (2, 4, 9)), BatchMatmul),
         (call_of("matmul", (1, 4), (4, 9999)), NumpyKernel),
         (call_of("lstm", (5, 1, 4), (1, 12, 4), (1, 12, 3)), PackingRecurrent),

@@ -104,7 +104,7 @@ def test_folds(rows, length, kind, has_nan):
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 15, 16])
-@pytest.mark.parametrize("kind", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("kind", ["sum", "mean", "max", "min", "prod"])
 def test_folds_of_rows_shorter_than_a_vector(length, kind):
     """Also of infinities alone, and with a NaN at each place."""
     x = np.random.default_rng(length).standard_normal((length + 19, length)).astype(np.float32)
@@ -114,6 +114,19 @@ def test_folds_of_rows_shorter_than_a_vector(length, kind):
     _native.fold_each_row(kind, x, y)()
     right = getattr(np, kind)(x.astype(np.float64), axis=1)
     np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 5), LENGTHS, st.sampled_from([np.nan, np.inf, 0, 1]))
+def test_products_of_rows(rows, length, one):
+    """Whatever the one number is that differs; the others are near 1 or -1."""
+    draw = np.random.default_rng(length)
+    x = np.exp2(draw.uniform(-1, 1, (rows, length)) * 32 / (32 + length)).astype(np.float32)
+    x[draw.random(x.shape) < 0.5] *= -1
+    x[0, length // 2] = one
+    y = np.empty(rows, np.float32)
+    _native.fold_each_row("prod", x, y)()
+    np.testing.assert_allclose(y, np.prod(x.astype(np.float64), axis=1), rtol=2e-7 * length)
 
 
 @settings(max_examples=30)

@@ -65,6 +65,46 @@ struct Minimum {
     return Smaller(a, b);
   }
 };
+struct Equal {
+  template <class T>
+  HEADRACE_INLINE bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct Less {
+  template <class T>
+  HEADRACE_INLINE bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  HEADRACE_INLINE bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  HEADRACE_INLINE bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  HEADRACE_INLINE bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+// Of truth values without a jump.
+struct And {
+  HEADRACE_INLINE bool operator()(bool a, bool b) const { return a & b; }
+};
+struct Or {
+  HEADRACE_INLINE bool operator()(bool a, bool b) const { return a | b; }
+};
+struct Xor {
+  HEADRACE_INLINE bool operator()(bool a, bool b) const { return a != b; }
+};
 struct Prelu {
   template <class T>
   HEADRACE_INLINE T operator()(T x, T slope) const {
@@ -73,8 +113,8 @@ struct Prelu {
 };
 
 // One loop for each pair of steps: a step that is known vectorises.
-template <class F, class T>
-HEADRACE_INLINE void BinaryBody(const T* a, Size a_step, const T* b, Size b_step, T* y,
+template <class F, class T, class Y>
+HEADRACE_INLINE void BinaryBody(const T* a, Size a_step, const T* b, Size b_step, Y* y,
                                 Size count) {
   const F f;
   if (a_step == 0) {
@@ -91,8 +131,8 @@ HEADRACE_INLINE void BinaryBody(const T* a, Size a_step, const T* b, Size b_step
   }
 }
 
-template <class F, class T>
-void Binary(const T* a, Size a_step, const T* b, Size b_step, T* y, Size count) {
+template <class F, class T, class Y = T>
+void Binary(const T* a, Size a_step, const T* b, Size b_step, Y* y, Size count) {
   BinaryBody<F>(a, a_step, b, b_step, y, count);
 }
 
@@ -222,6 +262,28 @@ BinaryLoop<T> FindIntegers(const char* op) {
   return std::strcmp(op, "divide") == 0 ? Binary<DivideIntegers, T> : FindNumbers<T>(op);
 }
 
+template <class T>
+BinaryLoop<T, bool> FindComparison(const char* op) {
+  static constexpr Named<BinaryLoop<T, bool>> kTable[] = {
+      {"equal", Binary<Equal, T, bool>},
+      {"less", Binary<Less, T, bool>},
+      {"less_equal", Binary<LessEqual, T, bool>},
+      {"greater", Binary<Greater, T, bool>},
+      {"greater_equal", Binary<GreaterEqual, T, bool>},
+  };
+  return Find(kTable, op);
+}
+
+BinaryLoop<bool> FindLogic(const char* op) {
+  static constexpr Named<BinaryLoop<bool>> kTable[] = {
+      {"equal", Binary<Equal, bool>},
+      {"logical_and", Binary<And, bool>},
+      {"logical_or", Binary<Or, bool>},
+      {"logical_xor", Binary<Xor, bool>},
+  };
+  return Find(kTable, op);
+}
+
 BinaryLoop<float> FindFloats(const char* op) {
   static constexpr Named<BinaryLoop<float>> kTable[] = {{"fmod", Remainder<false>},
                                                         {"mod", Remainder<true>}};
@@ -234,6 +296,10 @@ extern const ElementwiseTable kElementwise = {{FindDoubles},
                                               {FindIntegers<std::int32_t>},
                                               {FindIntegers<std::int64_t>},
                                               {FindFloats},
+                                              {FindComparison<double>},
+                                              {FindComparison<std::int32_t>},
+                                              {FindComparison<std::int64_t>},
+                                              {FindLogic},
                                               FindUnary};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

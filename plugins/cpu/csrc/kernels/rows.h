@@ -6,7 +6,7 @@
 
 namespace headrace::cpu {
 
-enum class Fold : int { kSum, kMean, kMax, kMin };
+enum class Fold : int { kSum, kMean, kMax, kMin, kProduct };
 
 // y = exp(x) / sum(exp(x)) of each row, or the logarithm of that. x and y may be the same array.
 // With all threads.

@@ -75,6 +75,15 @@ HEADRACE_INLINE float LeastOf(const float* x, Size length) {
   return -LargestOf(x, length, __builtin_inff(), [](V v) { return -v; });
 }
 
+HEADRACE_INLINE float ProductOf(const float* x, Size length) {
+  V made = Broadcast(1.0f);
+  EachVector(x, length, 1.0f, [&](V v, Size, int) { made = made * v; });
+  float lanes[kWidth], product = 1;
+  Store(lanes, made);
+  for (const float lane : lanes) product *= lane;
+  return product;
+}
+
 void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, bool logarithm) {
   V most = Broadcast(-__builtin_inff());
   for (Size r = 0; r < length; ++r) {
@@ -182,6 +191,8 @@ void FoldShortRows(Fold fold, const float* x, float* y, Size rows, L length) {
       return FoldShort(x, y, rows, length, -__builtin_inff(), 1.0f, larger);
     case Fold::kMin:
       return FoldShort(x, y, rows, length, __builtin_inff(), 1.0f, lesser);
+    case Fold::kProduct:
+      return FoldShort(x, y, rows, length, 1.0f, 1.0f, [](float a, float b) { return a * b; });
   }
 }
 
@@ -209,6 +220,9 @@ void FoldRow(Fold fold, const float* x, float* y, Size rows, Size length) {
         break;
       case Fold::kMin:
         y[r] = LeastOf(x, length);
+        break;
+      case Fold::kProduct:
+        y[r] = ProductOf(x, length);
         break;
     }
   }

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int32, np.int64)
-_Arithmetic = TypeVar("_Arithmetic", np.float32, np.float64, np.int32, np.int64)
+_Binary = TypeVar("_Binary", np.float32, np.float64, np.int32, np.int64, np.bool_)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
@@ -215,13 +215,14 @@ def clip(x: _Doubles, low: _Doubles | None, high: _Doubles | None, y: _Doubles) 
     """
 
 def binary(
-    op: str, a: NDArray[_Arithmetic], b: NDArray[_Arithmetic], y: NDArray[_Arithmetic],
+    op: str, a: NDArray[_Binary], b: NDArray[_Binary], y: NDArray[_Binary] | NDArray[np.bool_],
 ) -> Launch:  # fmt: skip
     """``y = f(a, b)`` with broadcasting, by the name of the op; integers wrap around.
 
-    a, b: T[...]; y: T[...] of their common shape; may be one of them that has it. Of float32 there
-    is ``mod`` and ``fmod`` alone. A quotient of integers is cut towards zero, and 0 if there is
-    none.
+    a, b: T[...], T one of float64, int32, int64, float32 and bool; y: T[...] of their common shape,
+    which may be one of them that has it, or bool[...] of a comparison. Of float32 there is ``mod``
+    and ``fmod`` alone, of bool ``equal`` and logic. A quotient of integers is cut towards zero, and
+    0 if there is none.
     """
 
 def cast(x: NDArray[Any], y: NDArray[Any]) -> Launch:
@@ -520,7 +521,10 @@ def layer_norm(
     """
 
 def fold_each_row(kind: str, x: _Floats, y: _Floats) -> Launch:
-    """``sum``, ``mean``, ``max`` or ``min`` of each row. x: float32[..., n], y: float32[...]."""
+    """``sum``, ``mean``, ``max``, ``min`` or ``prod`` of each row.
+
+    x: float32[..., n], y: float32[...].
+    """
 
 def batch_matmul(
     a: _Floats, b: _Floats, panels: _Floats, y: _Floats, a_places: _Dims, b_places: _Dims,

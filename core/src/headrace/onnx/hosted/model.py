@@ -33,6 +33,7 @@ class HostedModel(Model):
 
     _first: HostedNodes
     _last: HostedNodes
+    _device_takes_all: bool  # that is fed, as it is, and nobody else any of it
 
     @classmethod
     def of(cls, given: GivenModel, settings: ModelSettings, jobs: int | None) -> HostedModel:
@@ -67,6 +68,11 @@ class HostedModel(Model):
         )
         made._first = HostedNodes(parts.first, given.name)
         made._last = HostedNodes(parts.last, given.name)
+        read_last = {name for node in parts.last.graph.node for name in node.input}
+        read_last.update(info.name for info in made.outputs)
+        made._device_takes_all = not parts.first.graph.output and all(
+            info.kind == "tensor" and info.name not in read_last for info in made.inputs
+        )
         return made
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,13 +95,15 @@ class HostedModel(Model):
             )
         return super()._specs(self._begin(feeds)[1])
 
-    def _begin(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    def _begin(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Array]]:
         """What is known before the device runs, and what is fed to it."""
+        if self._device_takes_all:  # which is checked there
+            return {}, feeds
         known = check_feeds(feeds, self.inputs, self.name)
         known.update(self._first(known))
         return known, {info.name: known[info.name] for info in self._takes if info.name in known}
 
     def _end(self, known: dict[str, Any], made: Mapping[str, Array]) -> dict[str, Any]:
-        known = {**known, **made}
+        known.update(made)
         known.update(self._last(known))
         return {info.name: known[info.name] for info in self.outputs}

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto
-from onnx.helper import get_attribute_value
+from onnx import ModelProto, TensorProto
+from onnx.numpy_helper import to_array
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx.hosted.direct import direct, zipped
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
-from headrace.onnx.hosted.tables import CategoryMapper, DictVectorizer, LabelEncoder
+from headrace.onnx.hosted.tables import NAN_IS_A_KEY, CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
-from headrace.onnx.keys import ML_DOMAIN
+from headrace.onnx.keys import ML_DOMAIN, domain_of
 from headrace.signals import let_handlers_through
 
 
@@ -31,43 +31,7 @@ class ZipMap(OpRun):
         classlabels_int64s: Sequence[int] | None = None,
         classlabels_strings: Sequence[str] | None = None,
     ) -> tuple[list[dict[Any, float]]]:
-        return (_zipped(x, list(classlabels_strings or classlabels_int64s or ())),)
-
-
-def _zipped(x: Any, names: Sequence[Any]) -> list[dict[Any, float]]:
-    rows = x.reshape(1, -1) if x.ndim == 1 else x
-    if rows.ndim != 2 or rows.shape[1] != len(names):
-        raise ValueError(f"{len(names)} names for the columns of a tensor {list(x.shape)}")
-    return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
-
-
-def _named(x: Any, names: Mapping[int, str], unknown: str) -> Any:
-    found = np.empty(x.size, object)
-    found[:] = [names.get(number, unknown) for number in x.reshape(-1).tolist()]
-    return found.reshape(x.shape)
-
-
-def _direct(node: NodeProto) -> Callable[[Any], Any] | None:
-    """What a usual last node of a classifier makes of its input, as one function.
-
-    The reference implementation looks at a node for longer than such a model runs.
-    """
-    attrs = {a.name: get_attribute_value(a) for a in node.attribute}
-    match node.op_type:
-        case "Identity":
-            return lambda x: x.copy()  # what was fed stays the caller's
-        case "ZipMap":
-            texts = [text.decode() for text in attrs.get("classlabels_strings", ())]
-            return partial(_zipped, names=texts or list(attrs.get("classlabels_int64s", ())))
-        case "LabelEncoder" if attrs.keys() - {"default_string"} == _FROM_NUMBERS:
-            texts = [text.decode() for text in attrs["values_strings"]]
-            names = dict(zip(attrs["keys_int64s"], texts, strict=True))
-            unknown = attrs.get("default_string", b"_Unused").decode()
-            return partial(_named, names=names, unknown=unknown)
-    return None
-
-
-_FROM_NUMBERS = {"keys_int64s", "values_strings"}
+        return (zipped(x, list(classlabels_strings or classlabels_int64s or ())),)
 
 
 _OPS = (
@@ -97,12 +61,12 @@ class HostedNodes:
     def __init__(self, model: ModelProto, name: str) -> None:
         self._name = name
         self._is_empty = not model.graph.output
-        self._direct: list[tuple[Any, ...]] | None = None  # input, output, function
         self._outputs = [output.name for output in model.graph.output]
+        self._direct: list[tuple[Any, ...]] | None = None  # function, inputs, output
         try:
-            direct = [(*n.input, *n.output, _direct(n)) for n in model.graph.node]
-            if not model.graph.initializer and all(made[-1] for made in direct):
-                self._direct = direct
+            self._direct = _directly(model)
+            if self._direct is not None:
+                self._fixed = {t.name: to_array(t) for t in model.graph.initializer}
                 return
             self._evaluator = ReferenceEvaluator(model, new_ops=list(_OPS))
         except UnsupportedModelError as error:
@@ -121,17 +85,27 @@ class HostedNodes:
             return {}
         try:
             if self._direct is not None:
-                known = dict(given)
-                for x, y, compute in self._direct:
-                    known[y] = compute(known[x])
+                known = {**self._fixed, **given}
+                for compute, read, made in self._direct:
+                    known[made] = compute(*[known[name] for name in read])
                 return {name: _as_objects(known[name]) for name in self._outputs}
-            made = self._evaluator.run(None, dict(given))
+            results = self._evaluator.run(None, dict(given))
         except Exception as error:  # whatever the library raises speaks of the model
             let_handlers_through(error)
             raise InvalidModelError(
                 f"{self._name}: what the host runs, of text, maps and sequences, failed: {error}"
             ) from error
-        return dict(zip(self._outputs, map(_as_objects, made), strict=True))
+        return dict(zip(self._outputs, map(_as_objects, results), strict=True))
+
+
+def _directly(model: ModelProto) -> list[tuple[Any, ...]] | None:
+    """Function, inputs and output of each node; None where one has to be looked at."""
+    if any(tensor.data_type == TensorProto.STRING for tensor in model.graph.initializer):
+        return None
+    versions = {domain_of(used.domain): used.version for used in model.opset_import}
+    version = versions.get(ML_DOMAIN, NAN_IS_A_KEY)
+    made = [(direct(n, version), list(n.input), *n.output) for n in model.graph.node]
+    return made if all(compute for compute, *_ in made) else None
 
 
 def _as_objects(value: Any) -> Any:

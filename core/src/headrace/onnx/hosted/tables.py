@@ -15,25 +15,43 @@ from headrace.onnx.keys import ML_DOMAIN
 
 
 class LabelEncoder(OpRun):
-    """What a table has for each element, of text or numbers, in each version of the op.
+    """What a table has for each element.
 
-    ONNX's reference implementation has not the first, and finds no NaN.
+    ONNX's reference implementation has not the first version, and finds no NaN.
     """
 
     op_domain = ML_DOMAIN
 
     def __init__(self, node: Any, params: Any) -> None:
         super().__init__(node, params)
-        self._attrs = {a.name: _plain(get_attribute_value(a)) for a in node.attribute}
-        self._key = _key if params["opsets"].get(ML_DOMAIN, 4) >= 4 else _as_it_is
-        self._tables = {of_text: self._table(of_text) for of_text in (False, True)}
+        version = params["opsets"].get(ML_DOMAIN, NAN_IS_A_KEY)
+        self._table = EncoderTable(plain_attributes(node), version)
 
     def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        return (self._table(x),)
+
+
+NAN_IS_A_KEY = 4
+"""From this version of its domain on ``LabelEncoder`` finds NaN."""
+
+
+class EncoderTable:
+    """What a ``LabelEncoder`` makes of text or numbers, in each version of the op."""
+
+    def __init__(self, attrs: Mapping[str, Any], version: int) -> None:
+        """The table that these attributes are, in this version of the domain."""
+        self._attrs = attrs
+        self._key = _key if version >= NAN_IS_A_KEY else _as_it_is
+        self._tables = {of_text: self._table(of_text) for of_text in (False, True)}
+
+    def __call__(self, x: Any) -> Any:
+        """What the table has for each element."""
         table, default, dtype = self._tables[x.dtype.kind in "OU"]
-        found = [table.get(self._key(item), default) for item in x.reshape(-1).tolist()]
-        made = np.empty(len(found), dtype)
-        made[:] = found
-        return (made.reshape(x.shape),)
+        items = x.reshape(-1).tolist()
+        keys = map(self._key, items) if x.dtype.kind == "f" else items
+        made = np.empty(len(items), dtype)
+        made[:] = [table.get(key, default) for key in keys]
+        return made.reshape(x.shape)
 
     def _table(self, of_text: bool) -> tuple[dict[Any, Any], Any, Any]:
         """Of the version that has one list for both ways, the way from text or to it."""
@@ -61,6 +79,11 @@ class LabelEncoder(OpRun):
         if dtype.kind == "f":
             return self._attrs.get("default_float", -0.0)
         return self._attrs.get("default_int64", -1)
+
+
+def plain_attributes(node: Any) -> dict[str, Any]:
+    """What a node says, by name: text as ``str``, tensors as arrays."""
+    return {a.name: _plain(get_attribute_value(a)) for a in node.attribute}
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Elementwise ops of doubles and integers, each one native pass over memory."""
+"""Elementwise ops of doubles, integers and truth values, each one native pass over memory."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ UNARY: Mapping[str, tuple[str, ...]] = {
 """Op -> its attributes, as the extension takes them. Others, numpy computes as fast."""
 
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal")
+LOGIC = ("equal", "logical_and", "logical_or", "logical_xor")
 CAST = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64")
 DOUBLES = dtypes("float64")
 NUMBERS = dtypes("float64", "int32", "int64")
@@ -57,9 +59,9 @@ class Clip(NativeKernel):
 
 
 class Binary(NativeKernel):
-    """An op of two tensors with broadcasting: a, b: T[...], y: T[common shape]. No workspace.
+    """An op of two tensors with broadcasting: a, b: T[...], y: T or bool[common shape].
 
-    y may be the memory of an input that has its shape.
+    y may be the memory of an input that has its shape and dtype. Needs no workspace.
     """
 
     def _make(self, views: Views) -> Launch:
@@ -114,8 +116,10 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     for op in UNARY:
         yield KernelEntry(tag, op, Unary, DOUBLES)
     yield KernelEntry(tag, "clip", Clip, DOUBLES)
-    for op in BINARY:
+    for op in (*BINARY, *COMPARISONS):
         yield KernelEntry(tag, op, Binary, NUMBERS)
+    for op in LOGIC:  # alone they are faster than a program, which goes by floats
+        yield KernelEntry(tag, op, Binary, dtypes("bool"), priority=2)
     yield KernelEntry(tag, "prelu", Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
     yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))

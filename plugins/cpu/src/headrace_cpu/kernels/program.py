@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import (
@@ -45,11 +45,13 @@ float32 rounds are too large for float16."""
 
 _WHOLE = (int8, uint8, int16, uint16)
 LINEAR = ("quantize", "dequantize")
-OTHER_NAME = ("cast", "prelu", *LINEAR)
+OTHER_NAME = ("cast", "prelu", "add_n", *LINEAR)
 _NO_OPS = ("clip", "identity", *LINEAR, *RESULTS.keys() - TRUTHS)
 SAME_NAME = tuple(op for op in STEPS if op not in _NO_OPS)
 """Ops that are one step, some of their name."""
-_SINGLE = frozenset((*SAME_NAME, "prelu"))
+_SINGLE = frozenset((*SAME_NAME, "prelu", "add_n"))
+MOST_INPUTS = 12
+"""So many tensors are read at once at most."""
 
 
 class ProgramKernel(NativeKernel):
@@ -132,10 +134,13 @@ class BiasAddStep(ProgramKernel):
 def steps_of(call: OpCall, operands: Sequence[str], first: int) -> list[Step]:
     """The steps that an op is, after ``first`` others."""
     formula = FORMULAS.get(call.op)
-    if formula is None:
-        return [_step_of(call, operands)]
     steps = Steps(first)
-    formula(steps, call, operands[0])
+    if call.op == "add_n" and len(operands) > 1:
+        reduce(partial(steps, "add"), operands)
+    elif formula is not None:
+        formula(steps, call, operands[0])
+    else:
+        return [_step_of(call, operands)]
     return steps.made
 
 
@@ -146,6 +151,8 @@ def _step_of(call: OpCall, operands: Sequence[str]) -> Step:
         return ("identity" if made == float32 else made.name, operands[0])
     if call.op == "prelu":
         return ("leaky_relu", *operands)
+    if call.op == "add_n":
+        return ("identity", *operands)
     if call.op in LINEAR:
         x, scale, *zero = operands
         made = call.outputs[0].dtype
@@ -164,7 +171,9 @@ def is_written(call: OpCall) -> bool:
     if call.op in FORMULAS:
         numbers = (value for value in call.attrs.values() if isinstance(value, float))
         return call.input(0).dtype == float32 and not any(map(math.isnan, numbers))
-    if call.op not in _SINGLE or any(
+    if call.op not in _SINGLE or len(call.inputs) > MOST_INPUTS:
+        return False
+    if any(
         math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())
     ):
         return False

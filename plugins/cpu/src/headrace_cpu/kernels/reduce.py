@@ -12,9 +12,6 @@ from headrace_cpu.kernels.native import NativeKernel, Views
 
 KINDS = {"reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max"}
 
-FEW_COLUMNS = 8
-"""With fewer numbers side by side there are no vectors."""
-
 
 def _sides(call: OpCall) -> tuple[int, int, int] | None:
     """The input as [outer, folded, columns]; None when other axes lie between the folded ones."""
@@ -32,10 +29,10 @@ def _sides(call: OpCall) -> tuple[int, int, int] | None:
 
 def _folds_rows(call: OpCall) -> bool:
     sides = _sides(call)
-    return sides is not None and sides[1] > 0 and sides[2] >= FEW_COLUMNS
+    return sides is not None and sides[1] > 0 and sides[2] > 1
 
 
-rows = SomeCalls("rows of eight numbers or more", dtypes("float32"), _folds_rows)
+rows = SomeCalls("rows of some numbers", dtypes("float32"), _folds_rows)
 
 
 class FoldRows(NativeKernel):

@@ -169,7 +169,7 @@ def row_entries(tag: str) -> Iterator[KernelEntry]:
     norms = SomeCalls("scale and bias of a row", FLOAT32, _norms_rows)
     yield KernelEntry(tag, "layer_norm", LayerNormRows, norms)
     rows = SomeCalls("the last axes", FLOAT32, _folds_last)
-    for op in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min"):
+    for op in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"):
         yield KernelEntry(tag, op, FoldEachRow, rows, priority=1)
     batches = SomeCalls("matrices as they lie", FLOAT32, _is_batch)
     yield KernelEntry(tag, "matmul", BatchMatmul, batches)

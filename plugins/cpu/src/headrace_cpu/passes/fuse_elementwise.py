@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.kernels.program import is_written, steps_of
+from headrace_cpu.kernels.program import MOST_INPUTS, is_written, steps_of
 from headrace_cpu.ops.program import Program
 from headrace_cpu.ops.steps import MOST_OPERANDS, Step
 
 MOST_STEPS = (MOST_OPERANDS - 1) // 3
 """Steps hang together, so n of them have at most 3 * n - (n - 1) operands from outside."""
-MOST_INPUTS = 12
 
 
 class FuseElementwise:

@@ -1,0 +1,78 @@
+"""Usual nodes of the host as functions of what they read.
+
+The reference implementation looks at a node for longer than a small model runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto
+
+from headrace.onnx.hosted.tables import EncoderTable, plain_attributes
+
+
+def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
+    """What computes the one output of a node, or None.
+
+    Args:
+        node: one of the host.
+        version: of the ops of ONNX's domain of machine learning.
+    """
+    attrs = plain_attributes(node)
+    match node.op_type:
+        case "Identity":
+            return lambda x: x.copy()  # what was fed stays the caller's
+        case "Gather":
+            return partial(_gathered, axis=attrs.get("axis", 0))
+        case "ArrayFeatureExtractor":
+            return _columns
+        case "LabelEncoder":
+            return EncoderTable(attrs, version)
+        case "OneHotEncoder" if "cats_strings" in attrs:
+            return partial(_hot, words=attrs["cats_strings"], zeros=attrs.get("zeros", 1))
+        case "ZipMap":
+            texts = attrs.get("classlabels_strings", ())
+            return partial(zipped, names=texts or attrs.get("classlabels_int64s", ()))
+    return None
+
+
+def _gathered(x: Any, places: Any, axis: int) -> Any:
+    """As numpy's ``take``, which gives a text itself where one alone is taken."""
+    found = np.take(x, places, axis)
+    return found if isinstance(found, np.ndarray) else np.array(found, x.dtype)
+
+
+def _columns(x: Any, places: Any) -> Any:
+    """Elements of the last axis; of a vector they are a row."""
+    found = x[..., places.reshape(-1)]
+    return found.reshape(1, -1) if x.ndim == 1 else found
+
+
+def _hot(x: Any, words: Sequence[str], zeros: int) -> Any:
+    """1 at the place of each word along a new last axis; of an unknown one nothing but 0."""
+    places = {word: place for place, word in enumerate(words)}
+    found = [places.get(word) for word in x.reshape(-1).tolist()]
+    if not zeros and None in found:
+        unknown = x.reshape(-1)[found.index(None)]
+        raise ValueError(f"{unknown!r} is none of the {len(words)} categories, and zeros is 0")
+    made = np.zeros((len(found), len(words)), np.float32)
+    for row, place in enumerate(found):
+        if place is not None:
+            made[row, place] = 1
+    return made.reshape(*x.shape, len(words))
+
+
+def zipped(x: Any, names: Sequence[Any]) -> list[dict[Any, float]]:
+    """Each row of a matrix as a map from the names of its columns.
+
+    Raises:
+        ValueError: it has another number of columns.
+    """
+    rows = x.reshape(1, -1) if x.ndim == 1 else x
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        raise ValueError(f"{len(names)} names for the columns of a tensor {list(x.shape)}")
+    return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
