@@ -173,9 +173,7 @@ def is_written(call: OpCall) -> bool:
         return call.input(0).dtype == float32 and not any(map(math.isnan, numbers))
     if call.op not in _SINGLE or len(call.inputs) > MOST_INPUTS:
         return False
-    if any(
-        math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())
-    ):
+    if any(math.isnan(call.float_attr(name)) for name in ATTRS.get(call.op, ())):
         return False
     for index, spec in enumerate(call.inputs):
         if spec is None or spec.dtype != (bool_ if _is_truth(call.op, index) else float32):
