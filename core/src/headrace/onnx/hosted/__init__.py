@@ -7,8 +7,8 @@ the host runs first, a model of numbers for the device, and nodes that the host 
 host runs moves or looks up values; arithmetic stays with the device.
 
 ``kinds`` says which nodes are the host's, ``cut`` makes the three parts, ``nodes`` runs those of
-the host, with ``ops``, ``tables`` and ``tokens`` where ONNX's reference implementation lacks an op
-or has it otherwise, ``patterns`` reads patterns of text, ``feeds`` checks what is fed, and
-``model`` is what users hold. ``error`` is how the rest of the import says that a model has such
-values.
+the host: the usual ones by functions (``direct``), others by ONNX's reference implementation, with
+``ops``, ``tables`` and ``tokens`` where that lacks an op or has it otherwise. ``patterns`` reads
+patterns of text, ``feeds`` checks what is fed, and ``model`` is what users hold. ``error`` is how
+the rest of the import says that a model has such values.
 """

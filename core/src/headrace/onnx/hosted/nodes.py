@@ -1,4 +1,4 @@
-"""Running the nodes of the host: by ONNX's reference implementation, and ops that it lacks."""
+"""Running the nodes of the host: the usual ones as functions, others by ONNX's implementation."""
 
 from __future__ import annotations
 
