@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>
 
 #if defined(__GLIBCXX__)
-#include <cxxabi.h>
 #include <unistd.h>
 #endif
 
@@ -27,7 +26,7 @@ class WithoutPython {
 #if defined(__GLIBCXX__)
     try {
       PyEval_RestoreThread(state_);
-    } catch (abi::__forced_unwind&) {
+    } catch (...) {  // by its name, abi::__forced_unwind, it would be a reference to nothing
       for (;;) pause();
     }
 #else  // elsewhere pthread_exit does not unwind
