@@ -4,12 +4,14 @@ The interpreter is not built with one, so its library is loaded before everythin
 parts that the command uses must be: ``tox run -e sanitize-address,sanitize-thread`` builds them so,
 the first with the checks of undefined behaviour as well, which end a test in the same way.
 What a sanitizer found is shown at the end: pytest has its standard error while tests run, and a
-process that a sanitizer stops has no time to hand it over.
+process that a sanitizer stops has no time to hand it over. A command that ended well all the same,
+as that process was one of a test's own, fails.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,8 @@ SETTINGS = {
     },
 }
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
+# Memory that was asked for in vain is told of as well.
+MISTAKE = re.compile("runtime error:|ERROR: AddressSanitizer|WARNING: ThreadSanitizer")
 
 
 def main() -> None:
@@ -59,9 +63,11 @@ def main() -> None:
             loaded.append(_beside(path))
         environment = os.environ | settings | {"LD_PRELOAD": " ".join(loaded)}
         ended = subprocess.run(command, env=environment, check=False)
-        for report in sorted(path.parent.glob(f"{path.name}.*")):
-            sys.stderr.write(report.read_text(errors="replace"))
-    sys.exit(ended.returncode if ended.returncode >= 0 else 128 - ended.returncode)
+        files = sorted(path.parent.glob(f"{path.name}.*"))
+        reports = "".join(file.read_text(errors="replace") for file in files)
+    sys.stderr.write(reports)
+    code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
+    sys.exit(code or (1 if MISTAKE.search(reports) else 0))
 
 
 def _beside(path: Path) -> str:

@@ -30,6 +30,10 @@ os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 library = ctypes.CDLL(sys.argv[1])
 getattr(library, sys.argv[2])(eval(sys.argv[3]))
 """
+PARENT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", *sys.argv[1:]])
+"""
 FORK = """
 import ctypes, os, sys, threading
 library = ctypes.CDLL(sys.argv[1])
@@ -76,6 +80,22 @@ def test_reports_of_both_runtimes_are_shown(
     assert done.returncode == 134, done.stderr
     assert report in done.stderr
     assert f"in {function} " in done.stderr
+
+
+def test_a_report_of_a_process_that_nobody_looks_at_fails_the_command(
+    root: Path, mistakes: Path
+) -> None:
+    """The command itself ends well."""
+    done = sanitized(root, PARENT, CALL, str(mistakes), "odd", "bytes(8)")
+    assert done.returncode == 1
+    assert "load of misaligned address" in done.stderr
+
+
+def test_memory_asked_for_in_vain_fails_no_command(root: Path, mistakes: Path) -> None:
+    """The sanitizer tells of it, and it is no mistake."""
+    done = sanitized(root, "import ctypes; ctypes.CDLL(None).malloc(ctypes.c_size_t(1 << 60))")
+    assert done.returncode == 0
+    assert "failed to allocate" in done.stderr
 
 
 def test_a_fork_waits_for_threads_at_work(root: Path, mistakes: Path) -> None:
