@@ -14,7 +14,7 @@ import headrace_cpu
 from headrace_cpu import _native
 
 CHANNELS = [1, 2, 3, 7, 11, 12, 13, 20]
-COLUMNS = [1, 5, 15, 16, 17, 40, 70, 97]
+COLUMNS = [1, 5, 8, 9, 15, 16, 17, 40, 70, 97]
 """Of a group."""
 
 
@@ -106,6 +106,29 @@ def test_taps_far_beside_the_image_add_nothing(dilation, groups):
         made.append(y)
     np.testing.assert_allclose(made[0], want, rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(*made)
+
+
+@pytest.mark.parametrize("each", [4, 8, 12, 24])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_groups_read_their_own_channels(kernel, each):
+    """Many groups side by side: what is not a number in one of them is in no result of another."""
+    groups, bad = 13, 5
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 17, 19, groups * each), np.float32)
+    weight = rng.standard_normal((groups * each, kernel, kernel, each), np.float32)
+    weight /= np.float32(kernel * math.sqrt(each))
+    pads, ones = (kernel // 2,) * 4, (1, 1)
+    want = slow_conv(x, weight, ones, ones, pads, groups)
+    theirs = slice(bad * each, (bad + 1) * each)
+    x[..., theirs] = np.nan
+    panels = packed(weight.reshape(groups * each, -1), groups, transposed=True)
+    window = _native.Window((kernel, kernel), ones, ones, pads[:2])
+    epilogue = _native.Epilogue(None, None, "none", 0.0, 0.0, False)
+    y = np.zeros(want.shape, np.float32)
+    _native.conv(x, panels, y, window, groups, epilogue)()
+    assert np.isnan(y[..., theirs]).all()
+    y[..., theirs] = want[..., theirs]
+    np.testing.assert_allclose(y, want, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 13, 49, 75, 200])

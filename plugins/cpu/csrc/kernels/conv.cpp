@@ -119,18 +119,12 @@ std::vector<Size> Offsets(const Window& w, const std::array<Size, 3>& taps, Size
   return offsets;
 }
 
-Epilogue Of(Epilogue epilogue, Size first_output) {
-  if (epilogue.bias != nullptr) epilogue.bias += first_output;
-  if (epilogue.addend != nullptr) epilogue.addend += first_output;
-  return epilogue;
-}
-
-// One product for each group, over rows that are read where they lie.
+// One product, of several groups or one, over rows that are read where they lie.
 class InPlaceConv : public Conv {
  public:
   InPlaceConv(const ConvShape& shape, const float* x, const Panels& panels, float* y,
               const Epilogue& epilogue, bool rows_of_taps)
-      : zeros_(static_cast<std::size_t>(shape.channels / shape.groups)) {
+      : zeros_(static_cast<std::size_t>(shape.channels)) {
     const Window& w = shape.window;
     const Size channels = shape.channels / shape.groups, outputs = shape.outputs / shape.groups;
     const Size count = shape.n * w.OutCount(), depth = channels * w.KernelCount();
@@ -140,35 +134,33 @@ class InPlaceConv : public Conv {
     for (int axis = 0; axis < 3; ++axis) {
       pointwise = pointwise && w.stride[axis] == 1 && w.pad[axis] == 0 && w.in[axis] == w.out[axis];
     }
-    const auto groups = static_cast<std::size_t>(shape.groups);
-    windows_.reserve(groups);
-    dense_.reserve(groups);
-    for (Size g = 0; g < shape.groups; ++g) {
-      const float* from = x + g * channels;
-      Rows rows;
-      if (pointwise) {
-        dense_.push_back({from, shape.channels});
-        rows = MakeRows(&dense_.back(), count, depth);
-      } else {
-        windows_.push_back({from, w, shape.channels, taps, !rows_of_taps,
-                            Offsets(w, taps, shape.channels), zeros_.data()});
-        const Size segments = taps[0] * taps[1] * taps[2];
-        const float* zeros = rows_of_taps ? nullptr : zeros_.data();
-        rows = {FillWindows, &windows_.back(), count, segments, depth / segments, zeros};
-      }
-      const Size begin = g * PanelCount(outputs) * kPanel * depth;
-      products_.push_back({rows, PanelAt(panels.first, panels.item, begin), outputs,
-                           y + g * outputs, shape.outputs, Of(epilogue, g * outputs), panels.item});
+    Rows rows;
+    if (pointwise) {
+      dense_ = {x, shape.channels};
+      rows = MakeRows(&dense_, count, depth);
+    } else {
+      windows_ = {x,
+                  w,
+                  shape.channels,
+                  taps,
+                  !rows_of_taps,
+                  Offsets(w, taps, shape.channels),
+                  zeros_.data()};
+      const Size segments = taps[0] * taps[1] * taps[2];
+      const float* zeros = rows_of_taps ? nullptr : zeros_.data();
+      rows = {FillWindows, &windows_, count, segments, depth / segments, zeros};
     }
+    product_ = {rows,     panels.first, outputs,      y,       shape.outputs,
+                epilogue, panels.item,  shape.groups, channels};
   }
 
-  void Run() const override { Multiply(products_.data(), static_cast<Size>(products_.size())); }
+  void Run() const override { Multiply(&product_, 1); }
 
  private:
   std::vector<float> zeros_;
-  std::vector<Windows> windows_;
-  std::vector<DenseRows> dense_;
-  std::vector<Product> products_;
+  Windows windows_{};
+  DenseRows dense_{};
+  Product product_{};
 };
 
 // A part of the output at a time, over a copy of what it reads: with the padding, rows of taps lie
@@ -285,9 +277,9 @@ class PaddedConv : public Conv {
                     outputs,
                     y_ + first * outputs,
                     outputs,
-                    Of(epilogue_, first * outputs),
+                    epilogue_,
                     panels_.item};
-    product.epilogue.bias = epilogue_.bias;
+    if (epilogue_.addend != nullptr) product.epilogue.addend += first * outputs;
     Gemm().block(product, 0, width * height, 0, PanelCount(outputs), starts);
   }
 

@@ -78,7 +78,7 @@ Rows MakeRows(const DenseRows* source, Size count, Size depth) {
 void Multiply(const Product* products, Size count) {
   if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
   const Size rows = products[0].rows.count;
-  const Size panels = PanelCount(products[0].columns);
+  const Size groups = products[0].groups, panels = groups * PanelCount(products[0].columns);
   const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.Depth(), 1);
   const Size wanted =
       Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
@@ -101,7 +101,7 @@ void Multiply(const Product* products, Size count) {
   const Size parts = count * row_parts * panel_parts;
   // Small products go in larger parts, so that none is worth less than handing it over.
   const Size grain = std::max<Size>(1, parts / wanted);
-  const Size starts_wanted = products[0].rows.segments * kMostRows;
+  const Size starts_wanted = products[0].rows.segments * kMostRows * (groups > 1 ? kGroupTiles : 1);
   ParallelFor(parts, grain, [&](Size begin, Size end) {
     const float* few[kFewStarts];
     const float** starts = few;

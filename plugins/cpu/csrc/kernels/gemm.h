@@ -14,9 +14,10 @@
 
 namespace headrace::cpu {
 
-constexpr int kPanel = 16;      // columns of a panel
-constexpr int kMostPanels = 4;  // of a tile
-constexpr int kMostRows = 16;   // of a tile; what `Rows::fill` leaves room for
+constexpr int kPanel = 16;       // columns of a panel
+constexpr int kMostPanels = 4;   // of a tile
+constexpr int kMostRows = 16;    // of a tile; what `Rows::fill` leaves room for
+constexpr Size kGroupTiles = 8;  // that groups go over one after another
 
 constexpr Size PanelCount(Size columns) { return (columns + kPanel - 1) / kPanel; }
 
@@ -50,8 +51,8 @@ struct Rows {
   Size count;     // rows
   Size segments;  // of each
   Size length;    // floats of each segment
-  // Where a segment of zeros begins that rows may have, or none. A tile of which all rows have it
-  // leaves it out: nothing is added to its sums.
+  // Where a segment of zeros begins that rows may have, or none, for the channels of all groups. A
+  // tile of which all rows have it leaves it out: nothing is added to its sums.
   const float* zeros = nullptr;
 
   Size Depth() const { return segments * length; }
@@ -66,11 +67,6 @@ Rows MakeRows(const DenseRows* source, Size count, Size depth);
 
 enum class PanelItem : int { kFloat, kFloat16, kBfloat16 };
 
-// Where the number `index` of panels is.
-inline const void* PanelAt(const void* panels, PanelItem item, Size index) {
-  return static_cast<const char*>(panels) + index * (item == PanelItem::kFloat ? 4 : 2);
-}
-
 struct Product {
   Rows rows;
   const void* panels;  // [columns / 16][depth][16]
@@ -79,6 +75,10 @@ struct Product {
   Size y_stride;  // floats between its rows
   Epilogue epilogue;
   PanelItem item = PanelItem::kFloat;  // of the panels
+  // As many products side by side: each has `columns` of the results, of the bias and of the addend
+  // and its own panels, and reads `apart` floats behind what the one before reads, or zeros.
+  Size groups = 1;
+  Size apart = 0;
 };
 
 // Does `count` products of the same sizes, with all threads.
@@ -109,7 +109,8 @@ void Pack(const ScatteredMatrix<std::uint8_t>& b, Size depth, Size columns, std:
 
 struct GemmTable {
   // The part of the product in rows [row_begin, row_end) and panels [panel_begin, panel_end).
-  // `starts` has room for segments * kMostRows pointers.
+  // `starts` has room for segments * kMostRows pointers, and for kGroupTiles times as many if there
+  // are groups, whose panels follow each other.
   void (*block)(const Product& product, Size row_begin, Size row_end, Size panel_begin,
                 Size panel_end, const float** starts);
 };

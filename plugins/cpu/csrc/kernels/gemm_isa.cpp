@@ -16,6 +16,15 @@ constexpr int MostRows(int panels) {
   return panels == 1 ? 2 : 1;
 }
 
+// Registers of a panel of which the columns fill no more than one half: the other half is left out,
+// and there is room for the sums of more rows.
+constexpr int kHalfParts = kParts / 2;
+
+constexpr bool FillHalf(Size columns) { return kHalfParts > 0 && columns <= kPanel / 2; }
+
+// The rows of a tile of such a panel; as above.
+constexpr int kHalfPanelRows = kHalfParts > 0 && kRegisters / kHalfParts >= 16 ? 8 : 4;
+
 // Panels of floats, as `half.h` has the others.
 struct Float32 {
   using Item = float;
@@ -26,6 +35,7 @@ struct Tile {
   const float* const* starts;
   Size segments;
   Size length;
+  Size offset;         // in each segment, of what is read
   const float* zeros;  // see Rows
   const void* panel;   // the first
   Size panel_stride;
@@ -39,7 +49,18 @@ struct Tile {
   Size ahead_step;    // how much of it, in numbers, to fetch with every four of the depth
 };
 
-template <class P, int kRows, int kPanels>
+// c + a * b in the first registers of each; the others are left alone.
+template <int kUsed>
+HEADRACE_INLINE void AddProduct(V a, V b, V& c) {
+  if constexpr (kUsed == kParts) {
+    c = MulAdd(a, b, c);
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < kUsed; ++i) c.part[i] = a.part[i] * b.part[i] + c.part[i];
+  }
+}
+
+template <class P, int kRows, int kPanels, int kUsed>
 HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const typename P::Item* panel,
                           Size panel_stride, V (&sum)[kRows][kPanels]) {
   V b[kPanels];
@@ -49,7 +70,7 @@ HEADRACE_INLINE void Step(const float* const (&row)[kRows], Size k, const typena
   for (int i = 0; i < kRows; ++i) {
     const V a = Broadcast(row[i][k]);
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) sum[i][p] = MulAdd(a, b[p], sum[i][p]);
+    for (int p = 0; p < kPanels; ++p) AddProduct<kUsed>(a, b[p], sum[i][p]);
   }
 }
 
@@ -100,7 +121,8 @@ HEADRACE_INLINE bool AllAre(const float* zeros, const float* const (&row)[kRows]
   return all;
 }
 
-template <class P, int kRows, int kPanels>
+// kUsed: registers of a panel that have columns.
+template <class P, int kRows, int kPanels, int kUsed>
 void RunTile(const Tile& tile, const Epilogue& epilogue) {
   V sum[kRows][kPanels];
   const bool full = tile.columns == kPanels * kPanel;
@@ -127,20 +149,22 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
       panel += tile.length * kPanel;
       continue;
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) row[i] += tile.offset;
     Size k = 0;
     for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel, ahead += tile.ahead_step) {
       __builtin_prefetch(ahead, 0, 2);
       __builtin_prefetch(ahead + kPanel, 0, 2);
-      Step<P, kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
-      Step<P, kRows, kPanels>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
-      Step<P, kRows, kPanels>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
-      Step<P, kRows, kPanels>(row, k + 3, panel + 3 * kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels, kUsed>(row, k, panel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels, kUsed>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels, kUsed>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels, kUsed>(row, k + 3, panel + 3 * kPanel, tile.panel_stride, sum);
     }
     for (; k < tile.length; ++k, panel += kPanel) {
-      Step<P, kRows, kPanels>(row, k, panel, tile.panel_stride, sum);
+      Step<P, kRows, kPanels, kUsed>(row, k, panel, tile.panel_stride, sum);
     }
   }
-  if (epilogue.activation > Activation::kClamp || epilogue.addend_last) {
+  if (kUsed < kParts || epilogue.activation > Activation::kClamp || epilogue.addend_last) {
     alignas(64) float sums[kRows][kPanels * kPanel];
     EachSum<kRows, kPanels>([&](int i, int p) { Store(&sums[i][p * kPanel], sum[i][p]); });
     Finish(tile, &sums[0][0], kRows, kPanels * kPanel, epilogue);
@@ -166,13 +190,13 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
   }
 }
 
-template <class P, int kRows, int kPanels>
+template <class P, int kRows, int kPanels, int kUsed>
 HEADRACE_INLINE void RunTileOf(int rows, const Tile& tile, const Epilogue& epilogue) {
   if constexpr (kRows > 0) {
     if (rows == kRows) {
-      RunTile<P, kRows, kPanels>(tile, epilogue);
+      RunTile<P, kRows, kPanels, kUsed>(tile, epilogue);
     } else {
-      RunTileOf<P, kRows - 1, kPanels>(rows, tile, epilogue);
+      RunTileOf<P, kRows - 1, kPanels, kUsed>(rows, tile, epilogue);
     }
   }
 }
@@ -223,14 +247,52 @@ Epilogue EpilogueOf(const Epilogue& whole, Size piece, Size pieces) {
   return epilogue;
 }
 
+constexpr Size kCacheLine = 64 / sizeof(float);
+
+// As numbers: what is fetched may lie outside the memory.
+std::uintptr_t Address(const float* p) { return reinterpret_cast<std::uintptr_t>(p); }
+HEADRACE_INLINE void Fetch(std::uintptr_t address) {
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+}
+
+// Fetches what the next rows read and these do not. Rows go by in tiles, some floats of each at a
+// time, which the processor does not foresee. It is their last segment: of an image, the pixels
+// below. Behind the last row there may be nothing, which a fetch may ask for.
+HEADRACE_INLINE void FetchRows(const Rows& rows, const float* const* starts, int height,
+                               Size offset) {
+  const float* const* last = starts + (rows.segments - 1) * kMostRows;
+  const auto apart = Address(last[1]) - Address(last[0]);
+  for (int r = 0; r < height; ++r) {
+    const auto from = Address(last[r]) + static_cast<std::uintptr_t>(height) * apart +
+                      static_cast<std::uintptr_t>(offset) * sizeof(float);
+    for (Size k = 0; k < rows.length; k += kCacheLine) {
+      Fetch(from + static_cast<std::uintptr_t>(k) * sizeof(float));
+    }
+  }
+}
+
+// Floats from a result to the one that is fetched: a write waits until its cache line is there.
+constexpr Size kResultsAhead = 1024;
+
+template <int kPanels>
+HEADRACE_INLINE void FetchResults(const Tile& tile, int height) {
+  for (int r = 0; r < height; ++r) {
+    const auto first = Address(tile.y + r * tile.y_stride) + kResultsAhead * sizeof(float);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      __builtin_prefetch(reinterpret_cast<const void*>(first + p * kPanel * sizeof(float)), 1);
+    }
+  }
+}
+
 // Some panels and all rows of a block. Tiles are of equal height, or one row less: a last one of a
 // single row would leave most of the machine idle.
-template <class P, int kPanels>
+template <class P, int kPanels, int kMost = MostRows(kPanels), int kUsed = kParts>
 void RunPanels(const Product& product, Size row_begin, Size row_end, Size column,
                const float** starts) {
   const Rows& rows = product.rows;
   const Size count = row_end - row_begin, depth = rows.Depth();
-  const Size tiles = (count + MostRows(kPanels) - 1) / MostRows(kPanels);
+  const Size tiles = (count + kMost - 1) / kMost;
   const Pieces pieces{rows, Pieces::Count(rows, product.epilogue)};
   const Size columns = product.columns - column;
   Tile tile;
@@ -246,6 +308,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
     tile.starts = starts + piece.segment * kMostRows;
     tile.segments = piece.segments;
     tile.length = piece.length;
+    tile.offset = piece.offset;
     tile.panel = panel;
     tile.goes_on = i > 0;
     panel += piece.Depth() * kPanel;
@@ -263,7 +326,6 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
     for (Size t = 0, first = row_begin; t < tiles; ++t) {
       const int height = static_cast<int>(least + (t < higher));
       rows.fill(rows.source, first, height, starts);
-      for (int r = 0; piece.offset > 0 && r < height; ++r) starts[r] += piece.offset;
       if (ahead >= next_run) {  // on to the run of the next panel
         ahead -= next_run;
         next += tile.panel_stride;
@@ -271,9 +333,11 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
       tile.ahead = next + ahead;
       ahead += fours * tile.ahead_step;
       tile.y = product.y + first * product.y_stride + column;
+      if (i == 0 && column == 0 && height > 1) FetchRows(rows, starts, height, 0);
+      FetchResults<kPanels>(tile, height);
       tile.addend = epilogue.addend;
       if (tile.addend != nullptr) tile.addend += first * epilogue.addend_stride + column;
-      RunTileOf<P, MostRows(kPanels), kPanels>(height, tile, epilogue);
+      RunTileOf<P, kMost, kPanels, kUsed>(height, tile, epilogue);
       first += height;
     }
   }
@@ -297,7 +361,11 @@ void BlockOf(const Product& product, Size row_begin, Size row_end, Size panel_be
     const Size column = p * kPanel;
     switch (panels) {
       case 1:
-        RunPanels<P, 1>(product, row_begin, row_end, column, starts);
+        if (FillHalf(product.columns - column)) {
+          RunPanels<P, 1, kHalfPanelRows, kHalfParts>(product, row_begin, row_end, column, starts);
+        } else {
+          RunPanels<P, 1>(product, row_begin, row_end, column, starts);
+        }
         break;
       case 2:
         RunPanels<P, 2>(product, row_begin, row_end, column, starts);
@@ -312,15 +380,73 @@ void BlockOf(const Product& product, Size row_begin, Size row_end, Size panel_be
   }
 }
 
+// Panels of groups, and all rows of a block. Where rows begin is found once for all groups: a group
+// of few channels is little work for a row.
+template <class P, int kMost, int kUsed>
+void RunGroups(const Product& product, Size row_begin, Size row_end, Size panel_begin,
+               Size panel_end, const float** starts) {
+  const Rows& rows = product.rows;
+  const Size panels = PanelCount(product.columns), tile_starts = rows.segments * kMostRows;
+  const Size panel_floats = rows.Depth() * kPanel,
+             tiles = (row_end - row_begin + kMost - 1) / kMost;
+  const Size least = (row_end - row_begin) / tiles, higher = (row_end - row_begin) % tiles;
+  const auto height = [=](Size t) { return static_cast<int>(least + (t < higher)); };
+  Tile tile;
+  tile.segments = rows.segments;
+  tile.length = rows.length;
+  tile.zeros = rows.zeros;
+  tile.panel_stride = panel_floats;
+  tile.y_stride = product.y_stride;
+  tile.goes_on = false;
+  tile.ahead_step = 0;
+  for (Size t = 0, first = row_begin; t < tiles;) {
+    const Size end = t + kGroupTiles < tiles ? t + kGroupTiles : tiles;
+    for (Size i = t, row = first; i < end; row += height(i++)) {
+      rows.fill(rows.source, row, height(i), starts + (i - t) * tile_starts);
+    }
+    Size next = first;
+    for (Size p = panel_begin; p < panel_end; ++p) {
+      const Size group = p / panels, column = p % panels * kPanel;
+      const Size made = group * product.columns + column, left = product.columns - column;
+      tile.columns = static_cast<int>(left < kPanel ? left : kPanel);
+      tile.offset = group * product.apart;
+      tile.panel = static_cast<const typename P::Item*>(product.panels) + p * panel_floats;
+      tile.ahead = tile.panel;
+      tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + made;
+      next = first;
+      for (Size i = t; i < end; next += height(i++)) {
+        tile.starts = starts + (i - t) * tile_starts;
+        if (column == 0 && height(i) > 1) FetchRows(rows, tile.starts, height(i), tile.offset);
+        tile.y = product.y + next * product.y_stride + made;
+        tile.addend = product.epilogue.addend;
+        if (tile.addend != nullptr) tile.addend += next * product.epilogue.addend_stride + made;
+        FetchResults<1>(tile, height(i));
+        RunTileOf<P, kMost, 1, kUsed>(height(i), tile, product.epilogue);
+      }
+    }
+    first = next;
+    t = end;
+  }
+}
+
+template <class P>
+void AnyBlockOf(const Product& product, Size row_begin, Size row_end, Size panel_begin,
+                Size panel_end, const float** starts) {
+  const auto run = product.groups == 1         ? BlockOf<P>
+                   : FillHalf(product.columns) ? RunGroups<P, kHalfPanelRows, kHalfParts>
+                                               : RunGroups<P, MostRows(1), kParts>;
+  run(product, row_begin, row_end, panel_begin, panel_end, starts);
+}
+
 void Block(const Product& product, Size row_begin, Size row_end, Size panel_begin, Size panel_end,
            const float** starts) {
   switch (product.item) {
     case PanelItem::kFloat:
-      return BlockOf<Float32>(product, row_begin, row_end, panel_begin, panel_end, starts);
+      return AnyBlockOf<Float32>(product, row_begin, row_end, panel_begin, panel_end, starts);
     case PanelItem::kFloat16:
-      return BlockOf<Float16>(product, row_begin, row_end, panel_begin, panel_end, starts);
+      return AnyBlockOf<Float16>(product, row_begin, row_end, panel_begin, panel_end, starts);
     case PanelItem::kBfloat16:
-      return BlockOf<Bfloat16>(product, row_begin, row_end, panel_begin, panel_end, starts);
+      return AnyBlockOf<Bfloat16>(product, row_begin, row_end, panel_begin, panel_end, starts);
   }
 }
 
