@@ -162,6 +162,20 @@ def test_a_large_product_is_the_same_on_any_number_of_threads():
         np.testing.assert_array_equal(made[0], other)
 
 
+@pytest.mark.parametrize("depth", [2048, 4096, 8192])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_deep_sum_keeps_its_digits_beside_a_large_addend(depth, in_place):
+    """However many pieces it is done in, it is rounded with the addend a few times alone."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((64, depth), np.float32)
+    matrix = rng.standard_normal((depth, 32), np.float32) / np.float32(math.sqrt(depth))
+    bias, addend = rng.standard_normal(32, np.float32), np.full((64, 32), 150, np.float32)
+    want = x.astype(np.float64) @ matrix + bias + addend
+    y = addend if in_place else np.empty_like(addend)
+    _native.matmul(x, packed(matrix), y, _native.Epilogue(bias, addend))()
+    np.testing.assert_allclose(y, want, rtol=0, atol=4 * np.spacing(np.float32(150)))
+
+
 @pytest.mark.parametrize(("activation", "alpha"), [("clamp", 0.0), ("leaky", 0.1), ("silu", 0.0)])
 def test_what_is_not_a_number_stays_none(activation, alpha):
     """As in numpy's maximum and minimum; infinities come out as they should."""

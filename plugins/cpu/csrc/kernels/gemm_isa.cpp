@@ -44,7 +44,6 @@ struct Tile {
   const float* bias;
   const float* addend;
   int columns;
-  bool goes_on;       // with the sums in y, instead of the bias
   const void* ahead;  // what the next tiles will read and is far away yet
   Size ahead_step;    // how much of it, in numbers, to fetch with every four of the depth
 };
@@ -129,9 +128,7 @@ void RunTile(const Tile& tile, const Epilogue& epilogue) {
   const auto load = [&](const float* row, int p) {
     return full ? Load(row + p * kPanel) : LoadSome(row + p * kPanel, tile.columns - p * kPanel);
   };
-  if (tile.goes_on) {
-    EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = load(tile.y + i * tile.y_stride, p); });
-  } else if (tile.bias != nullptr) {
+  if (tile.bias != nullptr) {
     V bias[kPanels];
     EachSum<1, kPanels>([&](int, int p) { bias[p] = load(tile.bias, p); });
     EachSum<kRows, kPanels>([&](int i, int p) { sum[i][p] = bias[p]; });
@@ -202,7 +199,7 @@ HEADRACE_INLINE void RunTileOf(int rows, const Tile& tile, const Epilogue& epilo
 }
 
 // Floats of panels that stay in the second cache, beside those that come next, while rows go by. A
-// product of more depth is done in pieces, whose sums go on where the last piece left them.
+// product of more depth is done in pieces, each of which adds its sums to those before it.
 constexpr Size kPieceFloats = 1 << 17;
 
 // A piece of the depth: some segments, or a part of the only one.
@@ -238,11 +235,16 @@ struct Pieces {
   }
 };
 
-// The epilogue of one piece: what is added comes first, since its memory may be that of the sums.
-Epilogue EpilogueOf(const Epilogue& whole, Size piece, Size pieces) {
-  if (pieces == 1) return whole;
-  Epilogue epilogue = whole;
-  if (piece > 0) epilogue.addend = nullptr;
+// The epilogue of one piece. What is added comes with the first, since its memory may be that of
+// the sums. Other pieces are summed for themselves and add what is there by then: on top of a large
+// number each step of a sum would lose digits.
+Epilogue EpilogueOf(const Product& product, Size piece, Size pieces) {
+  Epilogue epilogue = product.epilogue;
+  if (piece > 0) {
+    epilogue.bias = nullptr;
+    epilogue.addend = product.y;
+    epilogue.addend_stride = product.y_stride;
+  }
   if (piece < pieces - 1) epilogue.activation = Activation::kNone;
   return epilogue;
 }
@@ -300,17 +302,16 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
   tile.panel_stride = depth * kPanel;
   tile.y_stride = product.y_stride;
   tile.columns = static_cast<int>(columns < kPanels * kPanel ? columns : kPanels * kPanel);
-  tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + column;
   const auto* panel = static_cast<const typename P::Item*>(product.panels) + column * depth;
   for (Size i = 0; i < pieces.count; ++i) {
     const Piece piece = pieces[i];
-    const Epilogue epilogue = EpilogueOf(product.epilogue, i, pieces.count);
+    const Epilogue epilogue = EpilogueOf(product, i, pieces.count);
+    tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
     tile.starts = starts + piece.segment * kMostRows;
     tile.segments = piece.segments;
     tile.length = piece.length;
     tile.offset = piece.offset;
     tile.panel = panel;
-    tile.goes_on = i > 0;
     panel += piece.Depth() * kPanel;
 
     // The next piece is fetched while this one is multiplied, a part of it with each tile.
@@ -397,7 +398,6 @@ void RunGroups(const Product& product, Size row_begin, Size row_end, Size panel_
   tile.zeros = rows.zeros;
   tile.panel_stride = panel_floats;
   tile.y_stride = product.y_stride;
-  tile.goes_on = false;
   tile.ahead_step = 0;
   for (Size t = 0, first = row_begin; t < tiles;) {
     const Size end = t + kGroupTiles < tiles ? t + kGroupTiles : tiles;
