@@ -305,5 +305,8 @@ def test_what_is_fed_is_checked(device: str) -> None:
             loaded.run({"words": WORDS})
         with pytest.raises(UnsupportedModelError, match="known of arrays"):
             loaded.plan_for({"words": TensorSpec((1, 1), "float32")})
+        for ask in (loaded.run, loaded.submit, loaded.plan_for):
+            with pytest.raises(InputError, match="as a mapping of names to arrays, not as list"):
+                ask([WORDS])  # type: ignore[arg-type]
         results = loaded.run({"words": np.array([["2.5"]])})
         assert results["z"].tolist() == [[2.5]]

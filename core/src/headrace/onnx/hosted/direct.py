@@ -5,7 +5,7 @@ The reference implementation looks at a node for longer than a small model runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,9 @@ def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
         case "LabelEncoder":
             return EncoderTable(attrs, version)
         case "OneHotEncoder" if "cats_strings" in attrs:
-            return partial(_hot, words=attrs["cats_strings"], zeros=attrs.get("zeros", 1))
+            words = attrs["cats_strings"]
+            places = {word: place for place, word in enumerate(words)}
+            return partial(_hot, places=places, width=len(words), zeros=attrs.get("zeros", 1))
         case "ZipMap":
             texts = attrs.get("classlabels_strings", ())
             return partial(zipped, names=texts or attrs.get("classlabels_int64s", ()))
@@ -52,18 +54,17 @@ def _columns(x: Any, places: Any) -> Any:
     return found.reshape(1, -1) if x.ndim == 1 else found
 
 
-def _hot(x: Any, words: Sequence[str], zeros: int) -> Any:
+def _hot(x: Any, places: Mapping[str, int], width: int, zeros: int) -> Any:
     """1 at the place of each word along a new last axis; of an unknown one nothing but 0."""
-    places = {word: place for place, word in enumerate(words)}
     found = [places.get(word) for word in x.reshape(-1).tolist()]
     if not zeros and None in found:
         unknown = x.reshape(-1)[found.index(None)]
-        raise ValueError(f"{unknown!r} is none of the {len(words)} categories, and zeros is 0")
-    made = np.zeros((len(found), len(words)), np.float32)
+        raise ValueError(f"{unknown!r} is none of the {width} categories, and zeros is 0")
+    made = np.zeros((len(found), width), np.float32)
     for row, place in enumerate(found):
         if place is not None:
             made[row, place] = 1
-    return made.reshape(*x.shape, len(words))
+    return made.reshape(*x.shape, width)
 
 
 def zipped(x: Any, names: Sequence[Any]) -> list[dict[Any, float]]:

@@ -88,7 +88,8 @@ class HostedModel(Model):
     def _specs(
         self, feeds: Mapping[str, TensorSpec | Array]
     ) -> tuple[dict[str, TensorSpec], dict[str, Array]]:
-        if any(isinstance(value, TensorSpec) for value in feeds.values()):
+        is_mapping = isinstance(feeds, Mapping)  # else the names' check tells
+        if is_mapping and any(isinstance(value, TensorSpec) for value in feeds.values()):
             raise UnsupportedModelError(
                 f"{self.name}: takes or gives text, maps or sequences, so how it is compiled is "
                 "known of arrays, not of their specs"
