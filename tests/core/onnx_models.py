@@ -16,8 +16,8 @@ from onnx import (
     numpy_helper,
 )
 
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.importer import Importer
 from headrace.placement import Placement
 from headrace.tensor_spec import Array
 

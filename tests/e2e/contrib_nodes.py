@@ -9,7 +9,7 @@ import pytest
 from onnx import ValueInfoProto, helper
 
 from headrace.onnx import load
-from headrace.onnx.tensors import dtype_to_onnx
+from headrace.onnx.file.tensors import dtype_to_onnx
 from headrace.tensor_spec import Array, TensorSpec
 
 ort = pytest.importorskip("onnxruntime")

@@ -21,17 +21,17 @@ from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 from headrace.errors import HeadraceError
-from headrace.onnx.attributes import graphs
-from headrace.onnx.bodies import body_of
-from headrace.onnx.calls import Functions, domain_of, function_key
-from headrace.onnx.converters import CONVERTERS
-from headrace.onnx.converters.ml import MACHINE_LEARNING
 from headrace.onnx.declared import inputs_of, outputs_of
+from headrace.onnx.file.attributes import graphs
+from headrace.onnx.file.calls import Functions, domain_of, function_key
+from headrace.onnx.file.keys import LOOPS, ML_DOMAIN
+from headrace.onnx.file.read import read_model
 from headrace.onnx.hosted.cut import cut_model
 from headrace.onnx.hosted.kinds import is_always_hosted, is_number_tensor
-from headrace.onnx.keys import LOOPS, ML_DOMAIN
-from headrace.onnx.read import read_model
-from headrace.onnx.schemas import declaration
+from headrace.onnx.importing.bodies import body_of
+from headrace.onnx.importing.converters import CONVERTERS
+from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
+from headrace.onnx.importing.schemas import declaration
 from headrace.onnx.support import is_supported
 from headrace.tensor_spec import TensorSpec
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from headrace.onnx import load
-from headrace.onnx.contrib import MICROSOFT
+from headrace.onnx.file.keys import MICROSOFT
 from headrace.tensor_spec import Array
 
 ort = pytest.importorskip("onnxruntime")

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx import load
-from headrace.onnx.tensors import dtype_to_onnx
+from headrace.onnx.file.tensors import dtype_to_onnx
 from headrace.tensor_spec import Array, TensorSpec
 
 ort = pytest.importorskip("onnxruntime")

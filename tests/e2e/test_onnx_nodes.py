@@ -16,7 +16,8 @@ from onnx_cases import SuiteCase, same, suite_cases, with_weights
 
 from headrace.errors import HeadraceError
 from headrace.graph import constants
-from headrace.onnx import load, weights
+from headrace.onnx import load
+from headrace.onnx.file import weights
 
 ort = pytest.importorskip("onnxruntime")
 ort.set_default_logger_severity(4)

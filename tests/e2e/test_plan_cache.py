@@ -41,7 +41,7 @@ IDLE = (
     "headrace.ops.logic", "headrace.ops.activation", "headrace.ops.softmax",
     "headrace.ops.resize_taps",
     "headrace.runtime.event_log",
-    "headrace.onnx.external", "headrace.onnx.measure", "headrace.plan.check_plan",
+    "headrace.onnx.file.external", "headrace.onnx.importing.measure", "headrace.plan.check_plan",
     "headrace.plan.dump_plan", "headrace.registry.check_lists", "headrace.registry.tables",
     "headrace_cambricon.kernels.table", "headrace_fakedevice.collectives",
     "headrace_cpu.kernels.table", "headrace_cpu.kernels.recurrent", "headrace_cpu.kernels.trees",

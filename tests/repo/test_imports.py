@@ -38,6 +38,7 @@ OPEN_TO_PLUGINS = {
 # One planted fault for each contract: (contract, package, text of a new module in it).
 FAULTS = [
     ("layers", "headrace/compiler", "import headrace.runtime\n"),
+    ("rooms-of-onnx", "headrace/onnx/file", "import headrace.onnx.importing\n"),
     ("core-knows-no-plugin", "headrace/registry", "import headrace_cpu\n"),
     ("plugins-apart", "headrace_fakedevice", "import headrace_cpu\n"),
     ("plugins-see-the-contract", "headrace_fakedevice", "import headrace.registry\n"),
@@ -149,11 +150,11 @@ def test_import_headrace_loads_nothing_else() -> None:
 NEEDED_BY_FEW = (
     "headrace.compiler.sharding.sharing",
     "headrace.compiler.verify.verifier",
-    "headrace.onnx.converters.conv",
-    "headrace.onnx.converters.microsoft.table",
-    "headrace.onnx.converters.ml.trees",
-    "headrace.onnx.loops",
-    "headrace.onnx.run_loop",
+    "headrace.onnx.importing.converters.conv",
+    "headrace.onnx.importing.converters.microsoft.table",
+    "headrace.onnx.importing.converters.ml.trees",
+    "headrace.onnx.importing.loops",
+    "headrace.onnx.importing.run_loop",
     "headrace.timeline",
 )
 """Modules of which a model of one elementwise op needs none."""
@@ -175,7 +176,7 @@ def test_compiling_a_model_imports_what_it_needs(tmp_path: Path) -> None:
         f"model = headrace.onnx.load({str(tmp_path / 'small.onnx')!r}, 'cpu', plan_cache=False)\n"
         "model.run({'x': numpy.ones(3, 'float32')})"
     )
-    assert "headrace.onnx.converters.unary" in loaded
+    assert "headrace.onnx.importing.converters.unary" in loaded
     assert loaded.isdisjoint(NEEDED_BY_FEW)
 
 

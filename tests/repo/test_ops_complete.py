@@ -12,8 +12,8 @@ import pytest
 
 import headrace.testing
 from headrace import numpy_ops, ops
-from headrace.onnx import converters
-from headrace.onnx.converters import ml
+from headrace.onnx.importing import converters
+from headrace.onnx.importing.converters import ml
 from headrace.ops import OPS
 from headrace.ops.families import FAMILIES
 from headrace.testing import reference

@@ -17,10 +17,10 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
-from headrace.onnx.content import Content, HeldContent
-from headrace.onnx.read import read_model
-from headrace.onnx.source import open_model
-from headrace.onnx.stored import StoredBytes
+from headrace.onnx.file.content import Content, HeldContent
+from headrace.onnx.file.read import read_model
+from headrace.onnx.file.source import open_model
+from headrace.onnx.file.stored import StoredBytes
 
 DATA = np.random.default_rng(0).bytes(700_001)  # several windows, pieces, and a part of one
 

@@ -10,8 +10,8 @@ from onnx import ModelProto
 from onnx_models import info, model, node
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.onnx.contrib import MICROSOFT
-from headrace.onnx.converters.microsoft import CONTRIB
+from headrace.onnx.file.keys import MICROSOFT
+from headrace.onnx.importing.converters.microsoft import CONTRIB
 from headrace.tensor_spec import Array
 
 

@@ -12,8 +12,8 @@ from onnx import TensorProto
 from onnx_models import info, model, node
 
 from headrace.errors import InvalidModelError
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.importer import Importer
 from headrace.placement import Placement
 from headrace.tensor_spec import Array
 

@@ -6,8 +6,8 @@ import numpy as np
 from onnx_models import info, model, node
 
 from headrace.graph.job_graph import JobGraph
-from headrace.onnx.read import read_model
-from headrace.onnx.specialise import Importing, specialise
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.specialise import Importing, specialise
 from headrace.placement import Placement
 from headrace.tensor_spec import TensorSpec
 

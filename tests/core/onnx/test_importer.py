@@ -15,10 +15,10 @@ from headrace.errors import (
     ResourceLimitError,
     UnsupportedModelError,
 )
-from headrace.onnx import limits
-from headrace.onnx.converters import CONVERTERS
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
+from headrace.onnx.file import limits
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.converters import CONVERTERS
+from headrace.onnx.importing.importer import Importer
 from headrace.placement import Placement
 from headrace.tensor_spec import TensorSpec
 
@@ -189,7 +189,7 @@ def test_ops_that_onnx_writes_in_others_need_no_converter(
 ) -> None:
     """Bodies of both kinds take the node's place: fixed ones, and those made for its inputs."""
     fewer = {k: v for k, v in CONVERTERS.items() if k not in ("ReduceL1", "CenterCropPad")}
-    monkeypatch.setattr("headrace.onnx.importer.CONVERTERS", fewer)
+    monkeypatch.setattr("headrace.onnx.importing.importer.CONVERTERS", fewer)
     monkeypatch.setattr("headrace.onnx.support.CONVERTERS", fewer)
     nodes = [node("ReduceL1", "x axes", "t"), node("CenterCropPad", "t size", "y")]
     source = model(nodes, weights={"axes": np.array([1]), "size": np.array([4, 1])}, opset=18)

@@ -54,7 +54,7 @@ class Kept:
         monkeypatch.setenv("HEADRACE_CACHE", str(folder / "cache"))
         monkeypatch.setenv("HEADRACE_PLAN_CACHE", "")
         monkeypatch.setattr("headrace.onnx.kept.identity_of", lambda *_: self.identity)
-        from headrace.onnx import read
+        from headrace.onnx.file import read
 
         real = read.parse_model
 
@@ -489,7 +489,7 @@ def test_a_process_keeps_so_many_plans_of_a_model(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who meets a new shape in every call does not fill the cache."""
-    monkeypatch.setattr("headrace.onnx.limits.KEPT_PLANS", 2)
+    monkeypatch.setattr("headrace.onnx.file.limits.KEPT_PLANS", 2)
     with kept.load(FOLDED) as loaded:
         check_folded(loaded, 1, 2, 3, 4)
     assert len(kept.files()) == 2

@@ -15,7 +15,7 @@ from onnx_models import info, model, node
 
 from headrace.errors import InvalidModelError
 from headrace.onnx import Model
-from headrace.onnx.source import open_model
+from headrace.onnx.file.source import open_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are kept there, not weights")
 

@@ -10,9 +10,9 @@ from onnx import GraphProto, ModelProto, helper
 from onnx_models import BOOL, FLOAT, INT64, info, model, node
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
-from headrace.onnx import limits
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
+from headrace.onnx.file import limits
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.importer import Importer
 from headrace.placement import Placement
 from headrace.tensor_spec import TensorSpec
 

@@ -15,7 +15,7 @@ from onnx_models import info, model, node
 
 from headrace.errors import InputError, ModelError
 from headrace.onnx import Model
-from headrace.onnx.content import FileContent
+from headrace.onnx.file.content import FileContent
 from headrace.tensor_spec import Array
 
 Load = Callable[..., Model]

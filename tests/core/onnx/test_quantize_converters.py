@@ -13,8 +13,8 @@ from onnx_models import info, model, node
 from headrace.compiler.passes.fold_late import fold_late
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph import CORE_OPS
-from headrace.onnx.importer import Importer
-from headrace.onnx.read import read_model
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.importer import Importer
 from headrace.placement import Placement
 from headrace.tensor_spec import Array
 

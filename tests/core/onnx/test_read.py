@@ -11,9 +11,9 @@ from onnx_models import BOOL, IDENTITY, info, model, node
 
 from headrace.errors import InvalidModelError, ModelError, ResourceLimitError, UnsupportedModelError
 from headrace.frontend import plan_file
-from headrace.onnx import limits, utf8
-from headrace.onnx.graphs import order, wired
-from headrace.onnx.read import read_model
+from headrace.onnx.file import limits, utf8
+from headrace.onnx.file.graphs import order, wired
+from headrace.onnx.file.read import read_model
 
 
 def changed(change: Callable[[ModelProto], object]) -> ModelProto:

@@ -10,7 +10,7 @@ from onnx import GraphProto, helper
 from onnx_models import BOOL, INT64, info, model, node
 
 from headrace.errors import ResourceLimitError, UnsupportedModelError
-from headrace.onnx import limits
+from headrace.onnx.file import limits
 
 SIDE = 20
 X = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)

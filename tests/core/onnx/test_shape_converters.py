@@ -13,9 +13,9 @@ from onnx import helper, numpy_helper
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.graph.job_graph import JobGraph
-from headrace.onnx.importer import Importer
-from headrace.onnx.node import ValueNeeded
-from headrace.onnx.read import read_model
+from headrace.onnx.file.read import read_model
+from headrace.onnx.importing.importer import Importer
+from headrace.onnx.importing.node import ValueNeeded
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 

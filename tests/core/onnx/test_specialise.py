@@ -14,7 +14,8 @@ from toy_backends import FarAllocator, far, near
 from headrace.device import Buffer
 from headrace.errors import HeadraceError, InputError, SessionError, UnsupportedModelError
 from headrace.numpy_ops import NumpyKernel
-from headrace.onnx import Model, limits, load
+from headrace.onnx import Model, load
+from headrace.onnx.file import limits
 from headrace.registry import BackendRegistry
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.testing.deterministic import deterministic

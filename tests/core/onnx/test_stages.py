@@ -10,7 +10,7 @@ import pytest
 from onnx_models import FLOAT, INT64, info, model, node
 
 from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
-from headrace.onnx import limits
+from headrace.onnx.file import limits
 from headrace.onnx.make_job import JobMaker
 from headrace.tensor_spec import Array, TensorSpec
 

@@ -16,7 +16,7 @@ from onnx_models import INT64, info, model, node
 from headrace import plan as plans
 from headrace.errors import ModelError
 from headrace.onnx import Model
-from headrace.onnx.importer import Importer
+from headrace.onnx.importing.importer import Importer
 from headrace.tensor_spec import TensorSpec
 
 Load = Callable[..., Model]

@@ -12,8 +12,8 @@ import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from headrace.errors import InvalidModelError, ModelError, ResourceLimitError, UnsupportedModelError
-from headrace.onnx.read import read_model
-from headrace.onnx.tensors import sparse_to_array, to_array
+from headrace.onnx.file.read import read_model
+from headrace.onnx.file.tensors import sparse_to_array, to_array
 
 DTYPES = [
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",

@@ -11,9 +11,9 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
-from headrace.onnx.content import HeldContent
-from headrace.onnx.read import read_model
-from headrace.onnx.split import LEAST_BYTES, split_model
+from headrace.onnx.file.content import HeldContent
+from headrace.onnx.file.read import read_model
+from headrace.onnx.file.split import LEAST_BYTES, split_model
 
 LARGE = np.arange(LEAST_BYTES, dtype=np.float32)
 SMALL = np.arange(3, dtype=np.int64)

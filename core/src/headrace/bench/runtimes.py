@@ -29,8 +29,8 @@ OURS = "headrace"
 COMPILER = (
     "headrace.onnx.declared",
     "headrace.onnx.support",
-    "headrace.onnx.run_loop",
-    "headrace.onnx.specialise",
+    "headrace.onnx.importing.run_loop",
+    "headrace.onnx.importing.specialise",
     "headrace.onnx.templates",
     "headrace.frontend.compiled_job",
     "headrace.plan.check_plan",
@@ -61,9 +61,9 @@ def _import_compiler(backend: Backend, placement: Placement) -> None:
     """All that a process imports when it first compiles whatever model."""
     from headrace.graph import JobGraphBuilder
     from headrace.numpy_ops.table import FUNCTIONS
-    from headrace.onnx.converters import CONVERTERS
-    from headrace.onnx.converters.microsoft import CONTRIB
-    from headrace.onnx.converters.ml import MACHINE_LEARNING
+    from headrace.onnx.importing.converters import CONVERTERS
+    from headrace.onnx.importing.converters.microsoft import CONTRIB
+    from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
     from headrace.ops import OPS
 
     for module in COMPILER:

@@ -14,9 +14,9 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from headrace.errors import HeadraceError, InputError
-from headrace.onnx import limits
+from headrace.onnx.file import limits
+from headrace.onnx.file.tensors import dtype_to_onnx
 from headrace.onnx.model import Model, load
-from headrace.onnx.tensors import dtype_to_onnx
 from headrace.placement import Placement
 from headrace.registry import default_registry
 from headrace.tensor_spec import Array, TensorSpec

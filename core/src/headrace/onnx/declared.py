@@ -5,12 +5,12 @@ from __future__ import annotations
 from onnx import TypeProto, ValueInfoProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
-from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.file.hosted_error import HostedValuesError
+from headrace.onnx.file.read import ModelFile
+from headrace.onnx.file.tensors import dtype_from_onnx
+from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.kinds import is_number_tensor
-from headrace.onnx.read import ModelFile
 from headrace.onnx.signature import Shape, TensorInfo
-from headrace.onnx.tensors import dtype_from_onnx
-from headrace.onnx.text import quote
 
 
 def inputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:

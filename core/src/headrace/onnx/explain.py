@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from headrace.frontend.explain import ExplainedOp, Explanation
 from headrace.light_dataclass import dataclass
-from headrace.onnx.read import ModelFile
-from headrace.onnx.text import place
+from headrace.onnx.file.read import ModelFile
+from headrace.onnx.file.text import place
 
 FOLDED = "folded"
 """How a node runs that became no op of its own: its value is known, or another op does its work."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from headrace.errors import ResourceLimitError, RunError, SessionError
 from headrace.frontend.gate import Visit
-from headrace.onnx import limits
-from headrace.onnx.draws import draw, draws_of
-from headrace.onnx.guesses import all_hold
+from headrace.onnx.file import limits
+from headrace.onnx.importing.draws import draw, draws_of
+from headrace.onnx.importing.guesses import all_hold
 from headrace.onnx.make_job import JobMaker, MadeJob
 from headrace.plan import TaskKind
 from headrace.runtime import process

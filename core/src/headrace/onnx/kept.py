@@ -28,12 +28,12 @@ from headrace.frontend.plan_file import WeightPacker, array_in
 from headrace.graph.constants import MadeConstants
 from headrace.ids import HOST_TAG
 from headrace.light_tuple import NamedTuple
-from headrace.onnx import limits
-from headrace.onnx.content import Content, Extent, HeldContent
+from headrace.onnx.file import limits
+from headrace.onnx.file.content import Content, Extent, HeldContent
+from headrace.onnx.file.source import GivenModel
 from headrace.onnx.placed_weights import PlacedWeights
 from headrace.onnx.settings import ModelSettings
 from headrace.onnx.signature import TensorInfo
-from headrace.onnx.source import GivenModel
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun, Source, Weight
 from headrace.registry import BackendRegistry
@@ -41,9 +41,9 @@ from headrace.tensor_spec import Array, TensorSpec
 
 if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled
-    from headrace.onnx.read import ModelFile
-    from headrace.onnx.specialise import SpecialisedJob
-    from headrace.onnx.stored import StoredBytes
+    from headrace.onnx.file.read import ModelFile
+    from headrace.onnx.file.stored import StoredBytes
+    from headrace.onnx.importing.specialise import SpecialisedJob
 
 _FORMAT = 3
 
@@ -301,7 +301,7 @@ class KeptPlans:
         ranges = tuple(ranges)
         if not ranges:  # as of most models
             return []
-        from headrace.onnx.external import ExternalFiles, ExternalRange
+        from headrace.onnx.file.external import ExternalFiles, ExternalRange
 
         found: list[tuple[Source, Array]] = []
         with ExternalFiles(self._folder) as files:
@@ -321,7 +321,7 @@ class _Finder:
 
     def find(self, array: Array) -> tuple[int, int] | None:
         """(source, offset) of the bytes of ``array``; raises as ``StoredBytes.find``."""
-        from headrace.onnx.stored import LEAST_BYTES, StoredBytes
+        from headrace.onnx.file.stored import LEAST_BYTES, StoredBytes
 
         known = self._placed.find(array, len(self._files))
         if known is not None or array.nbytes < LEAST_BYTES:

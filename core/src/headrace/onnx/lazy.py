@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from headrace.collector import collector_rests
 from headrace.frontend.shared_weights import SharedWeights
 from headrace.graph.constants import MadeConstants
-from headrace.onnx import limits
-from headrace.onnx.source import GivenModel
+from headrace.onnx.file import limits
+from headrace.onnx.file.source import GivenModel
 from headrace.registry import BackendRegistry
 from headrace.runtime.bus import new_lock
 
 if TYPE_CHECKING:
-    from headrace.onnx.read import ModelFile
+    from headrace.onnx.file.read import ModelFile
 
 
 class ParsedFile:
@@ -100,7 +100,7 @@ class LazyFile:
             raise ImportError(
                 "headrace.onnx needs the package onnx: pip install 'headrace[onnx]'"
             ) from error
-        from headrace.onnx.read import parse_model
+        from headrace.onnx.file.read import parse_model
         from headrace.onnx.support import check_support
 
         tags = {record.tag for record in self._registry.records()}

@@ -10,9 +10,9 @@ from headrace.collector import collector_rests
 from headrace.errors import PlanError
 from headrace.frontend.ready_job import ReadyJob
 from headrace.light_tuple import NamedTuple
-from headrace.onnx import limits
-from headrace.onnx.draws import draws_of
-from headrace.onnx.guesses import Check
+from headrace.onnx.file import limits
+from headrace.onnx.importing.draws import draws_of
+from headrace.onnx.importing.guesses import Check
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile, ParsedFile
 from headrace.onnx.settings import ModelSettings
@@ -21,10 +21,10 @@ from headrace.tensor_spec import Array, TensorSpec
 if TYPE_CHECKING:
     from headrace.compiler.pipeline import Compiled, Prepared
     from headrace.graph import JobGraph
+    from headrace.onnx.file.read import ModelFile
+    from headrace.onnx.importing.measure import Measure
+    from headrace.onnx.importing.specialise import SpecialisedJob
     from headrace.onnx.jobs import JobCache
-    from headrace.onnx.measure import Measure
-    from headrace.onnx.read import ModelFile
-    from headrace.onnx.specialise import SpecialisedJob
     from headrace.onnx.templates import Templates
 
 
@@ -133,7 +133,7 @@ class JobMaker:
         fixed: tuple[str, ...],
     ) -> tuple[SpecialisedJob, JobGraph | Prepared]:
         """The job, and what is compiled: its graph, or what passes have made of it already."""
-        from headrace.onnx.specialise import Importing, SpecialisedJob, specialise
+        from headrace.onnx.importing.specialise import Importing, SpecialisedJob, specialise
         from headrace.onnx.templates import Templates
 
         placement, registry, _ = self._settings
@@ -154,7 +154,7 @@ class JobMaker:
     def _prepared(self, specs: Mapping[str, TensorSpec]) -> Prepared | None:
         """The job for sizes that are not said yet, after all passes; see ``Templates.make``."""
         from headrace.compiler.pipeline import prepare
-        from headrace.onnx.specialise import Importing, specialise
+        from headrace.onnx.importing.specialise import Importing, specialise
 
         placement, registry, _ = self._settings
         made = specialise(self._file.parsed(), Importing(placement, registry), specs, {})

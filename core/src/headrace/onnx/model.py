@@ -21,15 +21,15 @@ from headrace.frontend.future import Future
 from headrace.frontend.gate import Visit
 from headrace.frontend.memory_options import memory_options_of
 from headrace.frontend.plan_cache import plan_store
-from headrace.onnx.draws import draw
+from headrace.onnx.file.source import open_model
+from headrace.onnx.file.text import quote
+from headrace.onnx.importing.draws import draw
 from headrace.onnx.jobs import JobCache, LeasedJob
 from headrace.onnx.kept import KeptPlans
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.make_job import JobMaker
 from headrace.onnx.settings import ModelSettings
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_spec
-from headrace.onnx.source import open_model
-from headrace.onnx.text import quote
 from headrace.placement import Placement
 from headrace.plan import Plan
 from headrace.plan.saved import PassRun
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from headrace.frontend.trace import Trace
     from headrace.graph import JobGraph
     from headrace.onnx.explain import ExplainedModel
-    from headrace.onnx.measure import Measure
-    from headrace.onnx.specialise import SpecialisedJob
+    from headrace.onnx.importing.measure import Measure
+    from headrace.onnx.importing.specialise import SpecialisedJob
 
 
 class Model(Closing):
@@ -288,7 +288,7 @@ class Model(Closing):
     def _specialised(
         self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array]
     ) -> SpecialisedJob:
-        from headrace.onnx.specialise import Importing, specialise
+        from headrace.onnx.importing.specialise import Importing, specialise
 
         placement, registry, _ = self._settings
         made = specialise(self._file.parsed(), Importing(placement, registry), specs, arrays)
@@ -415,7 +415,7 @@ def load(
     try:
         inputs, outputs = _signature(file, kept)
     except UnsupportedModelError as error:
-        from headrace.onnx.hosted.error import HostedValuesError
+        from headrace.onnx.file.hosted_error import HostedValuesError
 
         if not isinstance(error, HostedValuesError):
             raise

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, InputError
 from headrace.light_dataclass import dataclass
-from headrace.onnx.text import quote, quote_all
+from headrace.onnx.file.text import quote, quote_all
 from headrace.tensor_spec import Array, TensorSpec
 
 Shape = tuple[int | str | None, ...]

@@ -8,18 +8,18 @@ from onnx import NodeProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
-from headrace.onnx import plugin_ops
-from headrace.onnx.calls import declared_domains, opsets_of
-from headrace.onnx.contrib import MICROSOFT, not_run
-from headrace.onnx.converters import CONVERTERS, microsoft
-from headrace.onnx.converters.ml import MACHINE_LEARNING
-from headrace.onnx.graphs import order, wired
-from headrace.onnx.hosted.error import HostedValuesError
+from headrace.onnx.file.calls import declared_domains, opsets_of
+from headrace.onnx.file.graphs import order, wired
+from headrace.onnx.file.hosted_error import HostedValuesError
+from headrace.onnx.file.keys import LOOPS, MICROSOFT, ML_DOMAIN, FunctionKey, domain_of
+from headrace.onnx.file.read import ModelFile
+from headrace.onnx.file.text import place, quote
 from headrace.onnx.hosted.kinds import is_always_hosted, may_be_hosted
-from headrace.onnx.keys import LOOPS, ML_DOMAIN, FunctionKey, domain_of
-from headrace.onnx.read import ModelFile
-from headrace.onnx.schemas import Declaration, require
-from headrace.onnx.text import place, quote
+from headrace.onnx.importing import plugin_ops
+from headrace.onnx.importing.contrib import not_run
+from headrace.onnx.importing.converters import CONVERTERS, microsoft
+from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
+from headrace.onnx.importing.schemas import Declaration, require
 
 
 def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:

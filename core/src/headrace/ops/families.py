@@ -1,8 +1,9 @@
 """The families of ops: the one list of their stems.
 
-A family is a file of the same stem in ``headrace.ops`` (``OPS``), ``headrace.numpy_ops`` and
-``headrace.testing.reference`` (``FUNCTIONS``) and ``headrace.onnx.converters`` (``CONVERTERS``);
-its cases are ``test_<stem>.py`` of the conformance suite. A new family is one more line here.
+A family is a file of the same stem in ``headrace.ops`` (``OPS``), ``headrace.numpy_ops``,
+``headrace.testing.reference`` (``FUNCTIONS``) and ``headrace.onnx.importing.converters``
+(``CONVERTERS``); its cases are ``test_<stem>.py`` of the conformance suite. A new family is one
+more line here.
 """
 
 from __future__ import annotations

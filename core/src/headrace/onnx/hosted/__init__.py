@@ -9,6 +9,6 @@ host runs moves or looks up values; arithmetic stays with the device.
 ``kinds`` says which nodes are the host's, ``cut`` makes the three parts, ``nodes`` runs those of
 the host: the usual ones by functions (``direct``), others by ONNX's reference implementation, with
 ``ops``, ``tables`` and ``tokens`` where that lacks an op or has it otherwise. ``patterns`` reads
-patterns of text, ``feeds`` checks what is fed, and ``model`` is what users hold. ``error`` is how
-the rest of the import says that a model has such values.
+patterns of text, ``feeds`` checks what is fed, and ``model`` is what users hold. The rest of the
+import says by an error of its own that a model has such values (``file/hosted_error.py``).
 """

@@ -12,10 +12,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from headrace.errors import UnsupportedModelError
 from headrace.light_dataclass import dataclass
-from headrace.onnx.graphs import check_graph, order, reads, wired
+from headrace.onnx.file.graphs import check_graph, order, reads, wired
+from headrace.onnx.file.keys import ML_DOMAIN, domain_of, function_key
+from headrace.onnx.file.text import place, quote
 from headrace.onnx.hosted import kinds
-from headrace.onnx.keys import ML_DOMAIN, domain_of, function_key
-from headrace.onnx.text import place, quote
 
 _NOTHING = "headrace/nothing"
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InputError
+from headrace.onnx.file.text import quote
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape
-from headrace.onnx.text import quote
 
 
 def check_feeds(

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
 
-from headrace.onnx.contrib import MICROSOFT
-from headrace.onnx.keys import ML_DOMAIN, FunctionKey, domain_of, function_key
+from headrace.onnx.file.keys import MICROSOFT, ML_DOMAIN, FunctionKey, domain_of, function_key
 
 CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
 """Ops of ``ai.onnx.ml`` whose first output is a class, which may be text."""

@@ -9,17 +9,17 @@ from onnx import ModelProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.frontend.future import Future
-from headrace.onnx.content import HeldContent
 from headrace.onnx.declared import info_of, inputs_of, outputs_of
+from headrace.onnx.file.content import HeldContent
+from headrace.onnx.file.hosted_error import HostedValuesError
+from headrace.onnx.file.source import GivenModel
+from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.cut import cut_model
-from headrace.onnx.hosted.error import HostedValuesError
 from headrace.onnx.hosted.feeds import check_feeds
 from headrace.onnx.hosted.nodes import HostedNodes
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.model import Model
 from headrace.onnx.settings import ModelSettings
-from headrace.onnx.source import GivenModel
-from headrace.onnx.text import quote
 from headrace.tensor_spec import Array, TensorSpec
 
 

@@ -12,11 +12,11 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.onnx.file.keys import ML_DOMAIN, domain_of
 from headrace.onnx.hosted.direct import direct, zipped
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
 from headrace.onnx.hosted.tables import NAN_IS_A_KEY, CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
-from headrace.onnx.keys import ML_DOMAIN, domain_of
 from headrace.signals import let_handlers_through
 
 

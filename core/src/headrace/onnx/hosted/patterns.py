@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.errors import UnsupportedModelError
-from headrace.onnx.text import quote
+from headrace.onnx.file.text import quote
 
 _FLAGS = re.compile(r"\(\?([ims]+)\)")
 _ESCAPE = r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\."

@@ -11,7 +11,7 @@ from onnx.helper import get_attribute_value
 from onnx.numpy_helper import to_array
 from onnx.reference.op_run import OpRun
 
-from headrace.onnx.keys import ML_DOMAIN
+from headrace.onnx.file.keys import ML_DOMAIN
 
 
 class LabelEncoder(OpRun):

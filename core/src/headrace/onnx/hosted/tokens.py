@@ -10,7 +10,7 @@ import numpy as np
 from onnx.helper import get_attribute_value
 from onnx.reference.op_run import OpRun
 
-from headrace.onnx.contrib import MICROSOFT
+from headrace.onnx.file.keys import MICROSOFT
 from headrace.onnx.hosted.patterns import compiled
 
 _START, _END = "\x02", "\x03"

@@ -1,0 +1,310 @@
+"""Tensors of a model file as numpy arrays, sized up before anything is allocated.
+
+A ``TensorProto`` says its shape and dtype, and holds its elements in one of several fields, packed
+or not, or names a file that holds them. Nothing is believed: the number of bytes or elements that
+are there must be the number that the shape asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto
+
+from headrace import dtypes
+from headrace.aligned import Empty, aligned_empty
+from headrace.dtypes import DType, dtype_of
+from headrace.errors import InvalidModelError, ResourceLimitError, UnsupportedModelError
+from headrace.onnx.file import external, limits
+from headrace.onnx.file.content import Extent
+from headrace.onnx.file.hosted_error import HostedValuesError
+from headrace.onnx.file.text import Where
+from headrace.tensor_spec import MAX_RANK, Array
+
+_DTYPES: Mapping[int, DType] = {
+    TensorProto.FLOAT: dtypes.float32,
+    TensorProto.UINT8: dtypes.uint8,
+    TensorProto.INT8: dtypes.int8,
+    TensorProto.UINT16: dtypes.uint16,
+    TensorProto.INT16: dtypes.int16,
+    TensorProto.INT32: dtypes.int32,
+    TensorProto.INT64: dtypes.int64,
+    TensorProto.BOOL: dtypes.bool_,
+    TensorProto.FLOAT16: dtypes.float16,
+    TensorProto.DOUBLE: dtypes.float64,
+    TensorProto.UINT32: dtypes.uint32,
+    TensorProto.UINT64: dtypes.uint64,
+    TensorProto.BFLOAT16: dtypes.bfloat16,
+    TensorProto.FLOAT8E4M3FN: dtype_of("float8_e4m3fn"),
+    TensorProto.FLOAT8E4M3FNUZ: dtype_of("float8_e4m3fnuz"),
+    TensorProto.FLOAT8E5M2: dtype_of("float8_e5m2"),
+    TensorProto.FLOAT8E5M2FNUZ: dtype_of("float8_e5m2fnuz"),
+    TensorProto.UINT4: dtype_of("uint4"),
+    TensorProto.INT4: dtype_of("int4"),
+}
+_ONNX_TYPES = {dtype: number for number, dtype in _DTYPES.items()}
+
+_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+# The typed field of a dtype; every other dtype keeps its values or its bit patterns in int32_data.
+_FIELD_OF = {
+    dtypes.float32: "float_data",
+    dtypes.float64: "double_data",
+    dtypes.int64: "int64_data",
+    dtypes.uint32: "uint64_data",
+    dtypes.uint64: "uint64_data",
+}
+_PACKED = {dtype_of("uint4"), dtype_of("int4")}
+
+
+def dtype_from_onnx(number: int, where: Where) -> DType:
+    """The dtype that ONNX numbers ``number``.
+
+    Raises:
+        InvalidModelError: ONNX has no such number.
+        UnsupportedModelError: it has, and headrace has no such tensors.
+    """
+    dtype = _DTYPES.get(number)
+    if dtype is not None:
+        return dtype
+    try:
+        name = TensorProto.DataType.Name(number).lower()
+    except ValueError:
+        raise InvalidModelError(f"{where}: ONNX has no data type {number}") from None
+    if number == TensorProto.UNDEFINED:
+        raise InvalidModelError(f"{where}: the data type is not given")
+    kind = HostedValuesError if number == TensorProto.STRING else UnsupportedModelError
+    raise kind(f"{where}: headrace has no {name} tensors")
+
+
+def dtype_to_onnx(dtype: DType) -> int:
+    """ONNX's number of a dtype; every dtype of headrace has one."""
+    return _ONNX_TYPES[dtype]
+
+
+class Header(NamedTuple):
+    """What a tensor says of itself before its elements.
+
+    Attributes:
+        shape, dtype: of the array that it becomes.
+        elements: how many it has.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    elements: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return self.elements * self.dtype.itemsize
+
+
+def header_of(tensor: TensorProto, where: Where) -> Header:
+    """The header of ``tensor``.
+
+    Raises:
+        InvalidModelError: a dimension is negative or the data type does not exist.
+        UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
+    """
+    shape = tuple(tensor.dims[:])
+    return Header(shape, dtype_from_onnx(tensor.data_type, where), _count(shape, where))
+
+
+def external_range(tensor: TensorProto, where: Where) -> external.ExternalRange:
+    """Where the elements of ``tensor`` are, which is in another file.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``to_array``.
+    """
+    _, dtype, count = header_of(tensor, where)
+    return external.range_of(tensor, _packed_bytes(count, dtype), where)
+
+
+def is_here(tensor: TensorProto) -> bool:
+    """True for a tensor of a dtype of headrace whose elements are in the model itself."""
+    return tensor.data_location != TensorProto.EXTERNAL and tensor.data_type in _DTYPES
+
+
+def to_array(tensor: TensorProto, where: Where, folder: Path | None) -> Array:
+    """The array that ``tensor`` holds; read-only when it shares the tensor's bytes.
+
+    Args:
+        tensor: from a model file.
+        where: file and tensor, for messages.
+        folder: the model's own folder, where external data may be; None when there is none.
+
+    Raises:
+        InvalidModelError: it contradicts itself, or its elements cannot be read.
+        UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
+    """
+    with external.ExternalFiles(folder) as files:
+        return array_maker(tensor, header_of(tensor, where), where, files)(aligned_empty)
+
+
+def array_maker(
+    tensor: TensorProto,
+    header: Header,
+    where: Where,
+    files: external.ExternalFiles,
+    cut: Extent | None = None,
+) -> Callable[[Empty], Array]:
+    """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
+
+    Args:
+        tensor, where: as for ``to_array``.
+        header: that of the tensor.
+        files: the files of external data, open as long as this reads.
+        cut: where its ``raw_data`` is, if that was taken out; it is read anew each time, into the
+            memory that is given. Other elements are in memory by now.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``to_array``; what is returned raises as well,
+            where what was cut out cannot be read.
+    """
+    shape, dtype, count = header
+    if tensor.HasField("segment"):
+        raise UnsupportedModelError(f"{where}: tensors in segments are not read")
+    filled = _filled(tensor)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        if filled or cut is not None or tensor.raw_data:
+            raise InvalidModelError(f"{where}: has both external data and data of its own")
+        part = external.range_of(tensor, _packed_bytes(count, dtype), where)
+        flat = _from_bytes(files.read(part, where), dtype, count)
+    elif tensor.HasField("raw_data"):
+        if filled:
+            raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
+        needed = _packed_bytes(count, dtype)
+        found = len(tensor.raw_data) if cut is None else cut.nbytes
+        if found != needed:
+            raise InvalidModelError(
+                f"{where}: {dtype}[{_text(shape)}] takes {needed} bytes and raw_data has {found}"
+            )
+        if cut is not None:
+            return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape)
+        flat = _from_bytes(np.frombuffer(tensor.raw_data, np.uint8), dtype, count)
+    else:
+        flat = _from_field(tensor, dtype, count, filled, where)
+    return lambda empty: flat.reshape(shape)
+
+
+def _filled(tensor: TensorProto) -> list[str]:
+    """Names of the typed fields that have elements."""
+    if not (  # of most tensors none has
+        tensor.float_data
+        or tensor.int64_data
+        or tensor.int32_data
+        or tensor.double_data
+        or tensor.uint64_data
+        or tensor.string_data
+    ):
+        return []
+    return [name for name in _FIELDS if getattr(tensor, name)]
+
+
+def sparse_to_array(sparse: SparseTensorProto, where: Where, folder: Path | None) -> Array:
+    """The dense array that a sparse tensor stands for.
+
+    Raises:
+        InvalidModelError, UnsupportedModelError: as ``to_array``; an index is out of range.
+        ResourceLimitError: the dense array is larger than one tensor may be.
+    """
+    dims = tuple(sparse.dims)
+    size = _count(dims, where)
+    values = to_array(sparse.values, f"{where}, values", folder)
+    indices = to_array(sparse.indices, f"{where}, indices", folder)
+    if indices.dtype != np.int64 or values.ndim != 1 or indices.ndim not in (1, 2):
+        raise InvalidModelError(f"{where}: values must be [n] and indices int64 [n] or [n, rank]")
+    if len(indices) != len(values) or (indices.ndim == 2 and indices.shape[1] != len(dims)):
+        raise InvalidModelError(
+            f"{where}: indices {list(indices.shape)} do not fit {len(values)} values of rank "
+            f"{len(dims)}"
+        )
+    if size * values.dtype.itemsize > limits.TENSOR_BYTES:
+        raise ResourceLimitError(
+            f"{where}: {values.dtype}{list(dims)} is over {limits.TENSOR_BYTES} bytes"
+        )
+    bounds = np.array(dims if indices.ndim == 2 else [size], np.int64)
+    if indices.size and ((indices < 0).any() or (indices.reshape(len(values), -1) >= bounds).any()):
+        raise InvalidModelError(f"{where}: an index is outside {list(dims)}")
+    dense = np.zeros(dims, values.dtype)
+    if indices.ndim == 2:
+        dense[tuple(indices.T)] = values
+    else:
+        dense.reshape(-1)[indices] = values
+    return dense
+
+
+def _count(dims: Sequence[int], where: Where) -> int:
+    if dims and min(dims) < 0:
+        raise InvalidModelError(f"{where}: shape [{_text(dims)}] has a negative dimension")
+    if len(dims) > MAX_RANK:
+        raise UnsupportedModelError(f"{where}: has rank {len(dims)}; the limit is {MAX_RANK}")
+    return math.prod(dims)
+
+
+def _text(dims: Iterable[int]) -> str:
+    return ", ".join(map(str, dims))
+
+
+def _packed_bytes(count: int, dtype: DType) -> int:
+    """Bytes of ``count`` elements in a file, where two 4-bit elements share a byte."""
+    return (count + 1) // 2 if dtype in _PACKED else count * dtype.itemsize
+
+
+def _from_bytes(raw: Array, dtype: DType, count: int) -> Array:
+    """Elements out of the bytes of a file, which are little-endian on every machine."""
+    if dtype.itemsize == 1:
+        if dtype in _PACKED:
+            return _unpack(raw, dtype, count)
+        return _truth(raw) if dtype == dtypes.bool_ else raw.view(dtype.numpy)
+    if dtype == dtypes.bfloat16:  # ml_dtypes has no little-endian twin of the machine's own
+        return raw.view("<u2").astype(np.uint16, copy=False).view(dtype.numpy)
+    stored = dtype.numpy.newbyteorder("<")
+    flat = raw.view(stored)
+    return flat if stored.isnative else flat.astype(dtype.numpy)
+
+
+def _truth(raw: Array) -> Array:
+    """A file may have any byte for true; a bool in memory must be 0 or 1."""
+    return np.not_equal(raw, 0)
+
+
+def _unpack(raw: Array, dtype: DType, count: int) -> Array:
+    """4-bit elements, the first of each pair in the low half of the byte."""
+    pairs = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
+    values = (pairs ^ 8).astype(np.int8) - 8 if dtype.kind == "i" else pairs
+    return values.astype(dtype.numpy)
+
+
+def _from_field(
+    tensor: TensorProto, dtype: DType, count: int, filled: list[str], where: Where
+) -> Array:
+    name = _FIELD_OF.get(dtype, "int32_data")
+    if filled and filled != [name]:
+        raise InvalidModelError(f"{where}: {dtype} elements are in {name}, not in {filled}")
+    field = getattr(tensor, name)
+    expected = _packed_bytes(count, dtype) if dtype in _PACKED else count
+    if len(field) != expected:
+        raise InvalidModelError(
+            f"{where}: {dtype}[{_text(tensor.dims)}] takes {expected} elements and {name} has "
+            f"{len(field)}"
+        )
+    if dtype in _FIELD_OF and dtype != dtypes.uint32:
+        return np.array(field, dtype.numpy)
+    values = np.array(field, np.uint64 if name == "uint64_data" else np.int64)
+    # Small floats and 4-bit pairs are stored as their bits, everything else as its value.
+    bits = dtype.is_float or dtype in _PACKED
+    stored = np.dtype(f"u{dtype.itemsize}") if bits or dtype == dtypes.bool_ else dtype.numpy
+    bounds = np.iinfo(stored)
+    if values.size and (values.min() < bounds.min or values.max() > bounds.max):
+        raise InvalidModelError(f"{where}: {name} has elements that are no {dtype}")
+    narrow = values.astype(stored)
+    if dtype in _PACKED:
+        return _unpack(narrow, dtype, count)
+    if dtype == dtypes.bool_:
+        return _truth(narrow)
+    return narrow.view(dtype.numpy) if bits else narrow

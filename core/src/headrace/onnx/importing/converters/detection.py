@@ -1,0 +1,58 @@
+"""ONNX nodes for: boxes that are chosen among many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from headrace.numpy_ops import evaluate
+from headrace.onnx.importing.node import Converter, Node
+from headrace.ops import Tensor
+from headrace.tensor_spec import Array
+
+
+def _non_max_suppression(node: Node) -> Tensor:
+    """The boxes that are chosen, as [batch, class, box] each.
+
+    The device chooses them, or else the host: few of them are left, and only their number ends the
+    stage.
+    """
+    inputs = [node.input(0), node.input(1)]
+    most, overlap, least = (_option(node, index) for index in (2, 3, 4))
+    call = node.call(
+        "non_max_suppression",
+        inputs,
+        outputs=2,
+        max_output_boxes_per_class=int(most or 0),
+        iou_threshold=overlap or 0.0,
+        score_threshold=-math.inf if least is None else least,
+        center_point_box=bool(node.attr("center_point_box", 0)),
+    )
+    if not node.has_kernel(call):
+        return node.measured((0, 1), lambda *arrays: _listed(*evaluate(call, arrays)))[0]
+    made = node.op(call.op, inputs, outputs=2, **call.attrs)
+    return node.measured_of(made, _listed)[1][0]
+
+
+def _listed(chosen: Array, counts: Array) -> tuple[Array]:
+    """A row for each box, class by class."""
+    counts = counts.reshape(-1).astype(np.int64)
+    lines = np.repeat(np.arange(counts.size), counts)
+    places = np.arange(lines.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    boxes = chosen.reshape(counts.size, chosen.shape[2])[lines, places]
+    batches, classes = np.divmod(lines, max(chosen.shape[1], 1))
+    return (np.stack([batches, classes, boxes], axis=1),)
+
+
+def _option(node: Node, index: int) -> float | None:
+    if node.optional(index) is None:
+        return None
+    value = node.value(index)
+    if value.size != 1:
+        node.invalid(f"input {index} is one number; it has shape {value.shape}")
+    return float(value.reshape(-1)[0])
+
+
+CONVERTERS: Mapping[str, Converter] = {"NonMaxSuppression": _non_max_suppression}

@@ -1,0 +1,163 @@
+"""ONNX nodes for: regions of images, each brought to one size."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from headrace.onnx.importing.formula import scalar, with_number
+from headrace.onnx.importing.node import Converter, Node
+from headrace.ops import Tensor
+from headrace.tensor_spec import Array
+
+
+class _Taps(NamedTuple):
+    """Along one axis, for each sample [regions, samples]: two elements, and what they weigh."""
+
+    low: tuple[Tensor, Tensor]
+    high: tuple[Tensor, Tensor]
+
+
+class _Sampling(NamedTuple):
+    """Along one axis, of all regions or of each: where samples are, 0 to 1, and their weights."""
+
+    places: Tensor
+    weights: Tensor
+
+
+def _roi_align(node: Node) -> Tensor:
+    x, regions, batches = node.input(0), node.input(1), node.input(2)
+    count = batches.spec.elements
+    if x.spec.rank != 4 or regions.spec.shape != (count, 4):
+        node.invalid(
+            f"reads [n, c, h, w] at regions [count, 4]; they are {x.spec} and {regions.spec}, with "
+            f"{count} batch indices"
+        )
+    out = (node.attr("output_height", 1), node.attr("output_width", 1))
+    ratio, mode = node.attr("sampling_ratio", 0), node.attr("mode", "avg")
+    if ratio < 0 or min(out) < 1:
+        node.invalid(f"sampling_ratio is {ratio} and the output {out[0]} x {out[1]}")
+    if mode not in ("avg", "max"):
+        node.invalid(f"mode {mode!r} is neither avg nor max")
+    regions, samplings = _samplings(node, regions, out, ratio)
+    rows, columns = (_taps(node, regions, axis, s) for axis, s in enumerate(samplings))
+    last = node.one("transpose", [x], perm=(0, 2, 3, 1))
+    samples = (samplings[0].places.spec.shape[1], samplings[1].places.spec.shape[1])
+    batch = _spread(node, node.one("cast", [batches], dtype="int64"), (count, 1, 1, 1), samples)
+    corners = []
+    for (row, height), (column, width) in itertools.product(rows, columns):
+        at = [
+            batch,
+            _spread(node, node.one("cast", [row], dtype="int64"), (count, -1, 1, 1), samples),
+            _spread(node, node.one("cast", [column], dtype="int64"), (count, 1, -1, 1), samples),
+        ]
+        value = node.one("gather_nd", [last, node.one("concat", at, axis=3)])
+        value = node.one("multiply", [value, _axes(node, height, (count, -1, 1, 1))])
+        corners.append(node.one("multiply", [value, _axes(node, width, (count, 1, -1, 1))]))
+    # Of the largest, ONNX takes that of the four weighed corners, not of their sum.
+    value = node.one("add_n", corners) if mode == "avg" else _largest(node, corners)
+    shape = (count, out[0], samples[0] // out[0], out[1], samples[1] // out[1], x.spec.shape[1])
+    fold = "reduce_sum" if mode == "avg" else "reduce_max"
+    value = node.one("reshape", [value], shape=shape)
+    value = node.one(fold, [value], axes=(2, 4), keep_dims=False)
+    return node.one("transpose", [value], perm=(0, 3, 1, 2))
+
+
+def _samplings(
+    node: Node, regions: Tensor, out: tuple[int, int], ratio: int
+) -> tuple[Tensor, list[_Sampling]]:
+    """How height and width are sampled; and the regions, where the host has looked at them.
+
+    A ratio of 0 means about one sample for each element of the image, so their number is that of
+    the region: all have as many as the largest needs, of which some count nothing.
+    """
+    dtype, is_mean = regions.spec.dtype.numpy, node.attr("mode", "avg") == "avg"
+    if ratio:
+        made = []
+        for bins in out:
+            places = ((np.arange(bins * ratio) + 0.5) / ratio / bins).astype(dtype)
+            weight = node.constant(np.full(1, 1 / ratio if is_mean else 1, dtype)[None])
+            made.append(_Sampling(node.constant(places[None]), weight))
+        return regions, made
+    scale, is_centred = node.attr("spatial_scale", 1.0), _is_centred(node)
+
+    def sample(corners: Array) -> list[Array]:
+        arrays: list[Array] = []
+        for axis, bins in enumerate(out):
+            length = (corners[:, 3 - axis] - corners[:, 1 - axis]) * dtype.type(scale)
+            length = length if is_centred else np.maximum(length, 1)
+            needed = np.maximum(np.ceil(length / bins).astype(np.int64), 0)[:, None]
+            number = np.arange(max(needed.max(initial=1), 1))
+            counts = number < needed
+            # What does not count is where the last that counts is: the largest stays the same.
+            number = np.minimum(number, np.maximum(needed - 1, 0))
+            within = (number + 0.5) / np.maximum(needed, 1)
+            places = (np.arange(bins)[:, None] + within[:, None, :]) / bins
+            weights = counts / np.maximum(needed, 1) if is_mean else (needed > 0) + 0 * number
+            arrays.append(places.reshape(len(corners), bins * number.shape[1]).astype(dtype))
+            arrays.append(np.tile(weights, (1, bins)).astype(dtype))
+        return arrays
+
+    (regions,), made_ = node.measured_of([regions], sample, outputs=4)
+    return regions, [_Sampling(*made_[:2]), _Sampling(*made_[2:])]
+
+
+def _is_centred(node: Node) -> bool:
+    usual = "half_pixel" if node.opset >= 16 else "output_half_pixel"
+    return bool(node.attr("coordinate_transformation_mode", usual) == "half_pixel")
+
+
+def _taps(node: Node, regions: Tensor, axis: int, sampling: _Sampling) -> _Taps:
+    """Where a region's samples lie along height (0) or width (1), and between which elements."""
+    size = node.input(0).spec.shape[2 + axis]
+    scale, is_centred = node.attr("spatial_scale", 1.0), _is_centred(node)
+    ends = [
+        node.one("slice", [regions], starts=(at,), ends=(at + 1,), axes=(1,))
+        for at in (1 - axis, 3 - axis)  # x before y
+    ]
+    first, end = (with_number(node, "multiply", edge, scale) for edge in ends)
+    length = node.one("subtract", [end, first])
+    if is_centred:
+        first = with_number(node, "subtract", first, 0.5)
+    else:
+        length = with_number(node, "maximum", length, 1)
+    place = node.one("add", [first, node.one("multiply", [length, sampling.places])])
+    # What is more than one element outside counts nothing; what is less, as the edge.
+    far = node.one(
+        "logical_or",
+        [with_number(node, "less", place, -1), with_number(node, "greater", place, size)],
+    )
+    counts = node.one("where", [far, scalar(node, 0, place), sampling.weights])
+    place = with_number(node, "minimum", with_number(node, "maximum", place, 0), size - 1)
+    low = node.one("floor", [place])
+    high = with_number(node, "minimum", with_number(node, "add", low, 1), size - 1)
+    rest = node.one("subtract", [place, low])
+    other = with_number(node, "add", node.one("negative", [rest]), 1)
+    return _Taps(
+        (low, node.one("multiply", [other, counts])),
+        (high, node.one("multiply", [rest, counts])),
+    )
+
+
+def _spread(
+    node: Node, x: Tensor, shape: tuple[int, int, int, int], samples: tuple[int, int]
+) -> Tensor:
+    whole = (shape[0], *samples, 1)
+    return node.one("expand", [_axes(node, x, shape)], shape=whole)
+
+
+def _axes(node: Node, x: Tensor, shape: tuple[int, int, int, int]) -> Tensor:
+    return node.one("reshape", [x], shape=tuple(x.spec.shape[1] if n == -1 else n for n in shape))
+
+
+def _largest(node: Node, tensors: list[Tensor]) -> Tensor:
+    most, *others = tensors
+    for other in others:
+        most = node.one("maximum", [most, other])
+    return most
+
+
+CONVERTERS: Mapping[str, Converter] = {"RoiAlign": _roi_align}

@@ -1,0 +1,470 @@
+"""The importer: a checked model and what is fed to it, as a job.
+
+A model is imported for given shapes, and for the values of those inputs that decide shapes. Each
+node is imported in one of six ways, in this order: it calls a function of the model, whose body
+takes its place; it is of a plugin's domain, and becomes that plugin's op; it is an ``If``, of which
+the branch taken takes its place; it is a loop, and its body takes its place as often as it runs; it
+has a converter; or ONNX itself writes the op in simpler ones, and these take its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+from onnx import FunctionProto, GraphProto, SparseTensorProto, TensorProto
+
+from headrace.aligned import Region
+from headrace.errors import (
+    DTypeError,
+    GraphError,
+    HeadraceError,
+    InvalidModelError,
+    OpError,
+    ResourceLimitError,
+    UnknownOpError,
+    UnsupportedError,
+    UnsupportedModelError,
+)
+from headrace.graph import CORE_OPS, DeviceOps
+from headrace.graph.job_graph import JobGraph
+from headrace.onnx.file import attributes, limits, tensors
+from headrace.onnx.file.attributes import Attributes
+from headrace.onnx.file.calls import declared_domains, opsets_of
+from headrace.onnx.file.graphs import Wired, order, wired
+from headrace.onnx.file.keys import LOOPS, ML_DOMAIN
+from headrace.onnx.file.read import ModelFile
+from headrace.onnx.file.text import place, quote
+from headrace.onnx.importing import bodies, plugin_ops, schemas
+from headrace.onnx.importing.builder import BoundedBuilder
+from headrace.onnx.importing.converters import CONVERTERS, microsoft
+from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
+from headrace.onnx.importing.guesses import checks_of
+from headrace.onnx.importing.measure import MeasureNeeded
+from headrace.onnx.importing.node import Converter, Node, ValueNeeded
+from headrace.onnx.importing.scope import Scope
+from headrace.onnx.importing.select import alike, is_harmless
+from headrace.onnx.importing.site import Site
+from headrace.onnx.importing.values import Given, Value
+from headrace.ops import Tensor
+from headrace.placement import Placement
+from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.onnx.importing.run_loop import JobsOf
+
+
+class Importer:
+    """Imports one model once; used by one thread.
+
+    Attributes:
+        builder: holds the job under construction, also after an import that did not end.
+    """
+
+    def __init__(
+        self,
+        file: ModelFile,
+        placement: Placement,
+        ops: DeviceOps = CORE_OPS,
+        jobs_of: JobsOf | None = None,
+    ) -> None:
+        self._jobs_of = jobs_of
+        # Of most weights only what is made of them stays, so they are read beside each other.
+        memory = Region(sum(weight.nbytes for weight in file.weights.values()))
+        self.builder = BoundedBuilder(file.name, placement, ops, memory.empty)
+        self._ops = ops
+        self._file = file
+        self._nodes = 0
+        self._scope = Scope(file.name, file.opsets)
+        self._unread: dict[str, int] = {}  # how many nodes will read a name of it yet
+        self._left: deque[tuple[int, Wired]] = deque()  # of the nodes of the model's graph
+
+    def run(
+        self,
+        specs: Mapping[str, TensorSpec],
+        known: Mapping[str, Array],
+        guessed: Mapping[str, Array] = MappingProxyType({}),
+    ) -> JobGraph:
+        """Import the model.
+
+        Args:
+            specs: of every input that is fed, and of what earlier stages found.
+            known: values of those whose value becomes a part of the job. Kept: do not write.
+            guessed: values of others, of which sizes are taken that should be the same for all.
+
+        Raises:
+            ValueNeeded: shapes depend on a value that is not known.
+            MeasureNeeded: they depend on what is found when this stage has run.
+            InvalidModelError, UnsupportedModelError, ResourceLimitError: it cannot be imported.
+        """
+        scope = self._scope
+        own = {value.name for value in self._file.graph.input}
+        for name, spec in specs.items():
+            if name not in own:
+                self.builder.give(name, spec, known.get(name))
+                continue
+            given = self.builder.constant(known[name]) if name in known else None
+            fed = given or self.builder.input(name, spec)
+            scope.bind(name, fed)
+            if name in guessed and given is None:
+                self.builder.guess(fed, guessed[name])
+        for name, value in self._file.weights.items():
+            if name not in specs:
+                scope.bind_later(name, partial(self.builder.constant, value))
+        self._bind_initializers(self._file.graph, scope)
+        results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
+        results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
+        for output, result in zip(self._file.graph.output, results, strict=True):
+            declared = output.type.tensor_type.elem_type
+            results_by_name[output.name] = self._output(output.name, declared, result)
+        for name, tensor in results_by_name.items():
+            self.builder.output(name, tensor)
+        assumptions = self.builder.assumptions
+        for check, assumption in zip(checks_of(assumptions), assumptions, strict=True):
+            for name, tensor in zip(check.outputs, assumption.tensors, strict=True):
+                self.builder.output(name, tensor)
+        return self.builder.finish()
+
+    def alive(self) -> dict[str, Tensor]:
+        """What was computed, and is read from where the import ended on: names and tensors.
+
+        Of tensors with several names, and of sequences, only what has a name first.
+        """
+        found: dict[str, tuple[str, Tensor]] = {}
+        for name, value in self._scope.computed().items():
+            if self._unread.get(name) and isinstance(value, Tensor):
+                found.setdefault(value.name, (name, value))
+        return dict(found.values())
+
+    def _output(self, name: str, declared: int, tensor: Value) -> Tensor:
+        """Check what the model declares of an output."""
+        where = f"{self._file.name}: output {quote(name)}"
+        if not isinstance(tensor, Tensor):
+            raise UnsupportedModelError(f"{where}: is {tensor}; headrace gives tensors only")
+        if declared and tensors.dtype_from_onnx(declared, where) != tensor.spec.dtype:
+            wanted = tensors.dtype_from_onnx(declared, where)
+            raise InvalidModelError(f"{where}: is declared {wanted} and computed {tensor.spec}")
+        return tensor
+
+    def _graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
+        self._bind_initializers(graph, scope)
+        wanted = _outputs(graph)
+        return self._body(order(wired(graph.node), wanted, scope.where), wanted, scope)
+
+    def _bind_initializers(self, graph: GraphProto, scope: Scope) -> None:
+        for proto in graph.initializer:
+            scope.bind_later(proto.name, partial(self._initializer, proto, scope.where))
+        for sparse in graph.sparse_initializer:
+            scope.bind_later(sparse.values.name, partial(self._sparse, sparse, scope.where))
+
+    def _initializer(self, proto: TensorProto, where: str) -> Tensor:
+        place = f"{where}: initializer {quote(proto.name)}"
+        return self.builder.constant(tensors.to_array(proto, place, self._file.folder))
+
+    def _sparse(self, sparse: SparseTensorProto, where: str) -> Tensor:
+        place = f"{where}: initializer {quote(sparse.values.name)}"
+        return self.builder.constant(tensors.sparse_to_array(sparse, place, self._file.folder))
+
+    def _body(self, nodes: Sequence[Wired], wanted: Sequence[str], scope: Scope) -> list[Value]:
+        """Import the nodes, which the wanted values are computed with; returns these."""
+        if scope.depth > limits.DEPTH:
+            raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
+        readers = dict(Counter(wanted))
+        for node in nodes:
+            for name in node.reads:
+                readers[name] = readers.get(name, 0) + 1
+        if scope.depth:
+            for node in nodes:
+                self._next(node, scope, readers)
+        else:
+            self._unread, self._left = readers, deque(enumerate(nodes))
+            while self._left:
+                self._first_left()
+        results: list[Value] = []
+        for name in wanted:
+            tensor = scope.get(name)
+            if tensor is None:
+                raise InvalidModelError(f"{scope.where}: output {quote(name)} has no value")
+            results.append(tensor)
+        return results
+
+    def _first_left(self) -> None:
+        """Import the first node of the model's graph that is left; it is so until that is done."""
+        number, node = self._left[0]
+        self.builder.begin(number)
+        self._next(node, self._scope, self._unread)
+        self._forget(node.reads, self._scope, self._unread)
+        self._left.popleft()
+
+    def look_ahead(self) -> list[MeasureNeeded]:
+        """Import what is left and does not depend on the node that the import ended at.
+
+        What is measured there is measured by the same stage; otherwise each had one of its own.
+        What cannot be imported waits as well: a later stage says why.
+        """
+        needs: list[MeasureNeeded] = []
+        unknown = set[str]()
+        while self._left:
+            _, node = self._left[0]
+            try:
+                if unknown and unknown.isdisjoint(node.reads):
+                    self._first_left()
+                    continue
+            except MeasureNeeded as need:
+                needs.append(need)
+            except HeadraceError:
+                pass
+            unknown.update(filter(None, node.outputs))
+            self._left.popleft()
+        return needs
+
+    def _next(self, node: Wired, scope: Scope, readers: Mapping[str, int]) -> None:
+        self._nodes += 1
+        if self._nodes > limits.NODES:
+            raise UnsupportedModelError(
+                f"{place(scope.where, node.node)}: the model has more than {limits.NODES} nodes, "
+                "functions written out"
+            )
+        outputs = node.outputs
+        count = len(outputs)
+        while outputs[count - 1] not in readers:  # one of them is read, or it would not be here
+            count -= 1
+        self._node(node, count, scope)
+
+    def _forget(self, reads: AbstractSet[str], scope: Scope, readers: dict[str, int]) -> None:
+        """Let go of constants that a node was the last to read, once others were made of them."""
+        for name in reads:
+            readers[name] -= 1
+            if not readers[name]:
+                tensor = scope.release(name)
+                if tensor is not None:
+                    self.builder.forget(tensor)
+
+    def _node(self, node: Wired, count: int, scope: Scope) -> None:
+        resolved = node.attributes
+        if scope.attributes:  # of a function's call
+            resolved = attributes.resolve(node.node.attribute, scope.attributes)
+        inputs = tuple(map(scope.get, node.inputs))
+        site = Site(node, inputs, resolved, count, scope, place(scope.where, node.node))
+        function = self._file.functions.get(node.key)
+        if function is not None:
+            defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+            opsets = opsets_of(function.opset_import, site.where)
+            made = self._call(site, function, opsets, defaults)
+        else:
+            made = self._op(site)
+        if len(made) < count:
+            raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
+        for name, tensor in zip(node.outputs[:count], made, strict=False):
+            if name and tensor is None:
+                raise UnsupportedModelError(
+                    f"{site.where}: headrace does not compute {quote(name)}, "
+                    f"an output of {node.key[1]}"
+                )
+            if name and isinstance(tensor, Tensor) and not scope.depth:
+                scope.bind(name, self.builder.as_found(name, tensor))
+            elif name:
+                scope.bind(name, tensor)
+
+    def _op(self, site: Site) -> Given:
+        """Import a node of an op that ONNX declares, or a plugin."""
+        domain, op, _ = site.wired.key
+        opset = site.scope.opsets.get(domain)
+        if opset is None:
+            raise InvalidModelError(
+                f"{site.where}: the operator set of domain {quote(domain)} is not imported"
+            )
+        if domain not in declared_domains():
+            return self._plugin_op(site, domain)
+        declared = schemas.require(domain, op, opset, site.where)
+        dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
+        outputs = len(site.wired.outputs)
+        schemas.check_node(declared, dtypes, outputs, site.resolved.kinds, site.where)
+        if not domain and op == "If":
+            return self._branch(site)
+        if not domain and op in LOOPS:
+            return self._loop(site, opset)
+        if not domain and op in CONVERTERS:
+            return self._convert(site, opset, CONVERTERS[op])
+        if domain == ML_DOMAIN and op in MACHINE_LEARNING:
+            return self._convert(site, opset, MACHINE_LEARNING[op])
+        if (domain, op) in microsoft.CONTRIB:
+            return self._convert(site, opset, microsoft.CONTRIB[domain, op].convert)
+        body = bodies.body_of(declared, site.written(), opset, site.inputs)
+        if body is None:
+            raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
+        # Not every body that ONNX writes says which operator sets it is written for.
+        opsets = {**site.scope.opsets, **opsets_of(body.opset_import, site.where)}
+        return self._call(site, body, opsets, bodies.defaults_of(declared))
+
+    def _call(
+        self,
+        site: Site,
+        function: FunctionProto,
+        opsets: Mapping[str, int],
+        defaults: Attributes,
+    ) -> Given:
+        """Put the body of a function in the place of its call."""
+        where = f"{site.where}, in function {quote(function.name)}"
+        if len(site.inputs) > len(function.input) or site.count > len(function.output):
+            raise InvalidModelError(
+                f"{where}: takes {len(function.input)} inputs and gives {len(function.output)} "
+                f"outputs; the call has {len(site.inputs)} and {site.count}"
+            )
+        given = {**defaults, **site.attributes}
+        scope = Scope(where, opsets, attributes=given, depth=site.scope.depth + 1)
+        for name in function.input:
+            scope.bind(name, None)
+        for name, tensor in zip(function.input, site.inputs, strict=False):
+            scope.bind(name, tensor)
+        # A body made for a call need not compute what the call has no name for.
+        given_names = site.wired.outputs[: site.count]
+        called = zip(function.output, given_names, strict=False)
+        wanted = [inner for inner, outer in called if outer]
+        made = iter(self._body(order(wired(function.node), wanted, where), wanted, scope))
+        return [next(made) if outer else None for outer in given_names]
+
+    def _plugin_op(self, site: Site, domain: str) -> Sequence[Tensor]:
+        """Add an op that a plugin brings, with the node's inputs and attributes as they are."""
+        node, where = site.wired, site.where
+        op = plugin_ops.find(domain, node.key[1], where, self._ops)
+        attrs = plugin_ops.attrs(op, site.attributes, where)
+        count = plugin_ops.output_count(op, site.count, len(node.outputs), where)
+        inputs = [_tensor(value, where) for value in site.inputs]
+        try:
+            return self.builder.op(op.name, inputs, outputs=count, location=where, attrs=attrs)
+        except DTypeError as error:
+            raise UnsupportedModelError(_placed(where, error)) from error
+        except OpError as error:
+            raise InvalidModelError(_placed(where, error)) from error
+
+    def _branch(self, site: Site) -> Given:
+        """Put the branch that is taken in the place of an ``If``."""
+        condition = _tensor(site.inputs[0], site.where)
+        if condition is None:
+            raise InvalidModelError(f"{site.where}: has no condition")
+        if condition.spec.elements != 1:
+            raise InvalidModelError(
+                f"{site.where}: the condition is {condition.spec}, not one value"
+            )
+        branches = [site.attributes[name].g for name in ("then_branch", "else_branch")]
+        for graph in branches:
+            if graph.input:
+                raise InvalidModelError(f"{site.where}: a branch has inputs; it takes none")
+        value = self.builder.value(condition)
+        if value is not None:
+            return self._graph(branches[0 if value.item() else 1], site.scope.inside())
+        made = self._select(site, condition, branches)
+        if made is None:
+            raise ValueNeeded(condition, f"{site.where}: its value decides which branch is taken")
+        return made
+
+    def _select(
+        self, site: Site, condition: Tensor, branches: Sequence[GraphProto]
+    ) -> list[Value] | None:
+        """Both branches, and the one or the other element by element; None where that is not so."""
+        if not all(map(is_harmless, branches)):
+            return None
+        try:
+            made = [self._graph(graph, site.scope.inside()) for graph in branches]
+        except (HeadraceError, ValueNeeded):  # the branch that is not taken may be anything
+            return None
+        pairs = alike(*made)
+        if pairs is None:
+            return None
+        (which,) = self.builder.op("reshape", [condition], location=site.where, shape=())
+        return [self.builder.op("where", [which, *pair], location=site.where)[0] for pair in pairs]
+
+    def _loop(self, site: Site, opset: int) -> Given:
+        """Put the body of a loop in its place, once for each time that it runs, or run it."""
+        from headrace.onnx.importing.loops import WRITERS  # few models have loops
+        from headrace.onnx.importing.run_loop import written_or_run
+
+        graph = site.attributes["body"].g
+        around = site.scope.inside()
+        self._bind_initializers(graph, around)  # once: all runs share what they bring
+        wanted = _outputs(graph)
+        nodes = order(wired(graph.node), wanted, around.where)
+
+        def run(given: Sequence[Value]) -> list[Value]:
+            scope = around.inside()
+            for value, tensor in zip(graph.input, given, strict=True):
+                scope.bind(value.name, tensor)
+            return self._body(nodes, wanted, scope)
+
+        node, jobs_of = self._node_of(site, opset), self._jobs_of
+
+        def write() -> list[Value]:
+            return WRITERS[node.op_type](site, node, run)
+
+        # The nodes of a function's body may refer to attributes of its call, which a model has not.
+        if node.op_type != "Loop" or jobs_of is None or site.scope.attributes:
+            return _blamed(node, write)
+        return _blamed(
+            node, lambda: written_or_run(site, node, self.builder, self._file, jobs_of, write)
+        )
+
+    def _convert(self, site: Site, opset: int, convert: Converter) -> Given:
+        """Run the node's converter."""
+        node = self._node_of(site, opset)
+        made = _blamed(node, lambda: convert(node))
+        if node.computed:
+            for name, tensor in zip(site.wired.inputs, site.inputs, strict=True):
+                if isinstance(tensor, Tensor) and tensor in node.computed:
+                    site.scope.bind(name, node.computed[tensor])
+        return made if isinstance(made, tuple) else (made,)
+
+    def _node_of(self, site: Site, opset: int) -> Node:
+        """What a converter sees of a node."""
+        values = attributes.values(site.resolved, site.where, self._file.folder)
+        op, declared = site.wired.key[1], len(site.wired.outputs)
+        return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+
+
+def _outputs(graph: GraphProto) -> list[str]:
+    return [output.name for output in graph.output]
+
+
+def _tensor(value: Value | None, where: str) -> Tensor | None:
+    if value is None or isinstance(value, Tensor):
+        return value
+    raise InvalidModelError(f"{where}: is given {value}; it takes tensors")
+
+
+Made = TypeVar("Made")
+
+
+def _blamed(node: Node, convert: Callable[[], Made]) -> Made:
+    """What ``convert`` makes of a node; whatever is wrong is told as an error of the model."""
+    try:
+        return convert()
+    except (DTypeError, UnknownOpError, UnsupportedError) as error:
+        raise UnsupportedModelError(_located(node, error)) from error
+    except (OpError, GraphError) as error:
+        raise InvalidModelError(_located(node, error)) from error
+    except MemoryError as error:
+        raise ResourceLimitError(f"{node}: there is not enough memory: {error}") from error
+    except HeadraceError:
+        raise
+    # A converter may trip over values that no sound model has before it can say so.
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise InvalidModelError(
+            f"{node}: its inputs or attributes do not fit ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _located(node: Node, error: HeadraceError) -> str:
+    """The message of ``error`` with the node before it, and its place said once."""
+    return f"{node}: {_without(node.location, error)}"
+
+
+def _placed(where: str, error: HeadraceError) -> str:
+    return f"{where}: {_without(where, error)}"
+
+
+def _without(location: str, error: HeadraceError) -> str:
+    return str(error).replace(f" ({location})", "")
