@@ -74,9 +74,8 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
   const T* weight = ReadPointer(kOp, "w", w);
   const T* offset = bias ? ReadPointer(kOp, "bias", *bias) : nullptr;
   T* to = WritePointer(kOp, "y", y);
-  const DepthwiseShape shape{x_shape[0], x_shape[1], w_shape[0] / x_shape[1]};
-  return {[=] { DepthwiseConv(from, weight, offset, to, shape, window); },
-          py::make_tuple(x, w, bias, y)};
+  const DepthwiseConv<T> conv({x_shape[0], x_shape[1], w_shape[0] / x_shape[1]}, window);
+  return {[=] { conv.Run(from, weight, offset, to); }, py::make_tuple(x, w, bias, y)};
 }
 
 template <class T>

@@ -30,7 +30,9 @@ Launch BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int6
   std::int64_t* where = indices ? WritePointer(kOp, "indices", *indices) : nullptr;
   const Size planes = x.shape(0) * x.shape(1);
   const IndexOrder order = column_major ? IndexOrder::kColumnMajor : IndexOrder::kRowMajor;
-  return {[=] { MaxPool(from, to, where, order, planes, w); }, py::make_tuple(x, y, indices)};
+  const MaxPool<T> pool(w);
+  if (where == nullptr) return {[=] { pool.Run(from, to, planes); }, py::make_tuple(x, y)};
+  return {[=] { pool.Run(from, to, where, order, planes); }, py::make_tuple(x, y, indices)};
 }
 
 template <class T>
@@ -43,8 +45,8 @@ Launch BindAvgPool(const Array<T>& x, Array<T>& y, const WindowArgs& window, con
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   const Size planes = x.shape(0) * x.shape(1);
-  const AvgDivisor divisor{count_include_pad, Align(pads_end, 0)};
-  return {[=] { AvgPool(from, to, planes, w, divisor); }, py::make_tuple(x, y)};
+  const AvgPool<T> pool(w, {count_include_pad, Align(pads_end, 0)});
+  return {[=] { pool.Run(from, to, planes); }, py::make_tuple(x, y)};
 }
 
 template <class T>

@@ -1,7 +1,9 @@
 // Mean of each window.
 #pragma once
 
-#include "window.h"
+#include <vector>
+
+#include "fold_windows.h"
 
 namespace headrace::cpu {
 
@@ -10,10 +12,22 @@ struct AvgDivisor {
   std::array<Size, 3> pad_end{0, 0, 0};
 };
 
-// x: T[planes, *w.in]; y: T[planes, *w.out]. The divisor counts real elements, and explicit
-// padding too if count_include_pad; a tap beyond in + pad_end, where only ceil_mode can put one,
-// counts for nothing. A window in which nothing counts gives 0.
-void AvgPool(const float* x, float* y, Size planes, const Window& w, const AvgDivisor& divisor);
-void AvgPool(const double* x, double* y, Size planes, const Window& w, const AvgDivisor& divisor);
+// The divisor counts real elements, and explicit padding too if count_include_pad; a tap beyond
+// in + pad_end, where only ceil_mode can put one, counts for nothing. A window in which nothing
+// counts gives 0. T is float or double.
+template <class T>
+class AvgPool {
+ public:
+  AvgPool(const Window& w, const AvgDivisor& divisor);
+
+  // With all threads. x: T[planes, *w.in]; y: T[planes, *w.out].
+  void Run(const T* x, T* y, Size planes) const;
+
+ private:
+  Window w_;
+  FoldedRow row_;
+  // How many taps count at each place of an axis; the divisor is the product.
+  std::vector<T> depth_, height_, width_;
+};
 
 }  // namespace headrace::cpu

@@ -1,11 +1,16 @@
 // How two tensors of unequal shapes are walked together.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "window.h"  // Size
 
 namespace headrace::cpu {
+
+// No array of numpy has more.
+constexpr std::size_t kMostAxes = 64;
 
 // An inner loop, and the axes around it. Axes over which both tensors go on evenly are one.
 struct Broadcast {
@@ -20,7 +25,8 @@ struct Broadcast {
   // Calls inner(a offset, b offset, y offset) for every inner loop, in the order of the output.
   template <class Inner>
   void ForEach(const Inner& inner) const {
-    std::vector<Size> position(outer.size(), 0);
+    std::array<Size, kMostAxes> position;
+    std::fill_n(position.begin(), outer.size(), 0);
     for (Size a = 0, b = 0, y = 0;; y += count) {
       inner(a, b, y);
       std::size_t axis = outer.size();
@@ -38,7 +44,8 @@ struct Broadcast {
   }
 };
 
-// Contiguous tensors of shapes `a` and `b`, whose common shape `y` has at least one element.
+// Contiguous tensors of shapes `a` and `b`, whose common shape `y` has at least one element and at
+// most kMostAxes axes.
 Broadcast MakeBroadcast(const std::vector<Size>& a, const std::vector<Size>& b,
                         const std::vector<Size>& y);
 

@@ -2,7 +2,7 @@
 // matrix product, so the windows are walked directly.
 #pragma once
 
-#include "window.h"
+#include "tap_planes.h"
 
 namespace headrace::cpu {
 
@@ -14,10 +14,21 @@ struct DepthwiseShape {
 
 // x: T[batch, channels, *w.in]; weight: T[channels * multiplier, *w.kernel];
 // bias: T[channels * multiplier] or null; y: T[batch, channels * multiplier, *w.out].
-// Output channel c reads input channel c / multiplier. y may not overlap the inputs.
-void DepthwiseConv(const float* x, const float* weight, const float* bias, float* y,
-                   const DepthwiseShape& shape, const Window& w);
-void DepthwiseConv(const double* x, const double* weight, const double* bias, double* y,
-                   const DepthwiseShape& shape, const Window& w);
+// Output channel c reads input channel c / multiplier. y may not overlap the inputs. T is float or
+// double.
+template <class T>
+class DepthwiseConv {
+ public:
+  DepthwiseConv(const DepthwiseShape& shape, const Window& w) : shape_(shape), w_(w), planes_(w) {}
+
+  void Run(const T* x, const T* weight, const T* bias, T* y) const;
+
+ private:
+  void ConvolvePlane(const T* plane, const T* weights, T bias, T* y, T* sum) const;
+
+  DepthwiseShape shape_;
+  Window w_;
+  TapPlanes<T> planes_;
+};
 
 }  // namespace headrace::cpu

@@ -78,7 +78,8 @@ void FoldPlane(const T* x, T* y, const Window& w, const FoldedRow& row, FoldScra
   }
 }
 
-// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]. y = fold(... fold(element, element)
+// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]; row: of w. y = fold(...
+// fold(element, element)
 // ...) over each window, whose padding is `initial`; a window that stands on padding alone gives
 // `initial`. finish(row, od, oh) is called once for each complete output row.
 //
@@ -86,10 +87,9 @@ void FoldPlane(const T* x, T* y, const Window& w, const FoldedRow& row, FoldScra
 // after that: taps of one row are read again and again, and rows but once for each that they lie
 // in.
 template <class T, class Finish>
-void FoldWindows(const T* x, T* y, Size planes, const Window& w, T initial, RowFold<T> fold,
-                 Finish finish) {
+void FoldWindows(const T* x, T* y, Size planes, const Window& w, const FoldedRow& row, T initial,
+                 RowFold<T> fold, Finish finish) {
   if (planes == 0 || w.OutCount() == 0) return;
-  const FoldedRow row(w);
   const Size indices = w.kernel[0] * w.kernel[1];
   ParallelFor(planes, PlanesAtOnce(w), [&](Size begin, Size end) {
     void* const memory = ThreadScratch(static_cast<std::size_t>(indices) * sizeof(Size) +

@@ -3,8 +3,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "fold_windows.h"
-
 namespace headrace::cpu {
 namespace {
 
@@ -19,16 +17,34 @@ HEADRACE_INLINE bool Beats(T value, T best) {
   return value > best || (value != value && best == best);
 }
 
+}  // namespace
+
+template <class T>
+MaxPool<T>::MaxPool(const Window& w) : w_(w), row_(w) {
+  for (Size ow = 0; ow < w.out[2]; ++ow) widths_.push_back(TapsInside(w, 2, ow));
+}
+
+template <class T>
+void MaxPool<T>::Run(const T* x, T* y, Size planes) const {
+  const Maxima<T>& fold = RowFolds();
+  FoldWindows(x, y, planes, w_, row_, Lowest<T>(), fold.largest, [](T*, Size, Size) {});
+}
+
+template <class T>
+void MaxPool<T>::Run(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes) const {
+  ParallelFor(planes, PlanesAtOnce(w_),
+              [&](Size begin, Size end) { RunPlanes(x, y, indices, order, begin, end); });
+}
+
 // Not a fold: the place of the winner must travel with it, and index outputs are rare.
 template <class T>
-void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size begin,
-                        Size end, const Window& w) {
+void MaxPool<T>::RunPlanes(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size begin,
+                           Size end) const {
+  const Window& w = w_;
   const bool row_major = order == IndexOrder::kRowMajor;
   const Size step_d = row_major ? w.in[1] * w.in[2] : 1;
   const Size step_h = row_major ? w.in[2] : w.in[0];
   const Size step_w = row_major ? 1 : w.in[0] * w.in[1];
-  std::vector<Range> widths;
-  for (Size ow = 0; ow < w.out[2]; ++ow) widths.push_back(TapsInside(w, 2, ow));
   x += begin * w.InCount();
   const Size first = begin * w.out[0] * w.out[1] * w.out[2];
   y += first;
@@ -39,7 +55,7 @@ void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder orde
       for (Size oh = 0; oh < w.out[1]; ++oh) {
         const Range height = TapsInside(w, 1, oh);
         for (Size ow = 0; ow < w.out[2]; ++ow) {
-          const Range width = widths[static_cast<std::size_t>(ow)];
+          const Range width = widths_[static_cast<std::size_t>(ow)];
           T best = Lowest<T>();
           std::int64_t index = -1;
           for (Size kd = depth.begin; kd < depth.end; ++kd) {
@@ -64,31 +80,11 @@ void MaxPoolWithIndices(const T* x, T* y, std::int64_t* indices, IndexOrder orde
   }
 }
 
-template <class T>
-void MaxPoolBody(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes,
-                 const Window& w) {
-  if (indices != nullptr) {
-    return ParallelFor(planes, PlanesAtOnce(w), [&](Size begin, Size end) {
-      MaxPoolWithIndices(x, y, indices, order, begin, end, w);
-    });
-  }
-  const Maxima<T>& fold = RowFolds();
-  FoldWindows(x, y, planes, w, Lowest<T>(), fold.largest, [](T*, Size, Size) {});
-}
-
-}  // namespace
-
-#define HEADRACE_DEFINE_MAX_POOL(T)                                                    \
-  void MaxPool(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size planes, \
-               const Window& w) {                                                      \
-    MaxPoolBody(x, y, indices, order, planes, w);                                      \
-  }
-HEADRACE_DEFINE_MAX_POOL(float)
-HEADRACE_DEFINE_MAX_POOL(double)
-HEADRACE_DEFINE_MAX_POOL(std::int8_t)
-HEADRACE_DEFINE_MAX_POOL(std::uint8_t)
-HEADRACE_DEFINE_MAX_POOL(std::int32_t)
-HEADRACE_DEFINE_MAX_POOL(std::int64_t)
-#undef HEADRACE_DEFINE_MAX_POOL
+template class MaxPool<float>;
+template class MaxPool<double>;
+template class MaxPool<std::int8_t>;
+template class MaxPool<std::uint8_t>;
+template class MaxPool<std::int32_t>;
+template class MaxPool<std::int64_t>;
 
 }  // namespace headrace::cpu

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "norm_rows.h"
 #include "thread_pool.h"
@@ -41,13 +40,12 @@ template <class T>
 void NormalizationBody(const T* x, const T* mean, const T* variance, const T* gamma, const T* beta,
                        T* y, const ChannelShape& shape, double epsilon) {
   const Size channels = shape.channels;
-  std::vector<T> factors(static_cast<std::size_t>(channels));
+  auto* const factor =
+      static_cast<T*>(ThreadScratch(static_cast<std::size_t>(channels) * sizeof(T)));
   for (Size c = 0; c < channels; ++c) {
     const double deviation = std::sqrt(static_cast<double>(variance[c]) + epsilon);
-    factors[static_cast<std::size_t>(c)] =
-        static_cast<T>(static_cast<double>(gamma[c]) / deviation);
+    factor[c] = static_cast<T>(static_cast<double>(gamma[c]) / deviation);
   }
-  const T* factor = factors.data();
   const RowNorms<T>& rows = RowNormLoops();
   for (Size n = 0; n < shape.outer; ++n) {
     if (shape.inner == 1) {  // channels last: the long loop runs over them

@@ -11,11 +11,12 @@ namespace headrace::cpu {
 // one tap reads lie side by side instead: the image is split into phases (one for each remainder
 // of tap * dilation by s that occurs), padding included. Then
 //
-//   input under tap t for output (od, oh, ow) == Data()[TapOffsets()[t] + od * DepthPitch()
-//                                                       + oh * RowPitch() + ow]
+//   input under tap t for output (od, oh, ow) == data[TapOffsets()[t] + od * DepthPitch()
+//                                                     + oh * RowPitch() + ow]
 //
 // for any stride, dilation and padding, so a kernel over it needs no bounds check and no stride,
-// and may run across row ends as one long loop. Filling costs one pass over the image.
+// and may run across row ends as one long loop. Filling costs one pass over the image. The memory
+// is the caller's: `data` is T[Count()], zeroed before the first image is filled in.
 template <class T>
 class TapPlanes {
  public:
@@ -30,9 +31,6 @@ class TapPlanes {
       const Size last_tap = (w.kernel[axis] - 1) * w.dilation[axis];
       size_[axis] = w.out[axis] + last_tap / w.stride[axis];
     }
-    const Size phase_count =
-        static_cast<Size>(phases_[0].size() * phases_[1].size() * phases_[2].size());
-    data_.resize(static_cast<std::size_t>(phase_count * PhasePitch()));
     for (Size kd = 0; kd < w.kernel[0]; ++kd) {
       for (Size kh = 0; kh < w.kernel[1]; ++kh) {
         for (Size kw = 0; kw < w.kernel[2]; ++kw) {
@@ -44,13 +42,16 @@ class TapPlanes {
     }
   }
 
-  const T* Data() const { return data_.data(); }
+  Size Count() const {
+    return static_cast<Size>(phases_[0].size() * phases_[1].size() * phases_[2].size()) *
+           PhasePitch();
+  }
   const std::vector<Size>& TapOffsets() const { return offsets_; }  // taps in row-major order
   Size RowPitch() const { return size_[2]; }
   Size DepthPitch() const { return size_[1] * size_[2]; }
 
-  // Takes in an image of shape w.in. Padding was zeroed once and is never written.
-  HEADRACE_INLINE void Fill(const T* image) {
+  // Takes in an image of shape w.in. Padding is never written.
+  HEADRACE_INLINE void Fill(const T* image, T* data) const {
     for (std::size_t pd = 0; pd < phases_[0].size(); ++pd) {
       const Range depth = Inside(0, pd);
       for (std::size_t ph = 0; ph < phases_[1].size(); ++ph) {
@@ -58,7 +59,7 @@ class TapPlanes {
         for (std::size_t pw = 0; pw < phases_[2].size(); ++pw) {
           const Range width = Inside(2, pw);
           if (width.Count() == 0) continue;
-          T* phase = data_.data() + PhaseOffset(pd, ph, pw) + width.begin;
+          T* phase = data + PhaseOffset(pd, ph, pw) + width.begin;
           for (Size d = depth.begin; d < depth.end; ++d) {
             for (Size h = height.begin; h < height.end; ++h) {
               const Size row = Source(0, pd, d) * w_.in[1] + Source(1, ph, h);
@@ -109,7 +110,6 @@ class TapPlanes {
   std::array<std::vector<Size>, 3> tap_phase_;  // index into phases_ for each tap
   std::array<Size, 3> size_;                    // of one phase
   std::vector<Size> offsets_;
-  std::vector<T> data_;
 };
 
 }  // namespace headrace::cpu

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "thread_pool.h"
 
@@ -140,11 +139,19 @@ void Add(const Trees<T>& t, Size tree, Size leaf, double* said) {
   }
 }
 
+// Zeros, in the memory of the calling thread.
+double* Doubles(Size count) {
+  auto* const memory =
+      static_cast<double*>(ThreadScratch(static_cast<std::size_t>(count) * sizeof(double)));
+  std::fill_n(memory, count, 0.0);
+  return memory;
+}
+
 // A block of rows goes down all trees, several rows side by side.
 template <class T, class Table, class Question>
 void DecideRows(const Trees<T>& t, const Table& table, const Question& met, const T* x, Size count,
                 T* y) {
-  std::vector<double> said(static_cast<std::size_t>(count * t.targets));
+  double* const said = Doubles(count * t.targets);
   for (Size tree = 0; tree < t.trees; ++tree) {
     const Size root = At(t.roots[tree], t.nodes, "roots");
     for (Size first = 0; first < count; first += kLanes) {
@@ -156,13 +163,11 @@ void DecideRows(const Trees<T>& t, const Table& table, const Question& met, cons
       }
       Descend(table, t.depth, met, rows, at);
       for (Size lane = 0; lane < std::min(kLanes, count - first); ++lane) {
-        Add(t, tree, at[lane], said.data() + (first + lane) * t.targets);
+        Add(t, tree, at[lane], said + (first + lane) * t.targets);
       }
     }
   }
-  for (Size i = 0; i < count * t.targets; ++i) {
-    y[i] = static_cast<T>(said[static_cast<std::size_t>(i)]);
-  }
+  for (Size i = 0; i < count * t.targets; ++i) y[i] = static_cast<T>(said[i]);
 }
 
 // Where a row ends that enters at `node`. The processor guesses the answers and reads ahead, which
@@ -184,19 +189,17 @@ Size Leaf(const Table& table, Size depth, const Question& met, const T* row, Siz
 // One row goes down all trees: who has few rows shares out the trees.
 template <class T, class Table, class Question>
 void DecideRow(const Trees<T>& t, const Table& table, const Question& met, const T* x, T* y) {
-  std::vector<Size> leaves(static_cast<std::size_t>(t.trees));
+  double* const said = Doubles(t.targets + t.trees);
+  auto* const leaves = reinterpret_cast<Size*>(said + t.targets);
   const Size grain = std::max<Size>(1, kPartWork / std::max<Size>(1, t.depth));
   ParallelFor(t.trees, grain, [&](Size begin, Size end) {
     for (Size tree = begin; tree < end; ++tree) {
       const Size root = At(t.roots[tree], t.nodes, "roots");
-      leaves[static_cast<std::size_t>(tree)] = Leaf(table, t.depth, met, x, root);
+      leaves[tree] = Leaf(table, t.depth, met, x, root);
     }
   });
-  std::vector<double> said(static_cast<std::size_t>(t.targets));
-  for (Size tree = 0; tree < t.trees; ++tree) {
-    Add(t, tree, leaves[static_cast<std::size_t>(tree)], said.data());
-  }
-  for (Size i = 0; i < t.targets; ++i) y[i] = static_cast<T>(said[static_cast<std::size_t>(i)]);
+  for (Size tree = 0; tree < t.trees; ++tree) Add(t, tree, leaves[tree], said);
+  for (Size i = 0; i < t.targets; ++i) y[i] = static_cast<T>(said[i]);
 }
 
 template <class T, class Table>
