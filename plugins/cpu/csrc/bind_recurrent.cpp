@@ -1,4 +1,5 @@
 // Recurrent layers.
+#include <array>
 #include <optional>
 
 #include "bind_common.h"
@@ -25,14 +26,35 @@ struct StateArgs {
   MaybeFloats c;
 };
 
+// What layers differ in.
+struct Kind {
+  const char* name;
+  Size gates;
+  Size r_groups;  // of panels, for each direction
+  Size (*scratch_floats)(const RecurrentShape& shape);
+  void (*run)(const Recurrent& layer);
+  bool relu;
+};
+
+const Kind& KindOf(const std::string& name) {
+  static constexpr std::array<Kind, 4> kKinds = {{
+      {"lstm", 4, 1, LstmScratchFloats, Lstm, false},
+      {"gru", 3, 3, GruScratchFloats, Gru, false},
+      {"rnn", 1, 1, RnnScratchFloats, Rnn, false},
+      {"rnn_relu", 1, 1, RnnScratchFloats, Rnn, true},
+  }};
+  for (const Kind& kind : kKinds) {
+    if (name == kind.name) return kind;
+  }
+  throw py::value_error("there is no recurrent layer '" + name + "'");
+}
+
 Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs& weights,
                      const StateArgs& begin, Floats& y, StateArgs& end, Floats& scratch,
                      const std::vector<bool>& reversed, bool linear_before_reset,
                      const std::optional<Array<std::int32_t>>& lengths) {
+  const Kind& of = KindOf(kind);
   const char* op = kind.c_str();
-  const bool is_lstm = kind == "lstm";
-  if (!is_lstm && kind != "gru")
-    throw py::value_error("there is no recurrent layer '" + kind + "'");
   if (x.ndim() != 3 || y.ndim() != 4 || reversed.empty() || reversed.size() > 2) {
     throw py::value_error(kind + ": x is " + Text(Shape(x)) + " and y is " + Text(Shape(y)) +
                           "; these have three and four axes, and there are one or two directions");
@@ -41,13 +63,13 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   layer.shape = {x.shape(0), x.shape(1), x.shape(2), y.shape(3),
                  static_cast<Size>(reversed.size())};
   const auto& s = layer.shape;
-  const Size rows = (is_lstm ? 4 : 3) * s.hidden;
+  const Size rows = of.gates * s.hidden;
   const Dims state{s.directions, s.batch, s.hidden};
-  const Size of_r = is_lstm ? PanelCount(rows) : 3 * PanelCount(s.hidden);
+  const Size of_r = of.r_groups * PanelCount(rows / of.r_groups);
   RequireShape(op, "w", weights.w, {s.directions * PanelCount(rows), s.features, kPanel});
   RequireShape(op, "r", weights.r, {s.directions * of_r, s.hidden, kPanel});
   RequireShape(op, "y", y, {s.steps, s.directions, s.batch, s.hidden});
-  RequireShape(op, "scratch", scratch, {is_lstm ? LstmScratchFloats(s) : GruScratchFloats(s)});
+  RequireShape(op, "scratch", scratch, {of.scratch_floats(s)});
   const auto maybe = [&](const char* name, const MaybeFloats& array, const Dims& wanted) {
     if (!array) return static_cast<const float*>(nullptr);
     RequireShape(op, name, *array, wanted);
@@ -74,11 +96,11 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   layer.scratch = WritePointer(op, "scratch", scratch);
   for (std::size_t d = 0; d < reversed.size(); ++d) layer.reversed[d] = reversed[d];
   layer.linear_before_reset = linear_before_reset;
+  layer.relu = of.relu;
   if (y.size() == 0) throw py::value_error(kind + ": there is nothing to compute");
   py::tuple arrays = py::make_tuple(x, weights.w, weights.r, weights.b, begin.h, begin.c, y, end.h,
                                     end.c, scratch, lengths);
-  if (is_lstm) return {[layer] { Lstm(layer); }, arrays};
-  return {[layer] { Gru(layer); }, arrays};
+  return {[layer, run = of.run] { run(layer); }, arrays};
 }
 
 // `_native.IntegerRecurrentWeights`.
@@ -139,8 +161,7 @@ Launch BindIntegerLstm(const Floats& drive, const IntegerWeightsArgs& weights,
 }
 
 Size ScratchFloats(const std::string& kind, Size steps, Size batch, Size features, Size hidden) {
-  const RecurrentShape shape{steps, batch, features, hidden, 1};
-  return kind == "lstm" ? LstmScratchFloats(shape) : GruScratchFloats(shape);
+  return KindOf(kind).scratch_floats({steps, batch, features, hidden, 1});
 }
 
 }  // namespace

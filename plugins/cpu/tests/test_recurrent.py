@@ -15,8 +15,21 @@ from headrace_cpu.ops.recurrent import LAYERS, recurrent
 from headrace_cpu.ops.recurrent_integer import PackedLstmInteger, lstm_integer
 from headrace_cpu.plugin import headrace_ops
 
-GATES = {"lstm": 4, "gru": 3}
-KINDS = [("lstm", {}), ("gru", {}), ("gru", {"linear_before_reset": True})]
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+KINDS = [
+    ("lstm", {}),
+    ("gru", {}),
+    ("gru", {"linear_before_reset": True}),
+    ("rnn", {}),
+    ("rnn", {"activations": ("relu",)}),
+]
+
+
+def for_directions(attrs, direction):
+    """``attrs`` with activations for all of them."""
+    count = 2 if direction == "bidirectional" else 1
+    named = attrs.get("activations", ()) * count
+    return {**attrs, "direction": direction} | ({"activations": named} if named else {})
 
 
 def arrays_of(kind, sizes, directions):
@@ -51,12 +64,12 @@ def test_constant_weights_are_packed_once(sizes, kind, attrs, direction, threads
         @flow.global_function(session=session)
         def job(x: tp.Numpy.Placeholder(x.shape)) -> tp.Numpy:
             with flow.scope.placement("cpu", "0:0"):
-                return flow.apply_op(kind, [x, *others], direction=direction, **attrs)
+                return flow.apply_op(kind, [x, *others], **for_directions(attrs, direction))
 
         made = job(x)
         ops = [op.op.split("(")[0] for op in session.explain("job").ops]
     assert ops == [f"cpu.{kind}"]
-    want = numpy_s(kind, arrays, {"direction": direction, **attrs})
+    want = numpy_s(kind, arrays, for_directions(attrs, direction))
     np.testing.assert_allclose(made, want, rtol=1e-5, atol=1e-5)
 
 
@@ -79,13 +92,13 @@ def test_sequences_end_where_their_lengths_say(kind, attrs, direction, lengths):
             given = [x, w, r, b, n, *states]
             with flow.scope.placement("cpu", "0:0"):
                 return flow.apply_ops(
-                    kind, given, outputs=1 + len(states), direction=direction, **attrs
+                    kind, given, outputs=1 + len(states), **for_directions(attrs, direction)
                 )
 
         made = job(x, lens)
         ops = [op.op.split("(")[0] for op in session.explain("job").ops]
     assert ops == [f"cpu.{kind}"]
-    wanted = numpy_s(kind, arrays, {"direction": direction, **attrs}, 1 + len(states))
+    wanted = numpy_s(kind, arrays, for_directions(attrs, direction), 1 + len(states))
     for one, want in zip(made, wanted, strict=True):
         np.testing.assert_allclose(one, want, rtol=1e-5, atol=1e-5)
 
@@ -119,15 +132,35 @@ def test_the_op_computes_as_the_op_of_core(kind, attrs):
         call = make_call(pack.op, "pack", [TensorSpec.of(flat)], packing)
         panels += evaluate(call, [flat], pack.compute)
     given = [x, *panels, b, *others]
-    both = {"direction": "bidirectional", **attrs}
+    both = for_directions(attrs, "bidirectional")
+    packed = {"hidden": 7, **both}
+    if "activations" in packed:
+        packed["activation"] = packed.pop("activations")[0]
     call = make_call(
         LAYERS[kind],
         kind,
         [None if array is None else TensorSpec.of(array) for array in given],
-        {"hidden": 7, **both},
+        packed,
     )
     (made,) = evaluate(call, given, recurrent)
     np.testing.assert_array_equal(made, numpy_s(kind, arrays, both))
+
+
+@pytest.mark.parametrize("names", [("sigmoid", "sigmoid"), ("tanh", "relu")])
+def test_layers_of_other_activations_are_steps(names):
+    """Those of which the extension has none, and two that differ."""
+    arrays = arrays_of("rnn", (4, 2, 5, 7), 2)
+    x, *others = arrays
+    attrs = {"direction": "bidirectional", "activations": names}
+    with flow.Session() as session:
+
+        @flow.global_function(session=session)
+        def job(x: tp.Numpy.Placeholder(x.shape)) -> tp.Numpy:
+            with flow.scope.placement("cpu", "0:0"):
+                return flow.apply_op("rnn", [x, *others], **attrs)
+
+        made = job(x)
+    np.testing.assert_allclose(made, numpy_s("rnn", arrays, attrs), rtol=1e-5, atol=1e-5)
 
 
 def integer_arrays(dtype, scales, sizes=(6, 3, 21)):

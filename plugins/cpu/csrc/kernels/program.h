@@ -28,6 +28,9 @@ enum class Op : int {
   kErf,
   kSigmoid,
   kTanh,
+  kAsin,
+  kAcos,
+  kAtan,
   kRelu,
   kClip,         // between b and c
   kLeakyRelu,    // a < 0 ? a * b : a

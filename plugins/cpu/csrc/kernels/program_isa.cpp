@@ -96,6 +96,12 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return FullSigmoid(x); });
     case Op::kTanh:
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Tanh(x); });
+    case Op::kAsin:
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Asin(x); });
+    case Op::kAcos:
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Acos(x); });
+    case Op::kAtan:
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Atan(x); });
     case Op::kRelu:
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return AtLeast(x, Broadcast(0.0f)); });
     case Op::kClip:

@@ -245,4 +245,28 @@ void Gru(const Recurrent& layer) {
   }
 }
 
+Size RnnScratchFloats(const RecurrentShape& s) {
+  return Rounded(s.hidden) + Rounded(s.steps * s.batch * s.hidden) + Rounded(s.batch * s.hidden);
+}
+
+void Rnn(const Recurrent& layer) {
+  const auto& s = layer.shape;
+  const Size hidden = s.hidden, state = s.batch * hidden;
+  const auto activate = layer.relu ? RecurrentCells().relu : RecurrentCells().tanh;
+  for (Size d = 0; d < s.directions; ++d) {
+    Pieces pieces(layer.scratch);
+    const float* bias = BiasOf(layer, d, hidden, hidden, &pieces);
+    float* drive = pieces.Take(s.steps * state);
+    float* begin = pieces.Take(state);
+    Drive(layer, d, hidden, bias, drive);
+    const float* panels = layer.r + d * Packed(hidden, hidden);
+    Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
+      Multiply({before, hidden, s.batch, hidden, hidden, panels, h, hidden, nullptr,
+                drive + t * state, hidden},
+               1);
+      activate(h, state);
+    });
+  }
+}
+
 }  // namespace headrace::cpu

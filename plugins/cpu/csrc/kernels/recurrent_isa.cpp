@@ -73,8 +73,21 @@ void GruLinear(const float* drive, const float* products, const float* before, f
   }
 }
 
+void TanhAll(float* h, Size count) {
+  Cover(count, [&](Size i, int some) HEADRACE_INLINE_LAMBDA {
+    StoreFirst(h + i, Tanh(LoadFirst(h + i, some)), some);
+  });
+}
+
+void ReluAll(float* h, Size count) {
+  Cover(count, [&](Size i, int some) HEADRACE_INLINE_LAMBDA {
+    StoreFirst(h + i, AtLeast(LoadFirst(h + i, some), Broadcast(0.0f)), some);
+  });
+}
+
 }  // namespace
 
-extern const RecurrentTable kRecurrentCells = {LstmCell, GruReset, GruState, GruLinear};
+extern const RecurrentTable kRecurrentCells = {LstmCell,  GruReset, GruState,
+                                               GruLinear, TanhAll,  ReluAll};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -9,6 +9,12 @@ namespace headrace::cpu::HEADRACE_ISA {
 
 HEADRACE_INLINE V NanOr(V x, V y) { return Select(x == x, y, x); }
 
+// `size`, which is not below 0, as a number of the sign of x.
+HEADRACE_INLINE V WithSignOf(V x, V size) {
+  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
+  return AsFloats(AsInts(size) | sign);
+}
+
 // exp(x) = 2^n (1 + more), with n whole and |more| < 0.42: nothing is lost of an x that is small.
 struct Growth {
   V n, more;
@@ -66,8 +72,7 @@ HEADRACE_INLINE V Tanh(V x) {
   const V power = PowerOfTwo(ToInts(grown.n));
   const V above = MulAdd(power, grown.more, power + one);  // exp(2 |x|) + 1
   const V large = one - Broadcast(2.0f) / above;
-  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
-  return Select(size < Broadcast(0.625f), small, AsFloats(AsInts(large) | sign));
+  return Select(size < Broadcast(0.625f), small, WithSignOf(x, large));
 }
 
 // log(x) within 2.
@@ -117,8 +122,65 @@ HEADRACE_INLINE V Erf(V x) {
   large = MulAdd(large, size, Broadcast(1.12708926f));
   large = MulAdd(large, size, Broadcast(0.000341512583f));
   large = Broadcast(1.0f) - Exp(-large);
-  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
-  return NanOr(x, Select(size < Broadcast(1.0f), small, AsFloats(AsInts(large) | sign)));
+  return NanOr(x, Select(size < Broadcast(1.0f), small, WithSignOf(x, large)));
+}
+
+constexpr float kHalfPi = 1.57079637f, kHalfPiRest = -4.37113883e-8f;  // together to 2^-52
+
+// asin(root), where square is the square of it, in [0, 0.32].
+HEADRACE_INLINE V ArcOf(V root, V square) {
+  V sum = MulAdd(Broadcast(0.0481452793f), square, Broadcast(0.00616740761f));
+  sum = MulAdd(sum, square, Broadcast(0.0341959447f));
+  sum = MulAdd(sum, square, Broadcast(0.0442052521f));
+  sum = MulAdd(sum, square, Broadcast(0.0750226825f));
+  sum = MulAdd(sum, square, Broadcast(0.166666284f));
+  return MulAdd(root * square, sum, root);
+}
+
+// What asin and acos have in common: near 0 asin(|x|), else half of acos(|x|), which is that of
+// the root of (1 - |x|) / 2. The two meet where twice the latter is below 1, and so finer.
+struct Arc {
+  VI near;
+  V size;
+};
+HEADRACE_INLINE Arc ArcBy(V x) {
+  const V size = Abs(x), half = Broadcast(0.5f);
+  const VI near = size < Broadcast(0.5625f);
+  const V square = Select(near, x * x, (Broadcast(1.0f) - size) * half);
+  return {near, ArcOf(Select(near, size, Sqrt(square)), square)};
+}
+
+// asin(x) within 2; NaN beyond 1.
+HEADRACE_INLINE V Asin(V x) {
+  const Arc arc = ArcBy(x);
+  const V far = Broadcast(kHalfPi) - MulAdd(Broadcast(2.0f), arc.size, Broadcast(-kHalfPiRest));
+  return WithSignOf(x, Select(arc.near, arc.size, far));
+}
+
+// acos(x) within 2; NaN beyond 1.
+HEADRACE_INLINE V Acos(V x) {
+  const Arc arc = ArcBy(x);
+  const V rest = Broadcast(kHalfPiRest), twice = arc.size + arc.size;
+  const V near = Broadcast(kHalfPi) - (WithSignOf(x, arc.size) - rest);
+  const V opposite = Broadcast(2 * kHalfPi) - (twice - (rest + rest));
+  return Select(arc.near, near, Select(x < Broadcast(0.0f), opposite, twice));
+}
+
+// atan(x) within 2.
+HEADRACE_INLINE V Atan(V x) {
+  const V size = Abs(x), one = Broadcast(1.0f);
+  const VI far = one < size;
+  const V root = Select(far, one / size, size), square = root * root;
+  V sum = MulAdd(Broadcast(0.00292067602f), square, Broadcast(-0.0163678657f));
+  sum = MulAdd(sum, square, Broadcast(0.0432117656f));
+  sum = MulAdd(sum, square, Broadcast(-0.0755220652f));
+  sum = MulAdd(sum, square, Broadcast(0.106660016f));
+  sum = MulAdd(sum, square, Broadcast(-0.142110541f));
+  sum = MulAdd(sum, square, Broadcast(0.199937731f));
+  sum = MulAdd(sum, square, Broadcast(-0.333331525f));
+  const V arc = MulAdd(root * square, sum, root);
+  const V opposite = Broadcast(kHalfPi) - (arc - Broadcast(kHalfPiRest));
+  return WithSignOf(x, Select(far, opposite, arc));
 }
 
 // `f` of each, where the machine has no vector function.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,13 +38,18 @@ if TYPE_CHECKING:
     from headrace_cpu._native import Launch as NativeLaunch
     from headrace_cpu._native import RecurrentState, RecurrentWeights
 
-USUAL = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh")}
+USUAL: Mapping[str, frozenset[tuple[str, ...]]] = {
+    "lstm": frozenset({("sigmoid", "tanh", "tanh")}),
+    "gru": frozenset({("sigmoid", "tanh")}),
+    "rnn": frozenset({("tanh",), ("relu",)}),
+}
+"""Op -> the activations of all directions that the extension has."""
 _PEEPHOLE = 7
 _INTEGER_PEEPHOLE = 6
 
 
 class RecurrentKernel(NativeKernel):
-    """``cpu.lstm`` or ``cpu.gru``, as the ops say; workspace: the gates of all steps."""
+    """A packed layer, as its op says; workspace: the gates of all steps."""
 
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
@@ -57,6 +62,9 @@ class RecurrentKernel(NativeKernel):
 
     def _hidden(self) -> int:
         return self._call.int_attr("hidden")
+
+    def _is_relu(self) -> bool:
+        return self._kind == "rnn" and self._call.str_attr("activation") == "relu"
 
     def _gates(self) -> TensorSpec:
         from headrace_cpu import _native
@@ -88,7 +96,7 @@ class RecurrentKernel(NativeKernel):
         call = self._call
         ends = (views.output(i) if i < call.output_count else None for i in (1, 2))
         return _native.recurrent(
-            self._kind,
+            f"{self._kind}_relu" if self._is_relu() else self._kind,
             views.input(),
             weights,
             begin,
@@ -102,7 +110,7 @@ class RecurrentKernel(NativeKernel):
 
 
 class PackingRecurrent(RecurrentKernel):
-    """``lstm`` or ``gru`` of core, whose weights are packed in each call: what variables are.
+    """A layer of core, whose weights are packed in each call: what variables are.
 
     Workspace: the gates of all steps, and the packed weights.
     """
@@ -113,6 +121,9 @@ class PackingRecurrent(RecurrentKernel):
 
     def _hidden(self) -> int:
         return self._call.input(2).shape[2]
+
+    def _is_relu(self) -> bool:
+        return activations(self._call, 0)[0].name == "relu"
 
     def _panels(self) -> tuple[tuple[int, ...], ...]:
         features, directions = self._call.input(0).shape[2], len(backwards(self._call))
@@ -153,10 +164,11 @@ def _is_usual(call: OpCall) -> bool:
         return False
     if 0 in (*call.outputs[0].shape, call.input(0).shape[2]):
         return False
-    return all(
-        tuple(function.name for function in activations(call, d)) == USUAL[call.op]
+    named = {
+        tuple(function.name for function in activations(call, d))
         for d in range(len(backwards(call)))
-    )
+    }
+    return len(named) == 1 and named <= USUAL[call.op]
 
 
 class IntegerLstmKernel(NativeKernel):
@@ -192,7 +204,7 @@ class IntegerLstmKernel(NativeKernel):
 def _is_usual_integer(call: OpCall) -> bool:
     own = call.float_attr("clip") == math.inf and not call.flag_attr("input_forget")
     functions = tuple(function.name for function in activations(call, 0))
-    return own and not call.has_input(_INTEGER_PEEPHOLE) and functions == USUAL["lstm"]
+    return own and not call.has_input(_INTEGER_PEEPHOLE) and functions in USUAL["lstm"]
 
 
 usual_integer_layers = SomeCalls("the usual activations", dtypes("float32"), _is_usual_integer)

@@ -1,4 +1,4 @@
-"""cpu.lstm and cpu.gru: recurrent layers with the usual activations and packed weights."""
+"""cpu.lstm, cpu.gru and cpu.rnn: recurrent layers with the usual activations and packed weights."""
 
 from __future__ import annotations
 
@@ -88,7 +88,16 @@ class PackedGru(PackedRecurrent):
     attrs = (*PackedRecurrent.attrs, Attr("linear_before_reset", "bool", False))
 
 
-LAYERS = {"lstm": PackedLstm, "gru": PackedGru}
+class PackedRnn(PackedRecurrent):
+    """``rnn``, of one activation for all directions."""
+
+    name = "cpu.rnn"
+    gates = 1
+    r_groups = 1
+    attrs = (*PackedRecurrent.attrs, Attr("activation", "str", "tanh", ("tanh", "relu")))
+
+
+LAYERS = {"lstm": PackedLstm, "gru": PackedGru, "rnn": PackedRnn}
 """Op of core -> the layer with packed weights."""
 
 
@@ -105,7 +114,7 @@ def panels_of(
 
 
 def recurrent(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
-    """Compute ``cpu.lstm`` or ``cpu.gru``: as the op of core, of the weights as they were."""
+    """Compute a packed layer: as the op of core, of the weights as they were."""
     layer = LAYERS[call.op.removeprefix("cpu.")]
     hidden, directions = call.int_attr("hidden"), len(backwards(call))
     rows = layer.gates * hidden
@@ -114,7 +123,9 @@ def recurrent(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Ar
     r = unpack(given(inputs, 2), directions * rows, groups).swapaxes(1, 2)
     plain = [inputs[0], w, r.reshape(directions, rows, hidden), *inputs[B:]]
     op = get_op(call.op.removeprefix("cpu."))
-    attrs = {name: call.attrs[name] for name in call.attrs if name != "hidden"}
+    attrs = {name: call.attrs[name] for name in call.attrs if name not in ("hidden", "activation")}
+    if layer is PackedRnn:
+        attrs["activations"] = (call.str_attr("activation"),) * directions
     specs = [None if array is None else TensorSpec.of(array) for array in plain]
     of_core = make_call(op, call.name, specs, attrs, outputs=call.output_count)
     padded = plain + [None] * (len(of_core.inputs) - len(plain))

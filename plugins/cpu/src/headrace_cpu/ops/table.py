@@ -19,7 +19,7 @@ from headrace_cpu.ops.matmul import PackedMatmul, matmul
 from headrace_cpu.ops.pack import Pack, pack
 from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
-from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, recurrent
+from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, PackedRnn, recurrent
 from headrace_cpu.ops.recurrent_integer import PackedLstmInteger, lstm_integer
 from headrace_cpu.ops.widen import Widen, widen
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
@@ -44,6 +44,7 @@ def ops_of(tag: str) -> tuple[OpEntry, ...]:
         OpEntry(tag, Attention, attention),
         OpEntry(tag, PackedLstm, recurrent),
         OpEntry(tag, PackedGru, recurrent),
+        OpEntry(tag, PackedRnn, recurrent),
         OpEntry(tag, PackedLstmInteger, lstm_integer),
         OpEntry(tag, Program, elementwise),
         OpEntry(tag, Widen, widen),

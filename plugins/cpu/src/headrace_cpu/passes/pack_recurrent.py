@@ -9,9 +9,9 @@ import numpy as np
 from headrace.dtypes import uint8
 from headrace.graph import GraphRewriter, JobGraph, JobOp, OpEntry, replace_ops
 from headrace.ops import Tensor
-from headrace.ops.recurrent import backwards
+from headrace.ops.recurrent import activations, backwards
 from headrace_cpu.kernels.recurrent import usual_integer_layers, usual_layers
-from headrace_cpu.ops.recurrent import LAYERS, flat_shape, weight_groups
+from headrace_cpu.ops.recurrent import LAYERS, PackedRnn, flat_shape, weight_groups
 from headrace_cpu.ops.recurrent_integer import PackedLstmInteger
 from headrace_cpu.passes.own_ops import KnownOps
 
@@ -19,9 +19,9 @@ from headrace_cpu.passes.own_ops import KnownOps
 class PackRecurrent:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: each ``lstm`` and ``gru`` of float32 with the usual activations and
-    constant weights is a ``cpu.lstm`` or ``cpu.gru``, whose weights are packed when
-    the passes have run; each such ``lstm_integer`` is a ``cpu.lstm_integer``.
+    Before: any ops. After: each ``lstm``, ``gru`` and ``rnn`` of float32 with the usual activations
+    and constant weights is a ``cpu.lstm``, ``cpu.gru`` or ``cpu.rnn``, whose weights are packed
+    when the passes have run; each such ``lstm_integer`` is a ``cpu.lstm_integer``.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -57,8 +57,10 @@ def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
         assert weight is not None
         (flat,) = new.op("reshape", [weight], shape=flat_shape(weight.spec))
         panels += new.op("cpu.pack", [flat], groups=groups, transposed=True)
-    names = {attr.name for attr in layer.attrs} - {"hidden"}
+    names = {attr.name for attr in layer.attrs} & call.attrs.keys()
     attrs = {name: call.attrs[name] for name in sorted(names)} | {"hidden": call.input(2).shape[2]}
+    if layer is PackedRnn:
+        attrs["activation"] = activations(call, 0)[0].name
     return new.op(
         layer.name,
         [x, *panels, *others[: len(layer.inputs) - 3]],
