@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from headrace.errors import RunError
 from headrace.onnx import load
 
 ort = pytest.importorskip("onnxruntime")
@@ -44,20 +45,34 @@ def pooled(mode: str, ratio: int, centring: str) -> ModelProto:
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("mode", ["avg", "max"])
 def test_regions_are_pooled(device: str, mode: str, ratio: int, centring: str) -> None:
-    """Small and large, over the edge, of no size; as many as there are, also none."""
+    """Small and large, over the edge, of no size; as many as there are, also none; of one image."""
     random = np.random.default_rng(3)
     source = pooled(mode, ratio, centring)
     session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
     with load(source, device) as loaded:
-        for count in (6, 2, 6, 0):
-            x = random.standard_normal((2, 3, 13, 17)).astype(np.float32) / 2
+        for count, images in ((6, 2), (2, 2), (6, 1), (0, 2), (0, 1)):
+            x = random.standard_normal((images, 3, 13, 17)).astype(np.float32) / 2
             first = random.uniform(-2, 12, (count, 2))
             size = random.uniform(0, 9, (count, 2)) * (random.random((count, 1)) < 0.8)
             feeds = {
                 "x": x,
                 "boxes": np.concatenate([first, first + size], 1).astype(np.float32),
-                "batches": random.integers(0, 2, count),
+                "batches": random.integers(0, images, count),
             }
             (got,), (want,) = loaded.run(feeds).values(), session.run(None, feeds)
             assert (got.dtype, got.shape) == (want.dtype, want.shape)
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_region_of_an_image_that_is_not_there_is_an_error(device: str) -> None:
+    """Of one image too, whose regions are sampled without looking up which image it is."""
+    boxes = np.array([[0, 0, 4, 4]], np.float32)
+    with load(pooled("avg", 2, "half_pixel"), device) as loaded:
+        for images in (1, 2):
+            feeds = {
+                "x": np.ones((images, 3, 13, 17), np.float32),
+                "boxes": boxes,
+                "batches": np.array([images]),
+            }
+            with pytest.raises(RunError, match="index"):
+                loaded.run(feeds)

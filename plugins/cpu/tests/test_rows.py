@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.testing.case import Case
+from headrace.testing.run import run_op
 from headrace_cpu import _native
 
 RNG = np.random.default_rng(0)
@@ -140,6 +142,42 @@ def test_batches_of_products(rows, depth, columns, transposed, batch):
     places = [index % 2 for index in range(batch)]
     _native.batch_matmul(a, laid, panels, y, list(range(batch)), places, transposed)()
     np.testing.assert_allclose(y, a @ b[places], rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 9), st.integers(0, 20), st.sampled_from([1, 3, 7, 8, 15, 16, 17, 40]),
+    st.sampled_from([np.int32, np.int64]), st.integers(0, 3),
+)  # fmt: skip
+def test_batches_of_products_of_integers(rows, depth, columns, dtype, batch):
+    """Sums wrap around; matrices are used again and again; nothing beyond the result is written."""
+    limits = np.iinfo(dtype)
+    a, b = (
+        RNG.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        for shape in ((2, rows, depth), (3, depth, columns))
+    )
+    made = np.full((batch + 1, rows, columns), 99, dtype)
+    places = [i % 2 for i in range(batch)], [2 - i % 3 for i in range(batch)]
+    _native.integer_batch_matmul(a, b, made[:batch], *places)()
+    bits = 8 * np.dtype(dtype).itemsize
+    for i, (left, right) in enumerate(zip(*places, strict=True)):
+        exact = a[left].astype(object) @ b[right].astype(object) if depth else np.zeros((1, 1), int)
+        wrapped = (exact + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+        np.testing.assert_array_equal(
+            made[i], np.broadcast_to(wrapped.astype(dtype), made[i].shape)
+        )
+    assert (made[batch] == 99).all()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_products_of_integers_run_natively(dtype):
+    """With batches that repeat; without a sign too."""
+    a = RNG.integers(0, 2**31, (2, 1, 5, 7)).astype(dtype)
+    b = RNG.integers(0, 2**31, (3, 7, 20)).astype(dtype)
+    case = Case("batches", "matmul", (a, b))
+    (made,) = run_op("cpu", case)
+    wanted = a.astype(object) @ b.astype(object) % 2 ** (8 * a.itemsize)
+    np.testing.assert_array_equal(made, wanted.astype(np.uint64).astype(dtype))
 
 
 def test_sizes_that_do_not_fit_are_refused():

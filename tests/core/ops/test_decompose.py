@@ -44,7 +44,8 @@ FAMILIES = (
 PRIMITIVE = {
     "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atanh",
     "bit_shift", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil",
-    "concat", "cos", "cosh", "divide", "equal", "erf", "exp", "expand", "floor", "greater",
+    "concat", "cos", "cosh", "couple_pairs",
+    "divide", "equal", "erf", "exp", "expand", "floor", "greater",
     "gather", "gather_elements", "gather_nd", "identity", "log", "scatter_elements", "scatter_nd",
     "top_k",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum", "minimum",

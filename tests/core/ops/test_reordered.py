@@ -27,6 +27,7 @@ KEEP_THEIR_ORDER = {
     "gather_nd", "layer_norm", "matmul", "matmul_integer", "non_max_suppression", "one_hot",
     "scatter_elements", "scatter_nd", "dft", "grid_sample", "stft", "top_k", "transpose", "gru",
     "lstm", "lstm_integer", "rnn", "rotary_embedding", "tree_ensemble", "unpack_bits",
+    "couple_pairs", "col2im",
 }  # fmt: skip
 """Ops that are about the order of axes, or whose meaning stands on it."""
 

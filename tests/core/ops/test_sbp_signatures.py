@@ -132,6 +132,8 @@ CALLS: tuple[Any, ...] = (  # op, inputs, attributes
     ("dft", (_made(4, 6, 2),), {"length": 6}),
     ("stft", (_made(4, 9, 1), _made(4)), {"length": 4, "step": 2}),
     ("grid_sample", (_IMAGES, np.tanh(_made(3, 4, 6, 2))), {}),
+    ("col2im", (_made(3, 8, 4),), {"kernel": (2, 2), "image": (3, 3)}),
+    ("couple_pairs", (np.abs(np.tanh(_made(5, 3))),), {"classes": 3}),
     (
         "non_max_suppression",
         (np.abs(_made(4, 6, 4)), _made(4, 3, 6)),

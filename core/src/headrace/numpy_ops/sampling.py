@@ -1,8 +1,9 @@
-"""Images that are read at computed places, in numpy."""
+"""Images that are read at computed places, and columns put together, in numpy."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from headrace.numpy_ops.elementwise import wide
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.sampling import CUBIC, TAPS
+from headrace.ops.sampling import CUBIC, TAPS, windows_along
+from headrace.ops.window import window_of
 from headrace.tensor_spec import Array
 
 
@@ -84,4 +86,26 @@ def _outer(t: Array) -> Array:
     return ((CUBIC * t - 5 * CUBIC) * t + 8 * CUBIC) * t - 4 * CUBIC
 
 
-FUNCTIONS: Mapping[str, NumpyFunction] = {"grid_sample": _grid_sample}
+def _col2im(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    x, image = wide(given(inputs, 0)), call.ints_attr("image")
+    window = window_of(call, call.ints_attr("kernel"))
+    counts = windows_along(window, image)
+    channels = outputs[0].shape[1]
+    columns = x.reshape(len(x), channels, math.prod(window.kernel), *counts)
+    ends = zip(image, window.pads_begin, window.pads_end, strict=True)
+    whole = np.zeros((len(x), channels, *(a + b + c for a, b, c in ends)), x.dtype)
+    for number, tap in enumerate(np.ndindex(*window.kernel)):
+        at = tuple(
+            slice(k * dilation, k * dilation + (count - 1) * stride + 1, stride)
+            for k, dilation, count, stride in zip(
+                tap, window.dilations, counts, window.strides, strict=True
+            )
+        )
+        whole[(slice(None), slice(None), *at)] += columns[:, :, number]
+    inside = tuple(
+        slice(pad, pad + size) for pad, size in zip(window.pads_begin, image, strict=True)
+    )
+    outputs[0][...] = whole[(slice(None), slice(None), *inside)]
+
+
+FUNCTIONS: Mapping[str, NumpyFunction] = {"grid_sample": _grid_sample, "col2im": _col2im}

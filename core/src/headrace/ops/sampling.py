@@ -1,9 +1,12 @@
-"""Images that are read at computed places."""
+"""Images that are read at computed places, and columns put together."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
+
+import numpy as np
 
 from headrace.dtypes import FLOATS
 from headrace.op_call import OpCall
@@ -11,6 +14,8 @@ from headrace.ops.elementwise import split_along
 from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor
+from headrace.ops.shapes import addressable
+from headrace.ops.window import Window, window_of
 from headrace.tensor_spec import TensorSpec
 
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
@@ -73,6 +78,80 @@ class GridSample(Op):
         sampler = _Sampler(call, Formula(call, builder), inputs)
         axes = range(call.input(0).rank - 2)
         return sampler.sum_of([sampler.taps(axis) for axis in axes])
+
+
+class Col2Im(Op):
+    """Columns added up where windows of an image stand, which has 0 elsewhere.
+
+    ``x`` is ``[n, c * taps, windows]``: for each channel and tap of the kernel, in row-major order,
+    what the windows hold there. ``y`` is ``[n, c, *image]``.
+
+    Attributes:
+        kernel, image: sizes, a number for each spatial axis.
+        strides, dilations, pads: where windows stand, as of a convolution.
+    """
+
+    name = "col2im"
+    inputs = (Input("x", FLOATS),)
+    attrs = (
+        Attr("kernel", "ints"),
+        Attr("image", "ints"),
+        *(Attr(name, "ints", ()) for name in ("strides", "dilations", "pads")),
+    )
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        x, kernel, image = call.input(0), call.ints_attr("kernel"), call.ints_attr("image")
+        window, taps = window_of(call, kernel), math.prod(kernel)
+        if not kernel or len(image) != len(kernel) or min(image) < 1:
+            fail(call, f"an image {image} and a kernel {kernel} need as many axes, none empty")
+        if x.rank != 3 or x.shape[1] % taps:
+            fail(call, f"columns of {taps} taps are [n, channels * {taps}, windows]; got {x}")
+        counts = windows_along(window, image)
+        if min(counts) < 1 or x.shape[2] != math.prod(counts):
+            fail(call, f"{x} has {x.shape[2]} columns; the image has {counts} windows")
+        return (addressable(call, x.with_shape((x.shape[0], x.shape[1] // taps, *image))),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return split_along(((0,), 0)) if call.input(0).shape[0] > 1 else ()
+
+    @classmethod
+    def decompose(
+        cls, call: OpCall, inputs: Sequence[Tensor | None], builder: GraphBuilder
+    ) -> tuple[Tensor, ...]:
+        """A transposed convolution with windows of one 1."""
+        f = Formula(call, builder)
+        x, kernel, image = f.take(inputs[0]), call.ints_attr("kernel"), call.ints_attr("image")
+        if not x.spec.elements:
+            return f.give(f.op("reshape", x, shape=call.outputs[0].shape))
+        window, taps = window_of(call, kernel), math.prod(kernel)
+        counts, channels = windows_along(window, image), x.spec.shape[1] // taps
+        columns = f.op("reshape", x, shape=(*x.spec.shape[:2], *counts))
+        one_each = np.eye(taps, dtype=x.spec.dtype.numpy).reshape(taps, 1, *kernel)
+        weight = builder.constant(np.tile(one_each, (channels, *(1,) * (len(kernel) + 1))))
+        left = tuple(
+            size + begin + end - extent - (count - 1) * stride
+            for size, begin, end, extent, count, stride in zip(
+                image, window.pads_begin, window.pads_end, window.extents, counts, window.strides,
+                strict=True,
+            )
+        )  # fmt: skip
+        added = f.op(
+            "conv_transpose", columns, weight, strides=window.strides, dilations=window.dilations,
+            pads=(*window.pads_begin, *window.pads_end), output_padding=left, groups=channels,
+        )  # fmt: skip
+        return f.give(added)
+
+
+def windows_along(window: Window, image: Sequence[int]) -> tuple[int, ...]:
+    """How many windows stand along each axis of an image."""
+    return tuple(
+        (size + begin + end - extent) // stride + 1
+        for size, begin, end, extent, stride in zip(
+            image, window.pads_begin, window.pads_end, window.extents, window.strides, strict=True
+        )
+    )
 
 
 _Tap = tuple[Tensor, Tensor | None]
@@ -194,4 +273,4 @@ class _Sampler:
         return self._with("subtract", self._f.op("multiply", sum_, t), 4 * CUBIC)
 
 
-OPS: tuple[type[Op], ...] = (GridSample,)
+OPS: tuple[type[Op], ...] = (GridSample, Col2Im)

@@ -1,13 +1,15 @@
-"""Distributions along an axis."""
+"""Distributions along an axis, and that of classes by those of their pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from headrace.data_format import Order
-from headrace.dtypes import FLOATS
+from headrace.dtypes import FLOATS, float32
+from headrace.errors import OpError
 from headrace.op_call import OpCall
-from headrace.ops.elementwise import along_axis
+from headrace.ops.elementwise import along_axis, split_along
+from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, Reordered, SbpSignature, Tensor
 from headrace.ops.shapes import normal_axis
@@ -73,6 +75,41 @@ class LogSoftmax(_AlongAxis):
         return f.give(f.op("subtract", x, f.op("log", _sum(call, f, f.op("exp", x)))))
 
 
+class CouplePairs(Op):
+    """Probabilities of classes that fit those of all pairs of them best.
+
+    ``shares`` is ``[rows, classes * (classes - 1) / 2]``: of each pair, 0 and 1 first, then 0 and
+    2, how probable the first class is, were it one of the two. ``y`` is ``[rows, classes]``. By the
+    method of Wu, Lin and Weng, from equal probabilities on: p changes class by class until
+    ``Q @ p`` is the same for all classes within 0.005 by their number, where
+    ``Q[i, j] = -r[j, i] * r[i, j]``, ``Q[i, i] = sum over j of r[j, i] ** 2`` and r are the shares.
+    At most 100 rounds or as many as there are classes are made.
+
+    Attributes:
+        classes: how many there are, 2 at least.
+    """
+
+    name = "couple_pairs"
+    inputs = (Input("shares", frozenset({float32})),)
+    attrs = (Attr("classes", "int"),)
+
+    @classmethod
+    def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
+        shares, classes = call.input(0), call.int_attr("classes")
+        if classes < 2:
+            fail(call, f"classes={classes}; pairs are of two classes or more", OpError)
+        pairs = classes * (classes - 1) // 2
+        if shares.rank != 2 or shares.shape[1] != pairs:
+            fail(
+                call, f"shares of the pairs of {classes} classes are [rows, {pairs}]; got {shares}"
+            )
+        return (shares.with_shape((shares.shape[0], classes)),)
+
+    @classmethod
+    def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
+        return split_along(((0,), 0)) if call.input(0).shape[0] > 1 else ()
+
+
 def _below_greatest(call: OpCall, f: Formula, x: Tensor) -> Tensor:
     """``x`` less the greatest of its line: the same distribution, and ``exp`` cannot overflow."""
     axes = (call.int_attr("axis"),)
@@ -83,4 +120,4 @@ def _sum(call: OpCall, f: Formula, x: Tensor) -> Tensor:
     return f.op("reduce_sum", x, axes=(call.int_attr("axis"),), keep_dims=True)
 
 
-OPS: tuple[type[Op], ...] = (Softmax, LogSoftmax)
+OPS: tuple[type[Op], ...] = (Softmax, LogSoftmax, CouplePairs)

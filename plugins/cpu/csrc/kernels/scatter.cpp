@@ -50,14 +50,15 @@ template <class I>
   throw std::logic_error("all indices are inside");
 }
 
-}  // namespace
-
-template <class T, class I>
-void ScatterNd(Scatter scatter, const T* x, const I* indices, const T* update, T* y,
-               const std::vector<Size>& lengths, Size count, Size inner) {
+// As ScatterNd; row_of(k) is where row k is put, negative where an index is outside.
+template <class T, class I, class RowAt>
+void Put(Scatter scatter, const T* x, const I* indices, const T* update, T* y,
+         const std::vector<Size>& lengths, Size count, Size inner, const RowAt& row_of) {
   const Size depth = static_cast<Size>(lengths.size());
-  for (Size k = 0; k < count; ++k) {
-    if (RowOf(indices + k * depth, lengths) < 0) Fail(indices + k * depth, lengths);
+  bool is_inside = true;
+  for (Size k = 0; k < count; ++k) is_inside &= row_of(k) >= 0;
+  for (Size k = 0; !is_inside && k < count; ++k) {
+    if (row_of(k) < 0) Fail(indices + k * depth, lengths);
   }
   const Size item = static_cast<Size>(sizeof(T));
   if (x != y) {
@@ -69,7 +70,7 @@ void ScatterNd(Scatter scatter, const T* x, const I* indices, const T* update, T
   }
   // By one thread: of rows that are put on one place, the last one counts, and sums have an order.
   for (Size k = 0; k < count; ++k) {
-    T* to = y + RowOf(indices + k * depth, lengths) * inner;
+    T* to = y + row_of(k) * inner;
     const T* from = update + k * inner;
     if (scatter == Scatter::kReplace) {
       if (inner == 1) {
@@ -81,6 +82,24 @@ void ScatterNd(Scatter scatter, const T* x, const I* indices, const T* update, T
       for (Size i = 0; i < inner; ++i) to[i] = Sum(to[i], from[i]);
     }
   }
+}
+
+}  // namespace
+
+template <class T, class I>
+void ScatterNd(Scatter scatter, const T* x, const I* indices, const T* update, T* y,
+               const std::vector<Size>& lengths, Size count, Size inner) {
+  if (lengths.size() == 1) {  // by itself: the loop over axes takes longer than the move
+    const Size length = lengths[0];
+    const auto row_of = [=](Size k) HEADRACE_INLINE_LAMBDA {
+      const Size at = static_cast<Size>(indices[k]);
+      return at >= -length && at < length ? at + (at < 0 ? length : 0) : -1;
+    };
+    return Put(scatter, x, indices, update, y, lengths, count, inner, row_of);
+  }
+  const Size depth = static_cast<Size>(lengths.size());
+  Put(scatter, x, indices, update, y, lengths, count, inner,
+      [&](Size k) { return RowOf(indices + k * depth, lengths); });
 }
 
 #define HEADRACE_SCATTER(T, I)                                                                 \

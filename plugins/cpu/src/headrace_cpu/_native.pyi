@@ -28,6 +28,7 @@ _Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
 _Ints = NDArray[np.int32]
 _Places = NDArray[np.int64]
+_Integers = NDArray[np.int32] | NDArray[np.int64]
 _Bytes = NDArray[np.int8] | NDArray[np.uint8]
 
 class Launch:
@@ -536,6 +537,20 @@ def batch_matmul(
     panels: float32[q, n / 16, k, 16].
     """
 
+def couple_pairs(shares: _Floats, y: _Floats) -> Launch:
+    """Probabilities of classes by those of their pairs, as the op of core says.
+
+    shares: float32[rows, classes * (classes - 1) / 2]; y: float32[rows, classes].
+    """
+
+def integer_batch_matmul(
+    a: _Integers, b: _Integers, y: _Integers, a_places: _Dims, b_places: _Dims
+) -> Launch:
+    """``y[i] = a[a_places[i]] @ b[b_places[i]]``, where sums wrap around.
+
+    a: T[p, m, k]; b: T[q, k, n]; y: T[r, m, n]; T is int32 or int64. y overlaps no other.
+    """
+
 class HeadLayout:
     """How the axes of attention lie.
 
@@ -606,7 +621,9 @@ def recurrent(
     end: RecurrentState, scratch: _Floats, reversed: list[bool], linear_before_reset: bool,
     lengths: NDArray[np.int32] | None = None,
 ) -> Launch:  # fmt: skip
-    """A ``lstm`` or ``gru`` with the usual activations, in the shapes of the ops of core.
+    """A ``lstm``, ``gru``, ``rnn`` or ``rnn_relu``, in the shapes of the ops of core.
+
+    The activations are the usual ones, but for ``rnn_relu``.
 
     begin: where states begin, 0 where it has None; end: where they are written, those that it has.
     reversed: of each direction, whether it begins at the last step. lengths: int32[batch], the

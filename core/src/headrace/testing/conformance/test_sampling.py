@@ -21,6 +21,10 @@ def _grid(*shape: int, reach: float = 1.5) -> Array:
     return np.random.default_rng(8).integers(-steps, steps + 1, shape).astype(np.float32) / 16
 
 
+def _columns(name: str, x: Array, kernel: int, image: tuple[int, ...], **attrs: object) -> Case:
+    return Case(name, "col2im", (x,), {"kernel": (kernel,) * len(image), "image": image, **attrs})
+
+
 def _case(name: str, x: Array, grid: Array, **attrs: object) -> Case:
     return Case(name, "grid_sample", (x, grid), attrs)
 
@@ -73,10 +77,23 @@ CASES: tuple[Case, ...] = (
         for dtype in sorted(map(str, FLOATS))
         if dtype != "float32"
     ),
+    _columns("one-axis", _drawn(2, 6, 4), 2, (5,)),
+    _columns("padded", _drawn(2, 27, 20), 3, (4, 5), pads=(1, 1, 1, 1)),
+    _columns("apart", _drawn(1, 8, 6), 2, (5, 8), strides=(3, 3)),
+    _columns("overhang", _drawn(1, 18, 2), 3, (4, 6), strides=(2, 2)),
+    _columns("dilated", _drawn(2, 4, 36), 2, (5, 7), dilations=(1, 2), pads=(1, 0, 1, 1)),
+    _columns("three-axes", _drawn(1, 16, 8), 2, (3, 3, 3)),
+    _columns("no-channel", np.zeros((1, 0, 4), np.float32), 2, (3, 3)),
+    _columns("no-image", np.zeros((0, 4, 4), np.float32), 2, (3, 3)),
+    *(
+        _columns(f"{dtype}", _drawn(1, 8, 4).astype(dtype_of(dtype).numpy), 2, (3, 3))
+        for dtype in sorted(map(str, FLOATS))
+        if dtype != "float32"
+    ),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_sampling(device: str, case: Case) -> None:
-    """An element is what the image is at its place."""
+    """An element is what the image is at its place; one of an image, what windows put there."""
     check_case(device, case)

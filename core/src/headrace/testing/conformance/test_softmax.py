@@ -39,9 +39,24 @@ CASES: tuple[Case, ...] = tuple(
     for op in _OPS
     for dtype in sorted(FLOATS)
 )
+PAIRS: tuple[Case, ...] = tuple(
+    Case(id, "couple_pairs", (shares,), {"classes": classes}, rtol=1e-5)
+    for id, classes, shares in (
+        ("two-classes", 2, floats([[0.25], [0.5], [1e-7], [1 - 1e-7]])),
+        ("certain", 3, floats([[1 - 1e-7, 1 - 1e-7, 0.5], [1e-7, 0.5, 1 - 1e-7]])),
+        ("in-a-circle", 3, floats([[0.9, 0.1, 0.9], [0.5, 0.5, 0.5]])),
+        ("many", 11, np.random.default_rng(5).uniform(0.01, 0.99, (9, 55)).astype(np.float32)),
+        ("no-row", 3, np.zeros((0, 3), np.float32)),
+        ("nan", 3, floats([[np.nan, 0.5, 0.5], [0.75, 0.5, 0.5]])),
+    )
+)
+CASES += PAIRS
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_softmax(device: str, case: Case) -> None:
-    """Each line sums to one, however great its elements; a line without a greatest is NaN."""
+    """Each line sums to one, however great its elements; a line without a greatest is NaN.
+
+    Of pairs of classes, rounds are made until they are near enough, in each row by itself.
+    """
     check_case(device, case)

@@ -1,4 +1,4 @@
-"""Images that are read at computed places: the oracle, one element at a time."""
+"""Images read at computed places, and columns put together: the oracle, element by element."""
 
 from __future__ import annotations
 
@@ -72,4 +72,29 @@ def _keys(distance: float) -> float:
     return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"grid_sample": _grid_sample}
+def _col2im(
+    x: Array,
+    *,
+    kernel: tuple[int, ...],
+    image: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> Array:
+    rank = len(kernel)
+    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
+    pads, taps = pads or (0,) * 2 * rank, math.prod(kernel)
+    counts = [
+        (image[i] + pads[i] + pads[rank + i] - dilations[i] * (kernel[i] - 1) - 1) // strides[i] + 1
+        for i in range(rank)
+    ]
+    y = np.zeros((len(x), x.shape[1] // taps, *image), np.float64)
+    for batch, row, column in np.ndindex(*x.shape):
+        tap, window = np.unravel_index(row % taps, kernel), np.unravel_index(column, counts)
+        at = [int(window[i] * strides[i] + tap[i] * dilations[i] - pads[i]) for i in range(rank)]
+        if all(0 <= place < size for place, size in zip(at, image, strict=True)):
+            y[(batch, row // taps, *at)] += float(x[batch, row, column])
+    return y.astype(x.dtype)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"grid_sample": _grid_sample, "col2im": _col2im}

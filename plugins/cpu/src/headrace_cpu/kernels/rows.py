@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headrace.device import KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, any_call, dtypes
 from headrace.ops.axes import folded_axes
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.places import PANEL, panel_count
 
 FLOAT32 = dtypes("float32")
+INTEGERS = dtypes("int32", "int64", "uint32", "uint64")
 
 FEW_ROWS = 8
 SMALL_MATRIX = 4096
@@ -133,23 +134,63 @@ class BatchMatmul(NativeKernel):
     def _make(self, views: Views) -> Launch:
         from headrace_cpu import _native
 
-        call = self._call
         a, b = views.inputs()
         y = views.output()
-        batch = y.shape[:-2]
-        a_places, b_places = (
-            np.broadcast_to(np.arange(math.prod(x.shape[:-2])).reshape(x.shape[:-2]), batch)
-            for x in (a, b)
-        )
         return _native.batch_matmul(
-            a.reshape(-1, *a.shape[-2:]),
-            b.reshape(-1, *b.shape[-2:]),
+            _matrices(a),
+            _matrices(b),
             views.scratch(self._panels),
-            y.reshape(-1, *y.shape[-2:]),
-            a_places.reshape(-1).tolist(),
-            b_places.reshape(-1).tolist(),
-            call.flag_attr("transpose_b"),
+            _matrices(y),
+            _places(a, y),
+            _places(b, y),
+            self._call.flag_attr("transpose_b"),
         )
+
+
+class CouplePairs(NativeKernel):
+    """``couple_pairs``. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        return _native.couple_pairs(views.input(), views.output())
+
+
+class IntegerMatmul(NativeKernel):
+    """``matmul`` of batches: a: T[..., m, k], b: T[..., k, n], y: T[..., m, n], which wrap around.
+
+    T is int32, int64 or unsigned. Needs no workspace.
+    """
+
+    def _make(self, views: Views) -> Launch:
+        from headrace_cpu import _native
+
+        # Sums that wrap around are the same bits, whether they have a sign or not.
+        dtype = f"i{views.output().itemsize}"
+        a, b, y = (array.view(dtype) for array in (*views.inputs(), views.output()))
+        places = _places(a, y), _places(b, y)
+        return _native.integer_batch_matmul(_matrices(a), _matrices(b), _matrices(y), *places)
+
+
+def _matrices(x: Array) -> Array:
+    """All matrices of a batch along one axis."""
+    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
+
+
+def _places(x: Array, y: Array) -> list[int]:
+    """Which matrix of ``x`` each one of ``y`` is made of."""
+    batch = x.shape[:-2]
+    places: list[int] = (
+        np.broadcast_to(np.arange(math.prod(batch)).reshape(batch), y.shape[:-2])
+        .reshape(-1)
+        .tolist()
+    )
+    return places
+
+
+def _is_plain(call: OpCall) -> bool:
+    turned = call.flag_attr("transpose_a") or call.flag_attr("transpose_b")
+    return min(call.input(0).rank, call.input(1).rank) > 1 and not turned
 
 
 def _is_batch(call: OpCall) -> bool:
@@ -168,8 +209,11 @@ def row_entries(tag: str) -> Iterator[KernelEntry]:
         yield KernelEntry(tag, op, SoftmaxColumns, axis)
     norms = SomeCalls("scale and bias of a row", FLOAT32, _norms_rows)
     yield KernelEntry(tag, "layer_norm", LayerNormRows, norms)
+    yield KernelEntry(tag, "couple_pairs", CouplePairs, any_call)
     rows = SomeCalls("the last axes", FLOAT32, _folds_last)
     for op in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"):
         yield KernelEntry(tag, op, FoldEachRow, rows, priority=1)
     batches = SomeCalls("matrices as they lie", FLOAT32, _is_batch)
     yield KernelEntry(tag, "matmul", BatchMatmul, batches)
+    integers = SomeCalls("matrices as they lie", INTEGERS, _is_plain)
+    yield KernelEntry(tag, "matmul", IntegerMatmul, integers)

@@ -1,4 +1,4 @@
-"""Images that are read at computed places: one native call."""
+"""Images that are read at computed places, and columns put together: native calls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
-from headrace_cpu.kernels.match import SomeCalls
-from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.kernels.match import FLOATS, SomeCalls
+from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
 MOST_AXES = 3
 MOST_ALONG_AXIS = 1 << 22
@@ -34,6 +34,26 @@ class ReadPlaces(NativeKernel):
         )
 
 
+class AddColumns(NativeKernel):
+    """``col2im``: x, y: float32 or float64. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        from headrace.ops.sampling import windows_along
+        from headrace.ops.window import window_of
+        from headrace_cpu import _native
+
+        call = self._call
+        window = window_of(call, call.ints_attr("kernel"))
+        counts = windows_along(window, call.ints_attr("image"))
+        images = zip(views.input(), views.output(), strict=True)
+        moved = native_window(window)
+        return _native.Sequence([_native.col2im(x, y, moved, counts) for x, y in images])
+
+
+def _has_three_axes(call: OpCall) -> bool:
+    return len(call.ints_attr("kernel")) <= MOST_AXES
+
+
 def _has_few_axes(call: OpCall) -> bool:
     sizes = call.input(0).shape[2:]
     fits = max(sizes) <= MOST_ALONG_AXIS and math.prod(sizes) < 1 << 31
@@ -41,6 +61,8 @@ def _has_few_axes(call: OpCall) -> bool:
 
 
 def sampling_entries(tag: str) -> Iterator[KernelEntry]:
-    """The kernel of this module."""
+    """The kernels of this module."""
     few = SomeCalls("three axes at most", dtypes("float32"), _has_few_axes)
     yield KernelEntry(tag, "grid_sample", ReadPlaces, few)
+    three = SomeCalls("three axes at most", FLOATS, _has_three_axes)
+    yield KernelEntry(tag, "col2im", AddColumns, three)

@@ -144,8 +144,9 @@ def _max_unpool(node: Node) -> Tensor:
     shape = (*x.spec.shape[:2], *spatial)
     zero = node.constant(np.zeros((), x.spec.dtype.numpy))
     zeros = node.one("expand", [zero], shape=(math.prod(shape),))
-    flat = [node.one("reshape", [tensor], shape=(-1,)) for tensor in (indices, x)]
-    y = node.one("reshape", [node.one("scatter_elements", [zeros, *flat], axis=0)], shape=shape)
+    places = node.one("reshape", [indices], shape=(-1, 1))
+    y = node.one("scatter_nd", [zeros, places, node.one("reshape", [x], shape=(-1,))])
+    y = node.one("reshape", [y], shape=shape)
     wanted = node.ints(2)
     if wanted is None or wanted == shape:
         return y

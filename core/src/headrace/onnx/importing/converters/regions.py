@@ -43,7 +43,10 @@ def _roi_align(node: Node) -> Tensor:
     if mode not in ("avg", "max"):
         node.invalid(f"mode {mode!r} is neither avg nor max")
     regions, samplings = _samplings(node, regions, out, ratio)
-    rows, columns = (_taps(node, regions, axis, s) for axis, s in enumerate(samplings))
+    rows_of, columns_of = (_places(node, regions, axis, s) for axis, s in enumerate(samplings))
+    if mode == "avg" and x.spec.shape[0] == 1 and count:
+        return _pooled(node, rows_of, columns_of, out)
+    rows, columns = (_taps(node, at, axis) for axis, at in enumerate((rows_of, columns_of)))
     last = node.one("transpose", [x], perm=(0, 2, 3, 1))
     samples = (samplings[0].places.spec.shape[1], samplings[1].places.spec.shape[1])
     batch = _spread(node, node.one("cast", [batches], dtype="int64"), (count, 1, 1, 1), samples)
@@ -64,6 +67,44 @@ def _roi_align(node: Node) -> Tensor:
     value = node.one("reshape", [value], shape=shape)
     value = node.one(fold, [value], axes=(2, 4), keep_dims=False)
     return node.one("transpose", [value], perm=(0, 3, 1, 2))
+
+
+def _pooled(node: Node, rows: _Sampling, columns: _Sampling, out: tuple[int, int]) -> Tensor:
+    """The mean where there is one image: it is sampled at all places at once, and pooled.
+
+    Regions lie beside each other, so that what is pooled has long rows.
+    """
+    x, batches = node.input(0), node.input(2)
+    count, channels = batches.spec.elements, x.spec.shape[1]
+    samples = (rows.places.spec.shape[1], columns.places.spec.shape[1])
+    parts = (samples[0] // out[0], samples[1] // out[1])
+    high, wide = (count, -1, 1, 1), (count, 1, -1, 1)
+    at = [  # the last axis first
+        _spread(node, columns.places, wide, samples),
+        _spread(node, rows.places, high, samples),
+    ]
+    grid = _side_by_side(node, node.one("concat", at, axis=3))
+    # Another image than the first is an error, which looking it up says.
+    taps = node.constant(np.full(1, parts[0] * parts[1], x.spec.dtype.numpy))
+    taps = node.one("gather", [taps, batches], axis=0)
+    weight = node.one(
+        "multiply", [_axes(node, taps, (count, 1, 1, 1)), _axes(node, rows.weights, high)]
+    )
+    weight = node.one("multiply", [weight, _axes(node, columns.weights, wide)])
+    weight = _side_by_side(node, weight)
+    value = node.one("grid_sample", [x, grid], padding_mode="border", normalized=False)
+    weight = node.one("reshape", [weight], shape=weight.spec.shape[:3])
+    value = node.one("multiply", [value, weight])
+    value = node.one("avg_pool", [value], kernel=parts, strides=parts)
+    value = node.one("reshape", [value], shape=(channels, out[0], count, out[1]))
+    return node.one("transpose", [value], perm=(2, 0, 1, 3))
+
+
+def _side_by_side(node: Node, x: Tensor) -> Tensor:
+    """``[regions, height, width, n]`` as one image, ``[1, height, regions * width, n]``."""
+    regions, height, width, last = x.spec.shape
+    turned = node.one("transpose", [x], perm=(1, 0, 2, 3))
+    return node.one("reshape", [turned], shape=(1, height, regions * width, last))
 
 
 def _samplings(
@@ -110,8 +151,8 @@ def _is_centred(node: Node) -> bool:
     return bool(node.attr("coordinate_transformation_mode", usual) == "half_pixel")
 
 
-def _taps(node: Node, regions: Tensor, axis: int, sampling: _Sampling) -> _Taps:
-    """Where a region's samples lie along height (0) or width (1), and between which elements."""
+def _places(node: Node, regions: Tensor, axis: int, sampling: _Sampling) -> _Sampling:
+    """Where in the image a region's samples lie along height (0) or width (1)."""
     size = node.input(0).spec.shape[2 + axis]
     scale, is_centred = node.attr("spatial_scale", 1.0), _is_centred(node)
     ends = [
@@ -132,6 +173,13 @@ def _taps(node: Node, regions: Tensor, axis: int, sampling: _Sampling) -> _Taps:
     )
     counts = node.one("where", [far, scalar(node, 0, place), sampling.weights])
     place = with_number(node, "minimum", with_number(node, "maximum", place, 0), size - 1)
+    return _Sampling(place, counts)
+
+
+def _taps(node: Node, sampling: _Sampling, axis: int) -> _Taps:
+    """Between which elements samples lie."""
+    place, counts = sampling
+    size = node.input(0).spec.shape[2 + axis]
     low = node.one("floor", [place])
     high = with_number(node, "minimum", with_number(node, "add", low, 1), size - 1)
     rest = node.one("subtract", [place, low])

@@ -46,43 +46,17 @@ def _computed_in(x: DType, places: DType | None = None) -> DType:
 
 
 def _col2im(node: Node) -> Tensor:
-    """Columns added up where they came from: a transposed convolution with windows of one 1."""
-    x, image, block = node.input(0), node.ints(1) or (), node.ints(2) or ()
-    rank, taps = len(block), math.prod(block)
-    strides, dilations = (numbers(node, name, rank, 1, 1) for name in ("strides", "dilations"))
-    pads = numbers(node, "pads", 2 * rank, 0, 0)
-    windows = tuple(
-        (size + pads[axis] + pads[rank + axis] - dilations[axis] * (block[axis] - 1) - 1)
-        // strides[axis]
-        + 1
-        for axis, size in enumerate(image)
-    )
-    if len(image) != rank or x.spec.rank != 3 or not taps or x.spec.shape[1] % taps:
-        node.invalid(f"blocks {block} of images {image} do not fit columns {x.spec}")
-    if x.spec.shape[2] != math.prod(windows):
-        node.invalid(f"{x.spec} has {x.spec.shape[2]} columns; the image has {windows} windows")
-    channels = x.spec.shape[1] // taps
-    dtype = _computed_in(x.spec.dtype)
-    columns = node.one("reshape", [cast(node, x, dtype)], shape=(*x.spec.shape[:2], *windows))
-    one_each = np.eye(taps, dtype=dtype.numpy).reshape(taps, 1, *block)
-    weight = node.constant(np.tile(one_each, (channels, *(1,) * (rank + 1))))
-    left = tuple(
-        size
-        + pads[axis]
-        + pads[rank + axis]
-        - dilations[axis] * (block[axis] - 1)
-        - 1
-        - (windows[axis] - 1) * strides[axis]
-        for axis, size in enumerate(image)
-    )
+    """Columns added up where they came from."""
+    x, image, kernel = node.input(0), node.ints(1) or (), node.ints(2) or ()
+    rank = len(kernel)
     added = node.one(
-        "conv_transpose",
-        [columns, weight, None],
-        strides=strides,
-        dilations=dilations,
-        pads=pads,
-        output_padding=left,
-        groups=channels,
+        "col2im",
+        [cast(node, x, _computed_in(x.spec.dtype))],
+        kernel=kernel,
+        image=image,
+        strides=numbers(node, "strides", rank, 1, 1),
+        dilations=numbers(node, "dilations", rank, 1, 1),
+        pads=numbers(node, "pads", 2 * rank, 0, 0),
     )
     if x.spec.dtype.is_int:  # what is too much for a narrow one wraps, as sums of it do
         added = cast(node, added, int64)

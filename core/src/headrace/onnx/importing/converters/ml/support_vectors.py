@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headrace.dtypes import float32
+from headrace.numpy_ops import evaluate
 from headrace.onnx.importing.converters.ml.linear import rows
 from headrace.onnx.importing.converters.ml.scores import greatest, labels_of, transformed
 from headrace.onnx.importing.formula import scalar, with_number
@@ -86,11 +87,9 @@ def _classifier(node: Node) -> tuple[Tensor, ...]:
         both = node.one("concat", [node.one("negative", [scores]), scores], axis=1)
         made = transformed(node, both, transform)
     elif node.attr("prob_a", []):
-        shares = _shares(node, scores)
-        (_, votes), (made,) = node.measured_of(
-            [shares, votes], lambda shares, _: (_coupled(shares, pairs, len(labels)),)
-        )
-        label, made = greatest(node, votes, labels), transformed(node, made, transform)
+        label = greatest(node, votes, labels)
+        made = _coupled(node, _shares(node, scores), len(labels))
+        made = transformed(node, made, transform)
     else:
         label, made = greatest(node, votes, labels), transformed(node, scores, transform)
     return (label, made)[: node.output_count]
@@ -134,35 +133,12 @@ def _shares(node: Node, scores: Tensor) -> Tensor:
     return with_number(node, "minimum", with_number(node, "maximum", y, _LEAST), 1 - _LEAST)
 
 
-def _coupled(shares: Array, pairs: list[tuple[int, int]], classes: int) -> Array:
-    """Probabilities of all classes that fit those of the pairs best.
-
-    By the method of Wu, Lin and Weng. Who wrote such a model counts on where its iteration ends,
-    which is at another number of steps for each row: so the host does it.
-    """
-    table = np.zeros((len(shares), classes, classes), np.float64)
-    for column, (first, second) in enumerate(pairs):
-        table[:, first, second] = shares[:, column]
-        table[:, second, first] = 1 - shares[:, column]
-    products = -np.swapaxes(table, 1, 2) * table
-    places = np.arange(classes)
-    products[:, places, places] = (table**2).sum(1)
-    p = np.full((len(shares), classes), 1 / classes)
-    for _ in range(max(100, classes)):
-        sums = np.einsum("nij,nj->ni", products, p)
-        total = (p * sums).sum(1)
-        goes_on = np.abs(sums - total[:, None]).max(1, initial=0) >= 0.005 / classes
-        if not goes_on.any():
-            break
-        for place in places:
-            own = products[:, place, place]
-            step = np.where(goes_on, (total - sums[:, place]) / own, 0)
-            grown = 1 + step
-            total = (total + step * (step * own + 2 * sums[:, place])) / grown**2
-            p[:, place] += step
-            p /= grown[:, None]
-            sums = (sums + step[:, None] * products[:, place]) / grown[:, None]
-    return p.astype(np.float32)
+def _coupled(node: Node, shares: Tensor, classes: int) -> Tensor:
+    """Probabilities of all classes: on the device, or else on the host, which ends the stage."""
+    call = node.call("couple_pairs", [shares], classes=classes)
+    if node.has_kernel(call):
+        return node.one(call.op, [shares], classes=classes)
+    return node.measured_of([shares], lambda array: evaluate(call, [array]))[1][0]
 
 
 CONVERTERS: Mapping[str, Converter] = {
