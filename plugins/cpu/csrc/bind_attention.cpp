@@ -1,7 +1,7 @@
 // Attention over strided heads.
 #include "bind_epilogue.h"
-#include "kernels/attention.h"
-#include "kernels/gemm.h"
+#include "kernels/products/gemm.h"
+#include "kernels/sequences/attention.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,6 +1,6 @@
 // Products with packed weights of few bits, which have a scale for each block.
 #include "bind_epilogue.h"
-#include "kernels/block_gemm.h"
+#include "kernels/products/block_gemm.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,7 +1,7 @@
 // Attention over what was seen before.
 #include "bind_epilogue.h"
-#include "kernels/cache.h"
-#include "kernels/gemm.h"
+#include "kernels/products/gemm.h"
+#include "kernels/sequences/cache.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/isa.h"
+#include "kernels/machine/isa.h"
 #include "launch.h"
 
 namespace headrace::cpu::bind {

@@ -1,8 +1,8 @@
 #include <optional>
 
 #include "bind_window.h"
-#include "kernels/depthwise_conv.h"
-#include "kernels/im2col.h"
+#include "kernels/convolutions/depthwise_conv.h"
+#include "kernels/convolutions/im2col.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bind_common.h"
-#include "kernels/copy.h"
+#include "kernels/moves/copy.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,6 +1,6 @@
 // Boxes that are chosen among many.
 #include "bind_common.h"
-#include "kernels/non_max_suppression.h"
+#include "kernels/images/non_max_suppression.h"
 
 namespace headrace::cpu::bind {
 namespace {

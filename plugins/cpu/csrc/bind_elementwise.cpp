@@ -2,10 +2,10 @@
 #include <optional>
 
 #include "bind_common.h"
-#include "kernels/broadcast.h"
-#include "kernels/cast.h"
-#include "kernels/elementwise.h"
-#include "kernels/thread_pool.h"
+#include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu::bind {
 namespace {

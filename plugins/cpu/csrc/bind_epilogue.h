@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bind_common.h"
-#include "kernels/gemm.h"
+#include "kernels/products/gemm.h"
 
 namespace headrace::cpu::bind {
 

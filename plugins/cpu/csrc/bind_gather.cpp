@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "bind_common.h"
-#include "kernels/gather.h"
+#include "kernels/moves/gather.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,9 +1,9 @@
 // Products with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
 #include "bind_window.h"
-#include "kernels/conv.h"
-#include "kernels/gemm.h"
-#include "kernels/winograd.h"
+#include "kernels/convolutions/conv.h"
+#include "kernels/convolutions/winograd.h"
+#include "kernels/products/gemm.h"
 
 namespace headrace::cpu::bind {
 namespace {

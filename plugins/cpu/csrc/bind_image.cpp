@@ -3,9 +3,9 @@
 
 #include "bind_epilogue.h"
 #include "bind_window.h"
-#include "kernels/depthwise_last.h"
-#include "kernels/norm_last.h"
-#include "kernels/pool_last.h"
+#include "kernels/convolutions/depthwise_last.h"
+#include "kernels/rows/norm_last.h"
+#include "kernels/windows/pool_last.h"
 
 namespace headrace::cpu::bind {
 namespace {

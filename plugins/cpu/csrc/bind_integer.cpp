@@ -1,10 +1,10 @@
 // Products of bytes with packed weights, and the convolutions that are such products.
 #include "bind_epilogue.h"
 #include "bind_window.h"
-#include "kernels/dynamic_quantize.h"
-#include "kernels/integer_add.h"
-#include "kernels/integer_conv.h"
-#include "kernels/integer_depthwise.h"
+#include "kernels/quantized/dynamic_quantize.h"
+#include "kernels/quantized/integer_add.h"
+#include "kernels/quantized/integer_conv.h"
+#include "kernels/quantized/integer_depthwise.h"
 
 namespace headrace::cpu::bind {
 namespace {

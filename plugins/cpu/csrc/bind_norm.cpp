@@ -1,5 +1,5 @@
 #include "bind_common.h"
-#include "kernels/norm.h"
+#include "kernels/rows/norm.h"
 
 namespace headrace::cpu::bind {
 namespace {

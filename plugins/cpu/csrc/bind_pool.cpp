@@ -1,8 +1,8 @@
 #include <optional>
 
 #include "bind_window.h"
-#include "kernels/avg_pool.h"
-#include "kernels/max_pool.h"
+#include "kernels/windows/avg_pool.h"
+#include "kernels/windows/max_pool.h"
 
 namespace headrace::cpu::bind {
 namespace {

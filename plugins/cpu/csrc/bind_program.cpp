@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "bind_common.h"
-#include "kernels/program.h"
+#include "kernels/elementwise/program.h"
 
 namespace headrace::cpu::bind {
 namespace {

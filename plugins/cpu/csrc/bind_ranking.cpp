@@ -1,6 +1,6 @@
 // The order of elements along an axis.
 #include "bind_common.h"
-#include "kernels/ranking.h"
+#include "kernels/rows/ranking.h"
 
 namespace headrace::cpu::bind {
 namespace {

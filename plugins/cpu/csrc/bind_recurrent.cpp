@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "bind_common.h"
-#include "kernels/gemm.h"
-#include "kernels/recurrent.h"
-#include "kernels/recurrent_integer.h"
+#include "kernels/products/gemm.h"
+#include "kernels/quantized/recurrent_integer.h"
+#include "kernels/sequences/recurrent.h"
 
 namespace headrace::cpu::bind {
 namespace {

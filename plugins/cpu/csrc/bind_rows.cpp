@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "bind_common.h"
-#include "kernels/couple_pairs.h"
-#include "kernels/gemm.h"
-#include "kernels/integer_matmul.h"
-#include "kernels/rows.h"
+#include "kernels/learners/couple_pairs.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/integer_matmul.h"
+#include "kernels/rows/rows.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,6 +1,6 @@
 // Running sums and products.
 #include "bind_common.h"
-#include "kernels/cumulative.h"
+#include "kernels/rows/cumulative.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "bind_common.h"
-#include "kernels/grid_sample.h"
-#include "kernels/resample.h"
+#include "kernels/images/grid_sample.h"
+#include "kernels/images/resample.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "bind_common.h"
-#include "kernels/scatter.h"
+#include "kernels/moves/scatter.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "bind_common.h"
-#include "kernels/spectrum.h"
+#include "kernels/sequences/spectrum.h"
 
 namespace headrace::cpu::bind {
 namespace {

@@ -1,9 +1,9 @@
 // How the kernels run: the threads of the pool, and the instruction set.
 #include "bind_common.h"
-#include "kernels/isa.h"
-#include "kernels/isas_here.h"
-#include "kernels/setting.h"
-#include "kernels/thread_pool.h"
+#include "kernels/machine/isa.h"
+#include "kernels/machine/isas_here.h"
+#include "kernels/machine/setting.h"
+#include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu::bind {
 namespace {

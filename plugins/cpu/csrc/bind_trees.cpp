@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "bind_common.h"
-#include "kernels/trees.h"
+#include "kernels/learners/trees.h"
 
 namespace headrace::cpu::bind {
 namespace {

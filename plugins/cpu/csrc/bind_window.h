@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bind_common.h"
-#include "kernels/window.h"
+#include "kernels/windows/window.h"
 
 namespace headrace::cpu::bind {
 

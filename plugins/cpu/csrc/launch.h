@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/own_processor.h"
+#include "kernels/machine/own_processor.h"
 #include "numpy_array.h"
 #include "without_python.h"
 

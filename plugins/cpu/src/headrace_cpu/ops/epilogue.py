@@ -30,7 +30,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "hard_sigmoid": lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1),
     "hard_swish": lambda x, alpha, beta: x * np.clip(x * alpha + beta, 0, 1),
 }
-"""Of ``x``, with the attributes ``alpha`` and ``beta``; as ``csrc/kernels/gemm.h`` has them."""
+"""Of ``x``, with the attributes ``alpha`` and ``beta``; as ``gemm.h`` has them."""
 
 
 def product_inputs(weights: frozenset[DType]) -> tuple[Input, ...]:

@@ -74,7 +74,7 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "float16": (1, lambda x: x.astype(np.float16)),
     "bfloat16": (1, lambda x: x.astype(bfloat16.numpy)),
 }
-"""Step -> how many operands it has, and what it does; as ``csrc/kernels/program.h`` has them."""
+"""Step -> how many operands it has, and what it does; as ``program.h`` has them."""
 
 _COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal")
 TRUTHS = frozenset((*_COMPARISONS, "logical_and", "logical_or", "logical_not", "is_nan"))

@@ -54,7 +54,7 @@ TRANSFORMS: Mapping[int, Transforms] = {
         ),
     ),
 }
-"""By m; for 4 at the points 0, 1, -1, 2, -2. As ``csrc/kernels/winograd*.cpp`` have them."""
+"""By m; for 4 at the points 0, 1, -1, 2, -2. As ``winograd*.cpp`` have them."""
 
 
 def convolve(call: OpCall, inputs: Sequence[Array | None], y: Array) -> None:

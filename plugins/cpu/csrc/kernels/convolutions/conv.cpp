@@ -1,0 +1,318 @@
+#include "kernels/convolutions/conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/machine/thread_pool.h"
+
+namespace headrace::cpu {
+namespace {
+
+// Channels from which every tap is a run of its own. With fewer, the taps of a row are one run,
+// over a copy of the image with its padding.
+constexpr Size kTapChannels = 12;
+
+// A position of the output, counted row by row.
+struct Position {
+  Size n, z, y, x;
+
+  static Position At(const Window& w, Size index) {
+    const Size x = index % w.out[2], rest = index / w.out[2];
+    return {rest / w.out[1] / w.out[0], rest / w.out[1] % w.out[0], rest % w.out[1], x};
+  }
+
+  void Next(const Window& w) {
+    if (++x < w.out[2]) return;
+    x = 0;
+    if (++y < w.out[1]) return;
+    y = 0;
+    if (++z < w.out[0]) return;
+    z = 0;
+    ++n;
+  }
+};
+
+// As a number: the corner of a window may lie outside the image.
+std::uintptr_t Address(const float* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+// Where one run of each row of a tile begins, `offset` floats from the corner of its window. For as
+// many rows as there may be, so that it is a few vector additions; those beyond the tile's are not
+// read.
+void Spread(const std::uintptr_t (&corners)[kMostRows], Size offset, const float** starts) {
+  auto* to = reinterpret_cast<std::uintptr_t*>(starts);
+  const auto bytes = static_cast<std::uintptr_t>(offset) * sizeof(float);
+  for (int i = 0; i < kMostRows; ++i) to[i] = corners[i] + bytes;
+}
+
+// Rows of a product that are the windows of an image: `segments` runs each, one for each tap or,
+// when a row of taps lies together, one for each row of taps.
+struct Windows {
+  const float* x;  // the first channel of the group
+  Window w;
+  Size channels;             // of the image, all groups
+  std::array<Size, 3> taps;  // runs on each axis: the kernel, or 1 on the last axis
+  bool padded;
+  std::vector<Size> offsets;  // of each run from the first one, for windows that lie inside
+  const float* zeros;         // a run of them, for taps outside
+
+  void Fill(Size first, int count, const float** starts) const {
+    std::uintptr_t corners[kMostRows] = {};
+    Position at = Position::At(w, first);
+    bool outside[kMostRows] = {}, any_outside = false;
+    for (int i = 0; i < count; ++i, at.Next(w)) {
+      const Size z = at.z * w.stride[0] - w.pad[0];
+      const Size y = at.y * w.stride[1] - w.pad[1];
+      const Size column = at.x * w.stride[2] - w.pad[2];
+      const Size corner = ((at.n * w.in[0] + z) * w.in[1] + y) * w.in[2] + column;
+      corners[i] = Address(x) + static_cast<std::uintptr_t>(corner * channels) * sizeof(float);
+      outside[i] = padded && !(Inside(z, 0) && Inside(y, 1) && Inside(column, 2));
+      any_outside = any_outside || outside[i];
+    }
+    for (std::size_t s = 0; s < offsets.size(); ++s) {
+      Spread(corners, offsets[s], starts + s * kMostRows);
+    }
+    if (!any_outside) return;
+    at = Position::At(w, first);
+    for (int i = 0; i < count; ++i, at.Next(w)) {
+      if (outside[i]) {
+        HideOutside(at.z * w.stride[0] - w.pad[0], at.y * w.stride[1] - w.pad[1],
+                    at.x * w.stride[2] - w.pad[2], starts + i);
+      }
+    }
+  }
+
+  bool Inside(Size begin, int axis) const {
+    return begin >= 0 && begin + (w.kernel[axis] - 1) * w.dilation[axis] < w.in[axis];
+  }
+
+  // Lets taps outside the image read zeros.
+  void HideOutside(Size z, Size y, Size column, const float** starts) const {
+    for (Size i = 0; i < taps[0]; ++i) {
+      const bool z_inside = Holds(z + i * w.dilation[0], 0);
+      for (Size j = 0; j < taps[1]; ++j) {
+        const bool row_inside = z_inside && Holds(y + j * w.dilation[1], 1);
+        for (Size k = 0; k < taps[2]; ++k, starts += kMostRows) {
+          if (!row_inside || !Holds(column + k * w.dilation[2], 2)) *starts = zeros;
+        }
+      }
+    }
+  }
+
+  bool Holds(Size at, int axis) const { return at >= 0 && at < w.in[axis]; }
+};
+
+void FillWindows(const void* source, Size first, int count, const float** starts) {
+  static_cast<const Windows*>(source)->Fill(first, count, starts);
+}
+
+std::vector<Size> Offsets(const Window& w, const std::array<Size, 3>& taps, Size channels) {
+  std::vector<Size> offsets;
+  for (Size i = 0; i < taps[0]; ++i) {
+    for (Size j = 0; j < taps[1]; ++j) {
+      for (Size k = 0; k < taps[2]; ++k) {
+        const Size plane = i * w.dilation[0] * w.in[1] + j * w.dilation[1];
+        offsets.push_back((plane * w.in[2] + k * w.dilation[2]) * channels);
+      }
+    }
+  }
+  return offsets;
+}
+
+// One product, of several groups or one, over rows that are read where they lie.
+class InPlaceConv : public Conv {
+ public:
+  InPlaceConv(const ConvShape& shape, const float* x, const Panels& panels, float* y,
+              const Epilogue& epilogue, bool rows_of_taps)
+      : zeros_(static_cast<std::size_t>(shape.channels)) {
+    const Window& w = shape.window;
+    const Size channels = shape.channels / shape.groups, outputs = shape.outputs / shape.groups;
+    const Size count = shape.n * w.OutCount(), depth = channels * w.KernelCount();
+    std::array<Size, 3> taps = w.kernel;
+    if (rows_of_taps) taps[2] = 1;
+    bool pointwise = w.KernelCount() == 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      pointwise = pointwise && w.stride[axis] == 1 && w.pad[axis] == 0 && w.in[axis] == w.out[axis];
+    }
+    Rows rows;
+    if (pointwise) {
+      dense_ = {x, shape.channels};
+      rows = MakeRows(&dense_, count, depth);
+    } else {
+      windows_ = {x,
+                  w,
+                  shape.channels,
+                  taps,
+                  !rows_of_taps,
+                  Offsets(w, taps, shape.channels),
+                  zeros_.data()};
+      const Size segments = taps[0] * taps[1] * taps[2];
+      const float* zeros = rows_of_taps ? nullptr : zeros_.data();
+      rows = {FillWindows, &windows_, count, segments, depth / segments, zeros};
+    }
+    product_ = {rows,     panels.first, outputs,      y,       shape.outputs,
+                epilogue, panels.item,  shape.groups, channels};
+  }
+
+  void Run() const override { Multiply(&product_, 1); }
+
+ private:
+  std::vector<float> zeros_;
+  Windows windows_{};
+  DenseRows dense_{};
+  Product product_{};
+};
+
+// A part of the output at a time, over a copy of what it reads: with the padding, rows of taps lie
+// together. For images of few channels.
+class PaddedConv : public Conv {
+ public:
+  PaddedConv(const ConvShape& shape, const float* x, const Panels& panels, float* y,
+             const Epilogue& epilogue)
+      : shape_(shape), x_(x), panels_(panels), y_(y), epilogue_(epilogue) {
+    const Window& w = shape.window;
+    // Parts of a row when rows are long, some rows when they are short.
+    const Size pieces = std::max<Size>(1, w.out[2] / kPartPositions);
+    width_ = (w.out[2] + pieces - 1) / pieces;
+    pieces_ = (w.out[2] + width_ - 1) / width_;
+    height_ = pieces_ > 1 ? 1 : std::clamp<Size>(kPartPositions / width_, 1, w.out[1]);
+    bands_ = (w.out[1] + height_ - 1) / height_;
+  }
+
+  void Run() const override {
+    const Size parts = shape_.n * shape_.window.out[0] * bands_ * pieces_;
+    ParallelFor(parts, 1, [&](Size begin, Size end) {
+      for (Size part = begin; part < end; ++part) RunPart(part);
+    });
+  }
+
+ private:
+  static constexpr Size kPartPositions = 288;
+
+  // The copy that a part reads: [planes][lines][columns][channels].
+  struct Copy {
+    const float* first;
+    Size line;    // floats of a line
+    Size plane;   // and of a plane
+    Size width;   // positions of a row of the part
+    Size across;  // floats from a position to the next one
+    Size down;    // and from a row to the next one
+    Size rows;    // taps of a plane, on the middle axis
+    Size dilation;
+    Size segments;
+  };
+
+  static void FillCopy(const void* source, Size first, int count, const float** starts) {
+    const auto& copy = *static_cast<const Copy*>(source);
+    std::uintptr_t corners[kMostRows] = {};
+    Size row = first / copy.width, column = first % copy.width;
+    for (int i = 0; i < count; ++i) {
+      corners[i] = Address(copy.first + row * copy.down + column * copy.across);
+      if (++column == copy.width) {
+        column = 0;
+        ++row;
+      }
+    }
+    Size s = 0;
+    for (Size plane = 0; s < copy.segments; ++plane) {
+      for (Size line = 0; line < copy.rows; ++line, ++s) {
+        Spread(corners, plane * copy.plane + line * copy.line, starts + s * kMostRows);
+      }
+    }
+  }
+
+  void RunPart(Size part) const {
+    const Window& w = shape_.window;
+    const Size channels = shape_.channels;
+    const Size piece = part % pieces_, band = part / pieces_ % bands_;
+    const Size z = part / pieces_ / bands_ % w.out[0], n = part / pieces_ / bands_ / w.out[0];
+    const Size x_begin = piece * width_, x_end = std::min(x_begin + width_, w.out[2]);
+    const Size y_begin = band * height_, y_end = std::min(y_begin + height_, w.out[1]);
+    const Size width = x_end - x_begin, height = y_end - y_begin;
+
+    // Lines between those that dilated taps read are copied as well: there are few.
+    const Size columns = (width - 1) * w.stride[2] + w.kernel[2];
+    const Size lines = (height - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
+    const Size segments = w.kernel[0] * w.kernel[1];
+    Copy copy;
+    copy.line = columns * channels * w.dilation[1];
+    copy.plane = lines * columns * channels;
+    copy.width = width;
+    copy.across = w.stride[2] * channels;
+    copy.down = w.stride[1] * columns * channels;
+    copy.rows = w.kernel[1];
+    copy.segments = segments;
+    const std::size_t bytes = static_cast<std::size_t>(w.kernel[0] * copy.plane) * sizeof(float);
+    const std::size_t start_bytes =
+        static_cast<std::size_t>(segments * kMostRows) * sizeof(const float*);
+    auto* memory = static_cast<char*>(ThreadScratch(start_bytes + bytes));
+    auto** starts = reinterpret_cast<const float**>(memory);
+    auto* to = reinterpret_cast<float*>(memory + start_bytes);
+    copy.first = to;
+
+    const Size left = x_begin * w.stride[2] - w.pad[2];
+    const Size inside_begin = std::clamp<Size>(-left, 0, columns);
+    const Size inside_end = std::clamp<Size>(w.in[2] - left, inside_begin, columns);
+    for (Size i = 0; i < w.kernel[0]; ++i) {
+      const Size plane = z * w.stride[0] + i * w.dilation[0] - w.pad[0];
+      for (Size j = 0; j < lines; ++j, to += columns * channels) {
+        const Size line = y_begin * w.stride[1] + j - w.pad[1];
+        const bool inside = plane >= 0 && plane < w.in[0] && line >= 0 && line < w.in[1];
+        const Size begin = inside ? inside_begin : columns, end = inside ? inside_end : columns;
+        std::fill(to, to + begin * channels, 0.0f);
+        if (end > begin) {
+          const float* from =
+              x_ + (((n * w.in[0] + plane) * w.in[1] + line) * w.in[2] + left + begin) * channels;
+          std::memcpy(to + begin * channels, from,
+                      static_cast<std::size_t>((end - begin) * channels) * sizeof(float));
+        }
+        std::fill(to + end * channels, to + columns * channels, 0.0f);
+      }
+    }
+
+    const Size outputs = shape_.outputs;
+    const Size first = ((n * w.out[0] + z) * w.out[1] + y_begin) * w.out[2] + x_begin;
+    Product product{{FillCopy, &copy, width * height, segments, w.kernel[2] * channels},
+                    panels_.first,
+                    outputs,
+                    y_ + first * outputs,
+                    outputs,
+                    epilogue_,
+                    panels_.item};
+    if (epilogue_.addend != nullptr) product.epilogue.addend += first * outputs;
+    Gemm().block(product, 0, width * height, 0, PanelCount(outputs), starts);
+  }
+
+  ConvShape shape_;
+  const float* x_;
+  Panels panels_;
+  float* y_;
+  Epilogue epilogue_;
+  Size width_, pieces_;  // of a part, and parts in a row
+  Size height_, bands_;  // rows of a part, and parts in a plane
+};
+
+// True when no window reads beyond the image.
+bool StaysInside(const Window& w) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const Size last =
+        (w.out[axis] - 1) * w.stride[axis] + (w.kernel[axis] - 1) * w.dilation[axis] - w.pad[axis];
+    if (w.pad[axis] > 0 || last >= w.in[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Conv> MakeConv(const ConvShape& shape, const float* x, const Panels& panels,
+                               float* y, const Epilogue& epilogue) {
+  const Window& w = shape.window;
+  const bool rows_of_taps =
+      shape.groups == 1 && w.dilation[2] == 1 && shape.channels < kTapChannels;
+  if (rows_of_taps && !StaysInside(w)) {
+    return std::make_unique<PaddedConv>(shape, x, panels, y, epilogue);
+  }
+  return std::make_unique<InPlaceConv>(shape, x, panels, y, epilogue, rows_of_taps);
+}
+
+}  // namespace headrace::cpu

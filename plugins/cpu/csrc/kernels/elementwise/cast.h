@@ -1,0 +1,18 @@
+// Changes of dtype, one element at a time, as the op `cast` has them.
+#pragma once
+
+#include "kernels/machine/isa.h"
+
+namespace headrace::cpu {
+
+// bool is a byte of 0 or 1.
+enum class Number : int { kBool, kInt8, kUint8, kInt32, kInt64, kFloat, kDouble, kCount };
+
+using CastLoop = void (*)(const void* x, void* y, Size count);
+
+struct CastTable {
+  CastLoop loops[static_cast<int>(Number::kCount)][static_cast<int>(Number::kCount)];  // from, to
+};
+HEADRACE_TABLE(CastTable, Casts)
+
+}  // namespace headrace::cpu

@@ -1,0 +1,135 @@
+// Elementwise ops in one pass over memory: a small program, run block by block in the first cache.
+#pragma once
+
+#include <vector>
+
+#include "kernels/machine/isa.h"
+
+namespace headrace::cpu {
+
+// What a step does with its operands a, b and c. Truth is 1 and 0.
+enum class Op : int {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kMaximum,
+  kMinimum,
+  kPower,
+  kNegative,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,
+  kSqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kErf,
+  kSigmoid,
+  kTanh,
+  kAsin,
+  kAcos,
+  kAtan,
+  kRelu,
+  kClip,         // between b and c
+  kLeakyRelu,    // a < 0 ? a * b : a
+  kHardSigmoid,  // clip(a * b + c, 0, 1)
+  kHardSwish,    // a * clip(a / 6 + 1 / 2, 0, 1)
+  kSwish,        // a * sigmoid(b * a)
+  kEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAnd,
+  kOr,
+  kNot,
+  kIsNan,
+  kWhere,  // a ? b : c
+  kIdentity,
+  kDequantize,    // (a - c) * b
+  kQuantizeInt8,  // round(a / b) + c as that integer; see quantize.h
+  kQuantizeUint8,
+  kQuantizeInt16,
+  kQuantizeUint16,
+  kFloat16,  // the nearest float that has 16 bits
+  kBfloat16,
+  kCount
+};
+
+// Operands and result by number: first the inputs, then the constants, then what steps made.
+struct Step {
+  Op op;
+  int a, b, c;
+};
+
+// How elements of an input or output lie in memory; all are computed as float.
+enum class Item : int {
+  kFloat,
+  kBool,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kBfloat16
+};
+
+struct ProgramInput {
+  const void* data;
+  Item item;
+  std::vector<Size> shape;  // broadcasts to that of the output
+};
+
+class Program {
+ public:
+  // Sound programs only: operands come before the step, shapes fit, the output has elements.
+  Program(std::vector<ProgramInput> inputs, std::vector<float> constants, std::vector<Step> steps,
+          const std::vector<Size>& shape, void* y, Item made);
+
+  // With all threads. y may be the memory of an input that has its shape and item.
+  void Run() const;
+
+ private:
+  struct Input {
+    const char* data;
+    Item item;
+    bool whole;                 // goes on evenly with the output
+    bool single;                // one number
+    Size step;                  // elements, along the innermost axis: 0 or 1
+    std::vector<Size> strides;  // elements, along the outer axes
+  };
+
+  void AssignBuffers();
+  void Blocks(Size begin, Size end) const;
+  void Fill(const Input& input, Size first, Size count, float* to) const;
+  const float* Direct(const Input& input, Size first, Size count) const;
+  Size Offset(const Input& input, Size row) const;
+
+  std::vector<Input> inputs_;
+  std::vector<float> constants_;
+  std::vector<Step> steps_;
+  std::vector<int> buffers_;  // of each operand; of an input: where it is put if it must be moved
+  int buffer_count_ = 0;
+  std::vector<Size> outer_;  // lengths of the axes around the innermost
+  Size inner_ = 1;           // its length
+  Size total_ = 1;
+  Size block_ = 1;  // elements of a block
+  char* y_;
+  Item made_;
+};
+
+struct ProgramTable {
+  // Does all steps over so many vectors of sixteen; `operands` has a pointer for each operand.
+  void (*run)(const Step* steps, Size count, Size first_made, float* const* operands, Size vectors);
+  // `count` elements from `from` on as floats; with step 0 the first one, again and again.
+  void (*load)(const char* from, Item item, Size step, Size count, float* to);
+  // Floats as elements that are not: truth, whole numbers within the range of theirs, halves.
+  void (*store)(const float* from, Item item, Size count, char* to);
+};
+HEADRACE_TABLE(ProgramTable, Programs)
+
+}  // namespace headrace::cpu

@@ -1,0 +1,220 @@
+// Functions of sixteen floats that hold for every float: infinities, NaN and denormal numbers, as
+// arguments and as results. Errors are in units in the last place of the right result, measured
+// over all floats; see test_program.py.
+#pragma once
+
+#include "kernels/machine/simd.h"
+
+namespace headrace::cpu::HEADRACE_ISA {
+
+HEADRACE_INLINE V NanOr(V x, V y) { return Select(x == x, y, x); }
+
+// `size`, which is not below 0, as a number of the sign of x.
+HEADRACE_INLINE V WithSignOf(V x, V size) {
+  const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));
+  return AsFloats(AsInts(size) | sign);
+}
+
+// exp(x) = 2^n (1 + more), with n whole and |more| < 0.42: nothing is lost of an x that is small.
+struct Growth {
+  V n, more;
+};
+
+// x in [-104, 89]; NaN gives a NaN for `more`.
+HEADRACE_INLINE Growth Grow(V x) {
+  const V rounder = Broadcast(12582912.0f);
+  const V n = MulAdd(x, Broadcast(1.44269504f), rounder) - rounder;
+  V rest = MulAdd(n, Broadcast(-0.693359375f), x);
+  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+  // By pairs of terms: half the steps wait for one before them.
+  const V square = rest * rest;
+  const V high = MulAdd(Broadcast(1.9875691500e-4f), rest, Broadcast(1.3981999507e-3f));
+  const V middle = MulAdd(Broadcast(8.3334519073e-3f), rest, Broadcast(4.1665795894e-2f));
+  const V low = MulAdd(Broadcast(1.6666665459e-1f), rest, Broadcast(5.0000001201e-1f));
+  return {n, MulAdd(MulAdd(MulAdd(high, square, middle), square, low), square, rest)};
+}
+
+// 2^n for whole n in [-126, 127].
+HEADRACE_INLINE V PowerOfTwo(VI n) { return AsFloats(ShiftLeft<23>(n + BroadcastInt(127))); }
+
+// exp(x) within 2; 0 and infinity where that is the nearest float.
+HEADRACE_INLINE V FullExp(V x) {
+  const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f)));
+  // In two factors: one alone would leave the range.
+  const VI n = ToInts(grown.n), half = Each<VI>([](IntPart v) { return v >> 1; }, n);
+  return (grown.more + Broadcast(1.0f)) * PowerOfTwo(half) * PowerOfTwo(n - half);
+}
+
+// exp(x) within 2 of an x that is not above 0.
+HEADRACE_INLINE V ShrinkingExp(V x) {
+  const Growth grown = Grow(AtLeast(x, Broadcast(-104.0f)));
+  // Of an n that is never positive one factor may be the same for all.
+  const V power = PowerOfTwo(ToInts(grown.n) + BroadcastInt(32));
+  return (grown.more + Broadcast(1.0f)) * power * Broadcast(2.32830644e-10f);  // 2^-32
+}
+
+// 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
+HEADRACE_INLINE V FullSigmoid(V x) {
+  const V one = Broadcast(1.0f), size = ShrinkingExp(-Abs(x));
+  return Select(x < Broadcast(0.0f), size, one) / (one + size);
+}
+
+// tanh(x) within 2.
+HEADRACE_INLINE V Tanh(V x) {
+  const V size = Abs(x), square = x * x, one = Broadcast(1.0f);
+  V small = MulAdd(Broadcast(-5.70498872745e-3f), square, Broadcast(2.06390887954e-2f));
+  small = MulAdd(small, square, Broadcast(-5.37397155531e-2f));
+  small = MulAdd(small, square, Broadcast(1.33314422036e-1f));
+  small = MulAdd(small, square, Broadcast(-3.33332819422e-1f));
+  small = MulAdd(small * square, x, x);
+  const V limited = AtMost(size, Broadcast(20.0f));
+  const Growth grown = Grow(limited + limited);
+  const V power = PowerOfTwo(ToInts(grown.n));
+  const V above = MulAdd(power, grown.more, power + one);  // exp(2 |x|) + 1
+  const V large = one - Broadcast(2.0f) / above;
+  return Select(size < Broadcast(0.625f), small, WithSignOf(x, large));
+}
+
+// log(x) within 2.
+HEADRACE_INLINE V Log(V x) {
+  const V zero = Broadcast(0.0f), least = Broadcast(1.17549435e-38f);
+  const VI tiny = x < least;
+  const V scaled = Select(tiny, x * Broadcast(8388608.0f), x);  // 2^23
+  const VI bits = AsInts(scaled);
+  // A mantissa in [sqrt(1/2), sqrt(2)), and the exponent that belongs to it.
+  const VI offset = bits - BroadcastInt(0x3f3504f3);
+  const VI exponent = Each<VI>([](IntPart v) { return v >> 23; }, offset);
+  const V mantissa = AsFloats(bits - ShiftLeft<23>(exponent));
+  const V n = ToFloats(exponent) - Select(tiny, Broadcast(23.0f), zero);
+  const V r = mantissa - Broadcast(1.0f), square = r * r;
+  V sum = MulAdd(Broadcast(7.0376836292e-2f), r, Broadcast(-1.1514610310e-1f));
+  sum = MulAdd(sum, r, Broadcast(1.1676998740e-1f));
+  sum = MulAdd(sum, r, Broadcast(-1.2420140846e-1f));
+  sum = MulAdd(sum, r, Broadcast(1.4249322787e-1f));
+  sum = MulAdd(sum, r, Broadcast(-1.6668057665e-1f));
+  sum = MulAdd(sum, r, Broadcast(2.0000714765e-1f));
+  sum = MulAdd(sum, r, Broadcast(-2.4999993993e-1f));
+  sum = MulAdd(sum, r, Broadcast(3.3333331174e-1f));
+  V tail = MulAdd(sum * square, r, n * Broadcast(-2.12194440e-4f));
+  tail = MulAdd(Broadcast(-0.5f), square, tail);
+  V result = MulAdd(n, Broadcast(0.693359375f), r + tail);
+  const V infinity = Broadcast(__builtin_inff());
+  result = Select(x == infinity, infinity, result);
+  result = Select(x == zero, -infinity, result);
+  result = Select(x < zero, Broadcast(__builtin_nanf("")), result);
+  return NanOr(x, result);
+}
+
+// erf(x) within 3. Both branches are polynomials fitted to the function of doubles.
+HEADRACE_INLINE V Erf(V x) {
+  const V size = AtMost(Abs(x), Broadcast(4.0f)), square = size * size;
+  V small = MulAdd(Broadcast(7.85385782e-05f), square, Broadcast(-0.000801019254f));
+  small = MulAdd(small, square, Broadcast(0.00518832775f));
+  small = MulAdd(small, square, Broadcast(-0.026853811f));
+  small = MulAdd(small, square, Broadcast(0.112835854f));
+  small = MulAdd(small, square, Broadcast(-0.37612626f));
+  small = MulAdd(small, square, Broadcast(0.128379166f));
+  small = MulAdd(small, x, x);
+  V large = MulAdd(Broadcast(-0.000186380086f), size, Broadcast(0.00294766668f));
+  large = MulAdd(large, size, Broadcast(-0.0218380969f));
+  large = MulAdd(large, size, Broadcast(0.103106819f));
+  large = MulAdd(large, size, Broadcast(0.638144732f));
+  large = MulAdd(large, size, Broadcast(1.12708926f));
+  large = MulAdd(large, size, Broadcast(0.000341512583f));
+  large = Broadcast(1.0f) - Exp(-large);
+  return NanOr(x, Select(size < Broadcast(1.0f), small, WithSignOf(x, large)));
+}
+
+constexpr float kHalfPi = 1.57079637f, kHalfPiRest = -4.37113883e-8f;  // together to 2^-52
+
+// asin(root), where square is the square of it, in [0, 0.32].
+HEADRACE_INLINE V ArcOf(V root, V square) {
+  V sum = MulAdd(Broadcast(0.0481452793f), square, Broadcast(0.00616740761f));
+  sum = MulAdd(sum, square, Broadcast(0.0341959447f));
+  sum = MulAdd(sum, square, Broadcast(0.0442052521f));
+  sum = MulAdd(sum, square, Broadcast(0.0750226825f));
+  sum = MulAdd(sum, square, Broadcast(0.166666284f));
+  return MulAdd(root * square, sum, root);
+}
+
+// What asin and acos have in common: near 0 asin(|x|), else half of acos(|x|), which is that of
+// the root of (1 - |x|) / 2. The two meet where twice the latter is below 1, and so finer.
+struct Arc {
+  VI near;
+  V size;
+};
+HEADRACE_INLINE Arc ArcBy(V x) {
+  const V size = Abs(x), half = Broadcast(0.5f);
+  const VI near = size < Broadcast(0.5625f);
+  const V square = Select(near, x * x, (Broadcast(1.0f) - size) * half);
+  return {near, ArcOf(Select(near, size, Sqrt(square)), square)};
+}
+
+// asin(x) within 2; NaN beyond 1.
+HEADRACE_INLINE V Asin(V x) {
+  const Arc arc = ArcBy(x);
+  const V far = Broadcast(kHalfPi) - MulAdd(Broadcast(2.0f), arc.size, Broadcast(-kHalfPiRest));
+  return WithSignOf(x, Select(arc.near, arc.size, far));
+}
+
+// acos(x) within 2; NaN beyond 1.
+HEADRACE_INLINE V Acos(V x) {
+  const Arc arc = ArcBy(x);
+  const V rest = Broadcast(kHalfPiRest), twice = arc.size + arc.size;
+  const V near = Broadcast(kHalfPi) - (WithSignOf(x, arc.size) - rest);
+  const V opposite = Broadcast(2 * kHalfPi) - (twice - (rest + rest));
+  return Select(arc.near, near, Select(x < Broadcast(0.0f), opposite, twice));
+}
+
+// atan(x) within 2.
+HEADRACE_INLINE V Atan(V x) {
+  const V size = Abs(x), one = Broadcast(1.0f);
+  const VI far = one < size;
+  const V root = Select(far, one / size, size), square = root * root;
+  V sum = MulAdd(Broadcast(0.00292067602f), square, Broadcast(-0.0163678657f));
+  sum = MulAdd(sum, square, Broadcast(0.0432117656f));
+  sum = MulAdd(sum, square, Broadcast(-0.0755220652f));
+  sum = MulAdd(sum, square, Broadcast(0.106660016f));
+  sum = MulAdd(sum, square, Broadcast(-0.142110541f));
+  sum = MulAdd(sum, square, Broadcast(0.199937731f));
+  sum = MulAdd(sum, square, Broadcast(-0.333331525f));
+  const V arc = MulAdd(root * square, sum, root);
+  const V opposite = Broadcast(kHalfPi) - (arc - Broadcast(kHalfPiRest));
+  return WithSignOf(x, Select(far, opposite, arc));
+}
+
+// `f` of each, where the machine has no vector function.
+template <class F>
+HEADRACE_INLINE V OneByOne(V x, F f) {
+  float lane[kWidth];
+  Store(lane, x);
+  for (int i = 0; i < kWidth; ++i) lane[i] = f(lane[i]);
+  return Load(lane);
+}
+
+#if defined(__AVX512F__)
+#define HEADRACE_ROUND(x, mode) \
+  Each<V>([](Part v) { return reinterpret_cast<Part>(_mm512_roundscale_ps(v, mode)); }, x)
+#elif defined(__AVX__)
+#define HEADRACE_ROUND(x, mode) \
+  Each<V>([](Part v) { return reinterpret_cast<Part>(_mm256_round_ps(v, mode)); }, x)
+#endif
+
+#if defined(HEADRACE_ROUND)
+HEADRACE_INLINE V Floor(V x) { return HEADRACE_ROUND(x, 1); }
+HEADRACE_INLINE V Ceil(V x) { return HEADRACE_ROUND(x, 2); }
+HEADRACE_INLINE V RoundEven(V x) { return HEADRACE_ROUND(x, 0); }
+#undef HEADRACE_ROUND
+#else
+HEADRACE_INLINE V Floor(V x) {
+  return OneByOne(x, [](float v) { return __builtin_floorf(v); });
+}
+HEADRACE_INLINE V Ceil(V x) {
+  return OneByOne(x, [](float v) { return __builtin_ceilf(v); });
+}
+HEADRACE_INLINE V RoundEven(V x) {
+  return OneByOne(x, [](float v) { return __builtin_nearbyintf(v); });
+}
+#endif
+
+}  // namespace headrace::cpu::HEADRACE_ISA

@@ -1,0 +1,48 @@
+#include "kernels/windows/avg_pool.h"
+
+namespace headrace::cpu {
+namespace {
+
+// For each output position on an axis, how many taps count.
+template <class T>
+std::vector<T> CountTaps(const Window& w, int axis, const AvgDivisor& divisor) {
+  const Size low = divisor.count_include_pad ? -w.pad[axis] : 0;
+  const Size high = w.in[axis] + (divisor.count_include_pad ? divisor.pad_end[axis] : 0);
+  std::vector<T> counts;
+  for (Size o = 0; o < w.out[axis]; ++o) {
+    const Size start = InputPosition(w, axis, o, 0);
+    const Size count = StepsWithin(start, w.dilation[axis], low, high, w.kernel[axis]).Count();
+    counts.push_back(static_cast<T>(count));
+  }
+  return counts;
+}
+
+}  // namespace
+
+template <class T>
+AvgPool<T>::AvgPool(const Window& w, const AvgDivisor& divisor)
+    : w_(w),
+      row_(w),
+      depth_(CountTaps<T>(w, 0, divisor)),
+      height_(CountTaps<T>(w, 1, divisor)),
+      width_(CountTaps<T>(w, 2, divisor)) {}
+
+template <class T>
+void AvgPool<T>::Run(const T* x, T* y, Size planes) const {
+  const T* widths = width_.data();
+  const Size out_width = w_.out[2];
+  const Totals<T>& fold = RowFolds();
+  FoldWindows(x, y, planes, w_, row_, T(0), fold.total, [&](T* row, Size od, Size oh) {
+    const T rows = depth_[static_cast<std::size_t>(od)] * height_[static_cast<std::size_t>(oh)];
+    HEADRACE_NO_ALIAS_LOOP
+    for (Size i = 0; i < out_width; ++i) {
+      // The sum is 0 where the divisor is: dividing by 1 keeps 0 from becoming NaN.
+      row[i] /= std::max(rows * widths[i], T(1));
+    }
+  });
+}
+
+template class AvgPool<float>;
+template class AvgPool<double>;
+
+}  // namespace headrace::cpu

@@ -1,0 +1,60 @@
+// The arithmetic of a sliding window, once for every kernel that slides one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "kernels/machine/isa.h"
+
+namespace headrace::cpu {
+
+// Always three spatial axes, outermost first; an axis that the caller does not have is all ones
+// (and pad 0). Tap k of output position o reads input position o * stride + k * dilation - pad.
+struct Window {
+  std::array<Size, 3> in{1, 1, 1};
+  std::array<Size, 3> out{1, 1, 1};
+  std::array<Size, 3> kernel{1, 1, 1};
+  std::array<Size, 3> stride{1, 1, 1};
+  std::array<Size, 3> dilation{1, 1, 1};
+  std::array<Size, 3> pad{0, 0, 0};
+
+  Size InCount() const { return in[0] * in[1] * in[2]; }
+  Size OutCount() const { return out[0] * out[1] * out[2]; }
+  Size KernelCount() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+// Half-open, and never with end < begin.
+struct Range {
+  Size begin;
+  Size end;
+
+  Size Count() const { return end - begin; }
+  bool Contains(Size value) const { return begin <= value && value < end; }
+};
+
+// The i in [0, limit) for which low <= start + i * step < high; step is positive.
+HEADRACE_INLINE Range StepsWithin(Size start, Size step, Size low, Size high, Size limit) {
+  const Size first = start >= low ? 0 : (low - start + step - 1) / step;
+  const Size last = start >= high ? 0 : (high - start + step - 1) / step;
+  const Size begin = std::min(first, limit);
+  return {begin, std::clamp(last, begin, limit)};
+}
+
+// Output positions on an axis whose given tap reads a real element.
+HEADRACE_INLINE Range OutputsInside(const Window& w, int axis, Size tap) {
+  return StepsWithin(tap * w.dilation[axis] - w.pad[axis], w.stride[axis], 0, w.in[axis],
+                     w.out[axis]);
+}
+
+// Taps on an axis that read a real element when the window stands at the given output.
+HEADRACE_INLINE Range TapsInside(const Window& w, int axis, Size output) {
+  return StepsWithin(output * w.stride[axis] - w.pad[axis], w.dilation[axis], 0, w.in[axis],
+                     w.kernel[axis]);
+}
+
+HEADRACE_INLINE Size InputPosition(const Window& w, int axis, Size output, Size tap) {
+  return output * w.stride[axis] + tap * w.dilation[axis] - w.pad[axis];
+}
+
+}  // namespace headrace::cpu
