@@ -108,8 +108,10 @@ class _Splitting:
 
     def _raw_of(self, tensor: wire.Part) -> wire.Part | None:
         """The elements of a tensor, if they are many, and written once."""
-        fields = [part for part in self._parts(tensor) if part.field == wire.RAW_DATA]
-        return fields[0] if len(fields) == 1 and fields[0].nbytes >= LEAST_BYTES else None
+        counts: dict[int, int] = {}
+        large = wire.parts(self._model, tensor.start, tensor.end, LEAST_BYTES, counts)
+        found = [part for part in large if part.field == wire.RAW_DATA]
+        return found[0] if found and counts[wire.RAW_DATA] == 1 else None
 
     def _without(self, raw: wire.Part, around: Sequence[wire.Part]) -> list[bytes]:
         """The pieces of a message without ``raw``.

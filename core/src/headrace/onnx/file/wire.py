@@ -60,45 +60,46 @@ def parts(
         InvalidModelError: it cannot be read.
     """
     position = start
-    counts = {} if counts is None else counts
     new = tuple.__new__  # there are thousands: in half of the time of calling the class
-    window: bytes | memoryview = b""
-    origin = known = start  # where the window begins and ends
     while position < end:
-        if known < end and known < position + LOOK_BYTES:
-            window, at = data.look(position)
-            origin = position - at
-            known = origin + len(window)
+        window, at = data.look(position)
+        origin = position - at
         stop = end - origin
-        begin = position - origin
-        key, at = window[begin], begin + 1
-        if key >= 0x80:
-            key, at = _varint(window, begin, stop)
-        kind = key & 7
-        if kind == _BYTES:
-            if at < stop and window[at] < 0x80:  # most are short
-                length, at = window[at], at + 1
-            elif at + 1 < stop and window[at + 1] < 0x80:
-                length, at = window[at] - 0x80 + (window[at + 1] << 7), at + 2
+        # Of a field that begins before here, key and length are in the window.
+        seen = stop if stop <= len(window) else len(window) - LOOK_BYTES + 1
+        while at < seen:
+            begin = at
+            key, at = window[at], at + 1
+            if key >= 0x80:
+                key, at = _varint(window, begin, stop)
+            kind = key & 7
+            if kind == _BYTES:
+                if at < stop and window[at] < 0x80:  # most are short
+                    length, at = window[at], at + 1
+                elif at + 1 < stop and window[at + 1] < 0x80:
+                    length, at = window[at] - 0x80 + (window[at + 1] << 7), at + 2
+                else:
+                    length, at = _varint(window, at, stop)
+                if length > stop - at:
+                    raise WireError
+                field = key >> 3
+                if counts is not None:
+                    counts[field] = counts.get(field, 0) + 1
+                if length >= least:
+                    value = origin + at
+                    yield new(Part, (field, origin + begin, value, value + length))
+                at += length
+            elif kind == _VARINT:
+                if at < stop and window[at] < 0x80:
+                    at += 1
+                else:
+                    _, at = _varint(window, at, stop)
+            elif kind == _FIXED64:
+                at += 8
+            elif kind == _FIXED32:
+                at += 4
             else:
-                length, at = _varint(window, at, stop)
-            if length > stop - at:
                 raise WireError
-            field = key >> 3
-            counts[field] = counts.get(field, 0) + 1
-            value = origin + at
-            if length >= least:
-                yield new(Part, (field, position, value, value + length))
-            position = value + length
-            continue
-        if kind == _VARINT:
-            _, at = _varint(window, at, stop)
-        elif kind == _FIXED64:
-            at += 8
-        elif kind == _FIXED32:
-            at += 4
-        else:
-            raise WireError
         position = origin + at
     if position != end:
         raise WireError
