@@ -416,13 +416,18 @@ class JobGraphBuilder:
             if name is not None and name not in self._constants:
                 return False
         entry = self._ops_known.op(call.op)
-        if entry.op.folds_late and not self._may_fold_late and call.outputs[0].elements > 1:
+        late = entry.op.folds_late
+        if late and not self._may_fold_late and call.outputs[0].elements > 1:
             return False
-        made = sum(spec.nbytes for spec in call.outputs)
-        # A source that is read twice counts once, or concatenations of a constant with itself
-        # would double it without end.
-        sources = sum(self._constants[name].nbytes for name in {*names} if name is not None)
-        return made <= fold_limit(sources, late=entry.op.folds_late) and entry.computes
+        made = sum([spec.nbytes for spec in call.outputs])
+        if made > FOLD_LIMIT_BYTES:
+            # A source that is read twice counts once, or concatenations of a constant with itself
+            # would double it without end.
+            read = {name for name in names if name is not None}
+            sources = sum(self._constants[name].nbytes for name in read)
+            if made > fold_limit(sources, late=late):
+                return False
+        return entry.computes
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
         entry = self._ops_known.op(call.op)

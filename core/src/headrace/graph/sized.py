@@ -17,7 +17,7 @@ from headrace.graph.constants import Entry, LazyConstant, MadeConstants
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops.axes import permutation
 from headrace.ops.shapes import normal_axis
-from headrace.sizes import Scope, Values, Whole, as_size, has_sizes
+from headrace.sizes import MARK, Scope, Values, Whole, as_size, has_sizes
 from headrace.tensor_spec import Array, TensorSpec
 
 MOST_NUMBERS = 64
@@ -161,6 +161,8 @@ def _call_scope(call: OpCall) -> Scope | None:
     for spec in (*call.inputs, *call.outputs):
         if spec is not None and has_sizes(spec.shape):
             return _scope_of(spec.shape)
+    if MARK not in call.attrs.form:
+        return None
     for value in call.attrs.values():
         items = value if isinstance(value, tuple) else (value,)
         if has_sizes(items):
