@@ -26,6 +26,13 @@ class Attrs(Mapping[str, AttrValue]):
         self._hash: int | None = None
         self._form: str | None = None
 
+    @classmethod
+    def of_sorted(cls, values: dict[str, AttrValue]) -> Attrs:
+        """Those of a dict that is sorted by name, and that nobody changes from now on."""
+        attrs = cls.__new__(cls)
+        attrs._values, attrs._hash, attrs._form = values, None, None
+        return attrs
+
     def __getitem__(self, name: str) -> AttrValue:
         return self._values[name]
 

@@ -254,8 +254,6 @@ def make_call(
         checked = complete, specs, values
         if form is not None:
             _remember(form, checked)
-            # Passes make a call of another, and checks make one again, of complete attributes.
-            _remember(_form(op, complete, values, outputs), checked)
     complete, specs, values = checked
     return OpCall(op.name, name, complete, specs, values, outputs, location)
 
@@ -363,14 +361,20 @@ def _complete_attrs(op: type[Op], who: _Who, given: Mapping[str, object]) -> Att
     for name in required:
         if name not in given:
             who.fails(f"attribute {name!r} is required and was not given", OpError)
-    return Attrs(values)
+    return Attrs.of_sorted(values)
 
 
 class _Known(NamedTuple):
-    """The attributes of an op: all, the complete values of those that have one, and the others."""
+    """What is known of the attributes of an op.
+
+    Attributes:
+        attrs: all of them.
+        usual: what each is where it is not given, sorted by name; of the required ones anything.
+        required: those that must be given.
+    """
 
     attrs: Mapping[str, Attr]
-    usual: Mapping[str, AttrValue]
+    usual: Mapping[str, Any]
     required: tuple[str, ...]
 
 
@@ -380,7 +384,10 @@ _attrs_known: dict[type[Op], _Known] = {}
 def _attrs_of(op: type[Op], who: _Who) -> _Known:
     attrs = {attr.name: attr for attr in op.attrs}
     required = tuple(attr.name for attr in op.attrs if attr.default is REQUIRED)
-    usual = {n: _attr_value(who, a, a.default) for n, a in attrs.items() if n not in required}
+    usual = {
+        name: REQUIRED if name in required else _attr_value(who, attr, attr.default)
+        for name, attr in sorted(attrs.items())
+    }
     known = _attrs_known[op] = _Known(attrs, usual, required)
     return known
 
