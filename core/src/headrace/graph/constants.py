@@ -282,7 +282,9 @@ class Constants(Mapping[str, Array]):
     ) -> None:
         """Constants; ``specs`` has those of all of them, where somebody knows these already."""
         self.entries = entries
-        self._specs = None if specs is None else {name: specs[name] for name in entries}
+        self._specs: Mapping[str, TensorSpec] | None = None
+        if specs is not None:
+            self._specs = dict(zip(entries, map(specs.__getitem__, entries), strict=True))
 
     @property
     def specs(self) -> Mapping[str, TensorSpec]:

@@ -7,7 +7,7 @@ call begins, and takes its new value, if the job has one for it, when the call e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -158,6 +158,20 @@ class JobGraph:
         taken = [*self.inputs, *(part.tensor for part in self.variables)]
         old = {*self.constants, *self.index.specs, *(tensor.name for tensor in taken)}
         return made if old & more.keys() else made.made_soundly_of(self)
+
+    def reduced(self, ops: Sequence[JobOp], constants: Iterable[str]) -> JobGraph:
+        """The job with some of its ops and constants, in their order; hints of others are gone."""
+        entries, specs = entries_of(self.constants), specs_of(self.constants)
+        left = {name: entries[name] for name in constants}
+        hints = self.hints
+        if hints:
+            there = {*left, *(tensor.name for tensor in self.inputs)}
+            there.update(*[op.outputs for op in ops])
+            hints = MappingProxyType({name: hint for name, hint in hints.items() if name in there})
+        made = replace(self, ops=tuple(ops), constants=Constants(left, specs), hints=hints)
+        if len(ops) == len(self.ops):  # they are the same
+            object.__setattr__(made, "_index", self.index)
+        return made
 
     def rewired(self, ops: Iterable[JobOp], same: Mapping[str, str]) -> JobGraph:
         """The job with other ops, its results read from ``same[tensor]`` where that has it."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.graph.job_graph import JobOp
     from headrace.tensor_spec import TensorSpec
+
+# Of all ops of a graph at once: most graphs are asked, and each has all of the job's ops.
+_name, _tag = attrgetter("call.name"), attrgetter("placement.tag")
+_made, _specs = attrgetter("outputs"), attrgetter("call.outputs")
 
 
 class OpIndex:
@@ -37,7 +43,7 @@ class OpIndex:
     @cached_property
     def by_name(self) -> Mapping[str, JobOp]:
         """The ops by their names, in order."""
-        return {op.call.name: op for op in self._ops}
+        return dict(zip(map(_name, self._ops), self._ops, strict=True))
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -47,16 +53,13 @@ class OpIndex:
     @cached_property
     def tags(self) -> frozenset[str]:
         """The devices that they are placed on."""
-        return frozenset([op.placement.tag for op in self._ops])
+        return frozenset(map(_tag, self._ops))
 
     @cached_property
     def specs(self) -> Mapping[str, TensorSpec]:
         """The spec of each tensor that they make."""
-        return {
-            name: spec
-            for op in self._ops
-            for name, spec in zip(op.outputs, op.call.outputs, strict=True)
-        }
+        names = chain.from_iterable(map(_made, self._ops))
+        return dict(zip(names, chain.from_iterable(map(_specs, self._ops)), strict=True))
 
     @cached_property
     def makers(self) -> Mapping[str, JobOp]:

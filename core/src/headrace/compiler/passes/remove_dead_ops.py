@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from operator import attrgetter
 
-from headrace.graph.constants import Constants, entries_of, specs_of
+from headrace.graph.constants import entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
+
+_read, _made = attrgetter("inputs"), attrgetter("outputs")
 
 
 def remove_dead_ops(graph: JobGraph) -> JobGraph:
@@ -21,26 +22,15 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     entries = entries_of(graph.constants)
     if len(kept) == len(graph.ops) and needed.issuperset(entries):
         return graph
-    constants = {name: entry for name, entry in entries.items() if name in needed}
-    hints = graph.hints
-    if hints:
-        made = {name for op in kept for name in op.outputs}
-        left = {*constants, *(tensor.name for tensor in graph.inputs), *made}
-        hints = MappingProxyType({name: hint for name, hint in hints.items() if name in left})
-    return replace(
-        graph,
-        ops=tuple(kept),
-        constants=Constants(constants, specs_of(graph.constants)),
-        hints=hints,
-    )
+    return graph.reduced(kept, [name for name in entries if name in needed])
 
 
 def _alive(graph: JobGraph) -> tuple[Sequence[JobOp], set[str | None]]:
     """The ops that results are computed from; the tensors that they read, or that are results."""
     results: set[str | None] = {tensor.name for _, tensor in graph.results}
-    needed = results.union(*[op.inputs for op in graph.ops])
+    needed = results.union(*map(_read, graph.ops))
     # Where each has a reader, none has only dead ones: the last op is a result.
-    if True not in [needed.isdisjoint(op.outputs) for op in graph.ops]:
+    if not any(map(needed.isdisjoint, map(_made, graph.ops))):
         return graph.ops, needed
     needed = {*results}
     kept: list[JobOp] = []
