@@ -148,8 +148,8 @@ class GraphRewriter(JobGraphBuilder):
                 self.keep(op)
             elif name in chosen:
                 before = len(self._ops)
-                with self.placed(op.placement):
-                    made = make(op, self)
+                self._placement = op.placement
+                made = make(op, self)
                 self.put(op, made)
                 read = [name for new in self._ops[before:] for name in new.inputs]
                 self._is_sound = self._is_sound and _is_before(op, read, made, graph.index)
