@@ -124,51 +124,52 @@ class OpCall:
         """True when the optional input ``index`` is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    # Typed access to attributes: the schema has checked the types, so a mismatch is a bug.
+    # Typed access to attributes: the schema has checked the types, so a mismatch is a bug. They are
+    # asked for thousands of times while a model is compiled, so not by way of the mapping.
 
     def int_attr(self, name: str) -> int:
         """The integer attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, int), name
         return value
 
     def float_attr(self, name: str) -> float:
         """The float attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, (float, int)), name
         return float(value)
 
     def flag_attr(self, name: str) -> bool:
         """The boolean attribute ``name``."""
-        return bool(self.attrs[name])
+        return bool(self.attrs._values[name])
 
     def str_attr(self, name: str) -> str:
         """The string attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, str), name
         return value
 
     def ints_attr(self, name: str) -> tuple[int, ...]:
         """The list-of-integers attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, tuple), name
         return value  # type: ignore[return-value]
 
     def floats_attr(self, name: str) -> tuple[float, ...]:
         """The list-of-floats attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, tuple), name
         return value  # type: ignore[return-value]
 
     def strs_attr(self, name: str) -> tuple[str, ...]:
         """The list-of-strings attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, tuple), name
         return value  # type: ignore[return-value]
 
     def dtype_attr(self, name: str) -> DType:
         """The dtype attribute ``name``."""
-        value = self.attrs[name]
+        value = self.attrs._values[name]
         assert isinstance(value, DType), name
         return value
 
