@@ -39,7 +39,7 @@ AT_ONCE = 3
 
 @dataclass(frozen=True)
 class Row:
-    """One op: microseconds of a call, and the greatest difference of a number of an output."""
+    """One op: microseconds of a call, and how far outputs are apart, by the largest of each."""
 
     name: str
     headrace: float
@@ -88,25 +88,31 @@ def _rows(chosen: Sequence[Case], threads: int, seconds: float) -> Iterator[Row]
 
 def _measured(case: Case, threads: int, seconds: float) -> Row:
     data, feeds = _model(case)
+    session = peer_session(data, threads)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "op.onnx"
         path.write_bytes(data)
-        model = flow.onnx.load(path, "cpu")
-    session = peer_session(data, threads)
-    calls: list[Callable[[], object]] = [
-        partial(model.run, feeds), partial(session.run, None, feeds),
-    ]  # fmt: skip
-    difference = _difference(list(model.run(feeds).values()), session.run(None, feeds))
+        with flow.onnx.load(path, "cpu") as model:
+            ours, theirs = partial(model.run, feeds), partial(session.run, None, feeds)
+            difference = _difference(list(ours().values()), theirs())
+            times = _in_turns(ours, theirs, seconds)
+    return Row(case.name, *times, difference)
+
+
+def _in_turns(
+    ours: Callable[[], object], theirs: Callable[[], object], seconds: float
+) -> tuple[float, float]:
+    """Microseconds of a call of each, in turns, so that a slow moment hits both."""
     times: tuple[list[float], list[float]] = ([], [])
     ends = time.perf_counter() + seconds
-    while time.perf_counter() < ends:  # in turns, so that a slow moment hits both
-        for call, taken in zip(calls, times, strict=True):
+    while time.perf_counter() < ends:
+        for call, taken in zip((ours, theirs), times, strict=True):
             for _ in range(AT_ONCE):
                 start = time.perf_counter()
                 call()
                 taken.append(time.perf_counter() - start)
-    ours, theirs = (statistics.median(taken) * 1e6 for taken in times)
-    return Row(case.name, ours, theirs, difference)
+    mine, peers = (statistics.median(taken) * 1e6 for taken in times)
+    return mine, peers
 
 
 def _model(case: Case) -> tuple[bytes, dict[str, Array]]:
@@ -134,14 +140,18 @@ def _model(case: Case) -> tuple[bytes, dict[str, Array]]:
 
 
 def _difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float:
-    """Of two numbers of the same place that are finite; infinite where shapes differ."""
+    """By the largest number of each output; infinite where shapes or infinities differ."""
     worst = 0.0
     for mine, other in zip(ours, theirs, strict=True):
         if mine.shape != other.shape:
             return float("inf")
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(mine.astype(np.float64) - other.astype(np.float64))
-        worst = max(worst, float(np.nan_to_num(apart).max(initial=0)))
+        a, b = mine.astype(np.float64), other.astype(np.float64)
+        known = np.isfinite(a) & np.isfinite(b)
+        if not np.array_equal(a[~known], b[~known], equal_nan=True):
+            return float("inf")
+        largest = np.abs(b[known]).max(initial=0)
+        if largest:
+            worst = max(worst, float(np.abs(a[known] - b[known]).max() / largest))
     return worst
 
 
