@@ -57,7 +57,7 @@ def test_older_machines_agree(file, isa):
 def test_a_source_for_each_instruction_set_shares_no_function_with_another():
     """One of C++'s own library may be kept as the copy that only the newest machine runs."""
     allowed = {"cmath", "cstddef", "cstdint", "cstring"}
-    sources = sorted((Path(__file__).parents[1] / "csrc" / "kernels").glob("*_isa.cpp"))
+    sources = sorted((Path(__file__).parents[1] / "csrc" / "kernels").rglob("*_isa.cpp"))
     assert sources
     for source in sources:
         included = re.findall(r"^#include <(.*)>", source.read_text(), re.MULTILINE)
