@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 positive = at_least(1)
+
+
+def duration(text: str) -> float:
+    """A type of ``argparse``: seconds, more than none."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds; give one above 0")
+    return seconds
 
 
 def positives(text: str) -> list[int]:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from arguments import positive
+from arguments import duration, positive
 from onnx import helper, numpy_helper
 from op_cases import OPSET, Case, Held, cases
 from peer import peer_session
@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="text that names have")
     parser.add_argument("--threads", type=positive, default=1)
-    parser.add_argument("--seconds", type=float, default=0.2, help="that each op is run")
+    parser.add_argument("--seconds", type=duration, default=0.2, help="that each op is run")
     parser.add_argument("--slower-than", type=float, default=0.0, help="show these ratios only")
     parser.add_argument("--json", action="store_true", help="a list instead of a table")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-// Rows that lie one after another, and products of batches of matrices.
+// Rows that lie one after another, pairs of classes, and products of batches of matrices.
 #include <array>
 #include <cmath>
 #include <optional>

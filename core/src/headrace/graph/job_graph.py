@@ -78,22 +78,6 @@ class JobGraph:
     _index: OpIndex | None = field(default=None, init=False, repr=False)
     _origin: object = field(default_factory=object, init=False, repr=False)
 
-    def __init__(
-        self,
-        name: str,
-        placement: Placement,
-        inputs: tuple[Tensor, ...],
-        outputs: tuple[tuple[str, Tensor], ...],
-        ops: tuple[JobOp, ...],
-        constants: Mapping[str, Array],
-        variables: tuple[VariablePart, ...] = (),
-        updates: tuple[tuple[str, Tensor], ...] = (),
-        hints: Mapping[str, SbpHint] = MappingProxyType({}),
-    ) -> None:
-        values = (name, placement, inputs, outputs, ops, constants, variables, updates, hints)
-        for put, value in zip(_puts, (*values, None, object()), strict=True):
-            put(self, value)
-
     @property
     def index(self) -> OpIndex:
         """Its ops by what they are, make and read; the same object each time."""
@@ -187,6 +171,3 @@ class JobGraph:
             updates=wired(self.updates),
             hints=MappingProxyType(hints),
         )
-
-
-_puts = setters(JobGraph)

@@ -11,8 +11,8 @@ import numpy as np
 from headrace.numpy_ops.elementwise import wide
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.sampling import CUBIC, TAPS, windows_along
-from headrace.ops.window import window_of
+from headrace.ops.sampling import CUBIC, TAPS
+from headrace.ops.window import slide, window_of
 from headrace.tensor_spec import Array
 
 
@@ -89,7 +89,7 @@ def _outer(t: Array) -> Array:
 def _col2im(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     x, image = wide(given(inputs, 0)), call.ints_attr("image")
     window = window_of(call, call.ints_attr("kernel"))
-    counts = windows_along(window, image)
+    counts = slide(call, window, image)
     channels = outputs[0].shape[1]
     columns = x.reshape(len(x), channels, math.prod(window.kernel), *counts)
     ends = zip(image, window.pads_begin, window.pads_end, strict=True)

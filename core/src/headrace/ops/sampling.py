@@ -15,7 +15,7 @@ from headrace.ops.failure import fail
 from headrace.ops.formula import Formula
 from headrace.ops.schema import Attr, GraphBuilder, Input, Op, SbpSignature, Tensor
 from headrace.ops.shapes import addressable
-from headrace.ops.window import Window, window_of
+from headrace.ops.window import slide, window_of
 from headrace.tensor_spec import TensorSpec
 
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
@@ -107,8 +107,8 @@ class Col2Im(Op):
             fail(call, f"an image {image} and a kernel {kernel} need as many axes, none empty")
         if x.rank != 3 or x.shape[1] % taps:
             fail(call, f"columns of {taps} taps are [n, channels * {taps}, windows]; got {x}")
-        counts = windows_along(window, image)
-        if min(counts) < 1 or x.shape[2] != math.prod(counts):
+        counts = slide(call, window, image)
+        if x.shape[2] != math.prod(counts):
             fail(call, f"{x} has {x.shape[2]} columns; the image has {counts} windows")
         return (addressable(call, x.with_shape((x.shape[0], x.shape[1] // taps, *image))),)
 
@@ -126,7 +126,7 @@ class Col2Im(Op):
         if not x.spec.elements:
             return f.give(f.op("reshape", x, shape=call.outputs[0].shape))
         window, taps = window_of(call, kernel), math.prod(kernel)
-        counts, channels = windows_along(window, image), x.spec.shape[1] // taps
+        counts, channels = slide(call, window, image), x.spec.shape[1] // taps
         columns = f.op("reshape", x, shape=(*x.spec.shape[:2], *counts))
         one_each = np.eye(taps, dtype=x.spec.dtype.numpy).reshape(taps, 1, *kernel)
         weight = builder.constant(np.tile(one_each, (channels, *(1,) * (len(kernel) + 1))))
@@ -142,16 +142,6 @@ class Col2Im(Op):
             pads=(*window.pads_begin, *window.pads_end), output_padding=left, groups=channels,
         )  # fmt: skip
         return f.give(added)
-
-
-def windows_along(window: Window, image: Sequence[int]) -> tuple[int, ...]:
-    """How many windows stand along each axis of an image."""
-    return tuple(
-        (size + begin + end - extent) // stride + 1
-        for size, begin, end, extent, stride in zip(
-            image, window.pads_begin, window.pads_end, window.extents, window.strides, strict=True
-        )
-    )
 
 
 _Tap = tuple[Tensor, Tensor | None]

@@ -10,7 +10,7 @@ from headrace.compiler.layouts.orders import laid, plain
 from headrace.data_format import Order
 from headrace.errors import PluginError
 from headrace.graph import OpSource
-from headrace.light_dataclass import dataclass, setters
+from headrace.light_dataclass import dataclass
 from headrace.op_call import Attrs, AttrValue, OpCall
 from headrace.ops import make_call
 from headrace.tensor_spec import TensorSpec
@@ -30,16 +30,6 @@ class Way:
     outputs: tuple[Order, ...]
     attrs: Mapping[str, AttrValue] | None = None
 
-    def __init__(
-        self,
-        inputs: tuple[Order, ...],
-        outputs: tuple[Order, ...],
-        attrs: Mapping[str, AttrValue] | None = None,
-    ) -> None:
-        _put_inputs(self, inputs)
-        _put_outputs(self, outputs)
-        _put_attrs(self, attrs)
-
     def moved(self, call: OpCall) -> Iterator[tuple[TensorSpec, Order]]:
         """The tensors of ``call`` that do not lie plain."""
         for spec, order in zip(
@@ -47,9 +37,6 @@ class Way:
         ):
             if spec is not None and order != plain(spec.rank):
                 yield spec, order
-
-
-_put_inputs, _put_outputs, _put_attrs = setters(Way)
 
 
 def as_it_is(call: OpCall) -> Way:

@@ -42,11 +42,6 @@ class Storage:
     memory: MemoryCase
     offsets: dict[str, int]
 
-    def __init__(self, root: PhysicalTensor, memory: MemoryCase, offsets: dict[str, int]) -> None:
-        self.root = root
-        self.memory = memory
-        self.offsets = offsets
-
     @staticmethod
     def of(tensor: PhysicalTensor) -> Storage:
         """The storage of a tensor that shares nothing."""

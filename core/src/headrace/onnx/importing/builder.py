@@ -50,8 +50,8 @@ class BoundedBuilder(JobGraphBuilder):
     """Refuses tensors, and sums of folded constants, that no useful model has.
 
     A file of a hundred bytes can ask for tensors of any size; the bounds of
-    ``headrace.onnx.file.limits`` are checked on their specs, and nothing of that size has been
-    allocated when it fails.
+    ``file/limits.py`` are checked on their specs, and nothing of that size has been allocated when
+    it fails.
     """
 
     def __init__(

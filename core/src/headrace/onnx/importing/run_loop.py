@@ -3,9 +3,9 @@
 How often such a loop runs is not known when a job is built, so it cannot be written out; one that
 runs very often could be, in a job that takes long to compile. A stage of the model ends before it;
 the host then runs jobs of the body, as it runs those of any model, and what the loop makes is fed
-to the next stage (see ``headrace.onnx.importing.measure``). What the body takes
-from around it, and what a turn hands to the next one as it was, becomes a part of these jobs where
-it is known, and is fed to them where it was computed.
+to the next stage (see ``measure.py``). What the body takes from around it, and what a turn hands to
+the next one as it was, becomes a part of these jobs where it is known, and is fed to them where it
+was computed.
 """
 
 from __future__ import annotations

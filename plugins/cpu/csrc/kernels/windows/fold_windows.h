@@ -78,10 +78,9 @@ void FoldPlane(const T* x, T* y, const Window& w, const FoldedRow& row, FoldScra
   }
 }
 
-// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]; row: of w. y = fold(...
-// fold(element, element)
-// ...) over each window, whose padding is `initial`; a window that stands on padding alone gives
-// `initial`. finish(row, od, oh) is called once for each complete output row.
+// With all threads. x: T[planes, *w.in]; y: T[planes, *w.out]; row: of w. y is what `fold` makes of
+// the elements of each window, whose padding is `initial`; a window that stands on padding alone
+// gives `initial`. finish(row, od, oh) is called once for each complete output row.
 //
 // The rows of a window are folded first, over the whole input width, and the taps along the row
 // after that: taps of one row are read again and again, and rows but once for each that they lie

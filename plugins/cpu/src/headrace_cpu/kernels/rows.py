@@ -1,4 +1,4 @@
-"""Rows of float32: softmax, layer norm, reductions of the last axes; batches of products."""
+"""Rows: softmax, layer norm, reductions of the last axes, pairs of classes; batches of products."""
 
 from __future__ import annotations
 

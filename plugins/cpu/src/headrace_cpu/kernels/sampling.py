@@ -38,13 +38,12 @@ class AddColumns(NativeKernel):
     """``col2im``: x, y: float32 or float64. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace.ops.sampling import windows_along
-        from headrace.ops.window import window_of
+        from headrace.ops.window import slide, window_of
         from headrace_cpu import _native
 
         call = self._call
         window = window_of(call, call.ints_attr("kernel"))
-        counts = windows_along(window, call.ints_attr("image"))
+        counts = slide(call, window, call.ints_attr("image"))
         images = zip(views.input(), views.output(), strict=True)
         moved = native_window(window)
         return _native.Sequence([_native.col2im(x, y, moved, counts) for x, y in images])
