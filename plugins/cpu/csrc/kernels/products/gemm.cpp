@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/machine/thread_pool.h"
+#include "kernels/moves/transpose.h"
 
 namespace headrace::cpu {
 namespace {
@@ -38,9 +39,19 @@ void FillDense(const void* source, Size first, int count, const float** starts) 
   for (int i = 0; i < count; ++i) starts[i] = rows.first + (first + i) * rows.stride;
 }
 
+// Whether rows of b follow each other as the elements of a column do.
+template <class Row>
+bool AreInTurn(Row row, Size begin, Size end) {
+  for (Size k = begin + 1; k < end; ++k) {
+    if (row(k) != row(begin) + k - begin) return false;
+  }
+  return true;
+}
+
 // b[k, j] is b[row(k) + j * column_stride].
 template <class T, class Row>
 void PackPanels(const T* b, Size depth, Size columns, Size column_stride, Row row, T* panels) {
+  constexpr Size kItem = sizeof(T);
   const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
@@ -54,6 +65,12 @@ void PackPanels(const T* b, Size depth, Size columns, Size column_stride, Row ro
       // Some of each column at a time, so that what is written stays in the first cache.
       for (Size k = 0; k < depth; k += kPackedDepth) {
         const Size end_of_some = std::min(k + kPackedDepth, depth);
+        if (AreInTurn(row, k, end_of_some)) {
+          Transpose(reinterpret_cast<const char*>(b + first * column_stride + row(k)),
+                    column_stride * kItem, reinterpret_cast<char*>(to + k * kPanel), kPanel * kItem,
+                    end_of_some - k, width, kItem);
+          continue;
+        }
         for (Size i = 0; i < width; ++i) {
           const T* from = b + (first + i) * column_stride;
           for (Size j = k; j < end_of_some; ++j) to[j * kPanel + i] = from[row(j)];
