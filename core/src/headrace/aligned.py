@@ -54,8 +54,8 @@ class Region:
     not there. Used by one thread; arrays may go in any.
     """
 
-    LEAST_BYTES = 1 << 21
-    """Smaller regions have no large page; their arrays are made as ``aligned_empty`` does."""
+    LEAST_BYTES = MAPPED_BYTES
+    """Arrays of smaller regions are made as ``aligned_empty`` does."""
 
     KEPT_BYTES = 1 << 23
     """The place of a larger array is given back also when it is the last one."""
@@ -63,6 +63,9 @@ class Region:
     def __init__(self, nbytes: int) -> None:
         """Room for so many bytes, as near as that can be told; arrays of more are made outside."""
         self._size = nbytes if nbytes >= self.LEAST_BYTES else 0
+        # Where there is no large page, what needs no pages of its own lies best in memory that the
+        # process has already.
+        self._least = MAPPED_BYTES if nbytes < LARGE_PAGE_BYTES else 1
         self._pages: mmap.mmap | None = None
         self._begin = 0  # of the memory, in the pages
         self._end = 0  # of the last array
@@ -75,7 +78,7 @@ class Region:
         nbytes = math.prod(shape) * dtype.itemsize
         room = -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         self._take_kept()
-        if not 0 < room <= self._size - self._end:
+        if nbytes < self._least or room > self._size - self._end:
             return aligned_empty(shape, dtype)
         if self._pages is None:
             self._pages, self._begin = _pages(self._size)
@@ -129,14 +132,18 @@ def _pages(nbytes: int) -> tuple[mmap.mmap, int]:
     Returns:
         The pages, and where in them the memory begins. What fills large pages begins with one: the
         system puts most mappings anywhere, and what lies before the first large page and behind the
-        last one came in hundreds of small ones.
+        last one came in hundreds of small ones. What is left and fills more than half of one has
+        one too: a hundred small pages take as long.
     """
     private: dict[str, int] = {}
     if hasattr(mmap, "MAP_ANONYMOUS"):
         private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
-    large = nbytes // LARGE_PAGE_BYTES
+    large, left = divmod(nbytes, LARGE_PAGE_BYTES)
+    if large and left > LARGE_PAGE_BYTES // 2:
+        large, left = large + 1, 0
+    mapped = (large + 1) * LARGE_PAGE_BYTES + left if large else nbytes
     try:
-        pages = mmap.mmap(-1, nbytes + LARGE_PAGE_BYTES if large else nbytes, **private)
+        pages = mmap.mmap(-1, mapped, **private)
     except (OSError, OverflowError, ValueError) as error:
         raise MemoryError(f"there is no memory for {nbytes} bytes: {error}") from None
     begin = -address_of(np.frombuffer(pages, np.uint8)) % LARGE_PAGE_BYTES if large else 0
