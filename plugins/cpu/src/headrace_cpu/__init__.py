@@ -12,6 +12,8 @@ belong here, and nothing here imports more of headrace than the contract for plu
 
 from __future__ import annotations
 
+from headrace_cpu.extension import native
+
 
 def threads() -> int:
     """How many threads work on a kernel, the caller's included.
@@ -22,9 +24,7 @@ def threads() -> int:
     Raises:
         SettingError: the variable is no number from 1 to 1024.
     """
-    from headrace_cpu import _native
-
-    return _native.threads()
+    return native.threads()
 
 
 def set_threads(count: int) -> None:
@@ -35,6 +35,4 @@ def set_threads(count: int) -> None:
     Raises:
         ValueError: ``count`` is not from 1 to 1024.
     """
-    from headrace_cpu import _native
-
-    _native.set_threads(count)
+    native.set_threads(count)

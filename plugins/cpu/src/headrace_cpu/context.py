@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headrace.device import DeviceContext, Launch
 from headrace.errors import LaunchError
+from headrace_cpu.extension import native
 
 
 class CpuContext(DeviceContext):
@@ -18,24 +19,22 @@ class CpuContext(DeviceContext):
         can be wrong was found when they were made. One that does, at an index that is outside, is
         named by its sequence.
         """
-        from headrace_cpu import _native
-
         steps: list[tuple[int, Launch]] = []  # position of the first launch, and the call
-        run: list[_native.Launch] = []
+        run: list[native.Launch] = []
 
         def end_of_run(position: int) -> None:
             if run:
-                steps.append((position - len(run), _native.Sequence(list(run))))
+                steps.append((position - len(run), native.Sequence(list(run))))
                 run.clear()
 
         for position, launch in enumerate(launches):
-            if isinstance(launch, _native.Launch):
+            if isinstance(launch, native.Launch):
                 run.append(launch)
             else:
                 end_of_run(position)
                 steps.append((position, launch))
         end_of_run(len(launches))
-        if len(steps) == 1 and isinstance(steps[0][1], _native.Sequence):
+        if len(steps) == 1 and isinstance(steps[0][1], native.Sequence):
             return steps[0][1]
 
         def call() -> None:

@@ -22,6 +22,7 @@ from headrace.device import (
 from headrace.graph.entries import OpEntry, PassEntry
 from headrace.hookspecs import hookimpl
 from headrace_cpu.context import CpuContext
+from headrace_cpu.extension import native
 
 if TYPE_CHECKING:
     from headrace.graph import JobGraph
@@ -55,10 +56,8 @@ _QUANTIZED = ("pack_integers", "pack_blocks")
 def _open(index: int) -> Device:
     # A missing or broken extension, or a HEADRACE_CPU_ISA or HEADRACE_CPU_THREADS that says
     # nonsense, is an error here, which names this plugin, and not on the first launch of a kernel.
-    from headrace_cpu import _native
-
-    _native.isa()
-    _native.threads()
+    native.isa()
+    native.threads()
     return Device(index)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.device import Launch
 from headrace.dtypes import float32
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.attention import FEW_QUERIES, ROWS_FIRST
 from headrace_cpu.ops.places import PANEL, panel_count
@@ -41,11 +42,9 @@ class AttentionKernel(NativeKernel):
         return packed_heads(matrices, keys, depth, columns)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
-        layout = _native.HeadLayout(call.str_attr("rows_first"), call.flag_attr("k_transposed"))
-        return _native.attention(
+        layout = native.HeadLayout(call.str_attr("rows_first"), call.flag_attr("k_transposed"))
+        return native.attention(
             views.input(),
             views.input(1),
             views.input(2),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, any_call, dtypes
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.attention import packed_heads
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.attention import FEW_QUERIES
@@ -15,10 +16,8 @@ class CacheWrite(NativeKernel):
     """``cache_write`` of any dtype, also in place of ``past``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, past, before, y = views.input(), views.optional(1), views.input(2), views.output()
-        return _native.cache_write(x, past, before, y, self._call.flag_attr("clears"))
+        return native.cache_write(x, past, before, y, self._call.flag_attr("clears"))
 
 
 class CachedAttention(NativeKernel):
@@ -38,10 +37,8 @@ class CachedAttention(NativeKernel):
         return packed_heads(matrices, length, size, v[3])
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
-        return _native.cached_attention(
+        return native.cached_attention(
             views.input(),
             views.input(1),
             views.input(2),
@@ -62,11 +59,9 @@ class RotaryEmbedding(NativeKernel):
     """``rotary_embedding``, also in place of ``x``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         angles = views.input(1), views.input(2)
         interleaved = self._call.flag_attr("interleaved")
-        return _native.rotary_embedding(views.input(), *angles, views.output(), interleaved)
+        return native.rotary_embedding(views.input(), *angles, views.output(), interleaved)
 
 
 def cache_entries(tag: str) -> Iterator[KernelEntry]:

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.device import Launch, OpCall
 from headrace.ops.window import conv_window
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
@@ -45,8 +46,6 @@ class Im2colConv(NativeKernel):
         return self._rows * math.prod(self._strips[0].shape) * self._call.input(0).dtype.itemsize
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, window = self._call, self._window
         x, y = views.input(), views.output()
         weight = _by_group(call, views.input(1))
@@ -69,7 +68,7 @@ class Im2colConv(NativeKernel):
             moved = native_window(window._replace(pads_begin=pads))
             place = slice(strip.position, strip.position + length)
             for image, result in zip(x, results, strict=True):
-                gather = _native.im2col(image, columns, moved, strip.shape)
+                gather = native.im2col(image, columns, moved, strip.shape)
                 steps.append((gather, grouped, result[..., place]))
 
         def run() -> None:
@@ -124,11 +123,9 @@ class DepthwiseConv(NativeKernel):
         self._window = conv_window(call)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, weight, bias = views.input(), views.input(1), views.optional(2)
         window = native_window(self._window)
-        return _native.depthwise_conv(x, weight, bias, views.output(), window)
+        return native.depthwise_conv(x, weight, bias, views.output(), window)
 
 
 def _by_group(call: OpCall, weight: Array) -> Array:

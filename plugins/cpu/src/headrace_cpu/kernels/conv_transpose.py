@@ -11,6 +11,7 @@ from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.channels import channel_axis
 from headrace.ops.window import conv_window, spatial_shape
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
@@ -120,8 +121,6 @@ class ConvTranspose(NativeKernel):
         return self._columns.nbytes
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         window, groups = native_window(self._window), self._call.int_attr("groups")
         x, weight = views.input(), views.input(1)
         y = views.output()
@@ -134,7 +133,7 @@ class ConvTranspose(NativeKernel):
         grouped = columns.reshape(groups, kernels.shape[1], pixels)
         images = x.reshape(x.shape[0], groups, per_group, pixels)
         steps = [
-            (image, _native.col2im(columns, result, window, x.shape[2:]), result)
+            (image, native.col2im(columns, result, window, x.shape[2:]), result)
             for image, result in zip(images, y, strict=True)
         ]
         bias = views.optional(2)

@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.device import KernelEntry, Launch, OpCall
 from headrace.ops.axes import pad_amounts, permutation, slice_ranges
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 Dims = tuple[int, ...]
@@ -45,13 +46,11 @@ class Copy(NativeKernel):
         self._parts = parts
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         parts = self._parts(call)
         arrays = (views.input(i) for i in range(len(parts)))
         pairs = [(x, *part) for x, part in zip(arrays, parts, strict=True)]
-        return _native.copy(pairs, views.output())
+        return native.copy(pairs, views.output())
 
 
 def _transposed(call: OpCall) -> Sequence[Part]:
@@ -96,11 +95,9 @@ class Take(NativeKernel):
         self._tables = tables
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, y = views.input(), views.output()
-        return _native.take(x, y, self._tables(call), views.optional(1))
+        return native.take(x, y, self._tables(call), views.optional(1))
 
 
 def _padded(call: OpCall) -> Sequence[Table | None]:

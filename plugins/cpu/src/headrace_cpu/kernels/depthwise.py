@@ -7,6 +7,7 @@ import math
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.window import conv_window
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.copy import strides_of
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
@@ -32,11 +33,9 @@ class DepthwiseKernel(ProductKernel):
     """``cpu.depthwise_conv``: as the op says; y may be the addend's memory."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, taps, y = views.input(), views.input(1), views.output()
         window = native_window(packed_window(self._call))
-        return _native.depthwise_conv_last(x, taps, y, window, self._epilogue(views))
+        return native.depthwise_conv_last(x, taps, y, window, self._epilogue(views))
 
 
 class TurningDepthwise(NativeKernel):
@@ -56,17 +55,15 @@ class TurningDepthwise(NativeKernel):
         return self._taps.nbytes
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         window = native_window(conv_window(self._call))
         x, weight = views.input(), views.input(1)
         taps = views.scratch(self._taps)
         turned = strides_of(self._taps.shape[::-1])[::-1]
-        epilogue = _native.Epilogue(views.optional(2))
+        epilogue = native.Epilogue(views.optional(2))
         y = views.output()
-        return _native.Sequence(
+        return native.Sequence(
             [
-                _native.copy([(weight, taps.shape, 0, turned, 0, strides_of(taps.shape))], taps),
-                _native.depthwise_conv_last(x, taps, y, window, epilogue),
+                native.copy([(weight, taps.shape, 0, turned, 0, strides_of(taps.shape))], taps),
+                native.depthwise_conv_last(x, taps, y, window, epilogue),
             ]
         )

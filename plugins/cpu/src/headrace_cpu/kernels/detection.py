@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, any_call
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 
@@ -12,10 +13,8 @@ class ChooseBoxes(NativeKernel):
     """``non_max_suppression``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
-        return _native.non_max_suppression(
+        return native.non_max_suppression(
             views.input(),
             views.input(1),
             views.output(),

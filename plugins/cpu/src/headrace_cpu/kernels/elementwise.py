@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.tensor_spec import Array
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -40,22 +41,18 @@ class Unary(NativeKernel):
     """An op of ``UNARY``: x: T[...], y: T[...], which may be the same memory. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, y = views.input(), views.output()
-        return _native.unary(call.op, x, y, *map(call.float_attr, UNARY[call.op]))
+        return native.unary(call.op, x, y, *map(call.float_attr, UNARY[call.op]))
 
 
 class Clip(NativeKernel):
     """``clip``: x: T[...], limits: T[] or absent, y: T[...], which may be x. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, y = views.input(), views.output()
         low, high = (views.optional(index) for index in (1, 2))
-        return _native.clip(x, low, high, y)
+        return native.clip(x, low, high, y)
 
 
 class Binary(NativeKernel):
@@ -65,31 +62,25 @@ class Binary(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         a, b = views.inputs()
-        return _native.binary(call.op, a, b, views.output())
+        return native.binary(call.op, a, b, views.output())
 
 
 class Remainder(Binary):
     """``mod`` of floats: as ``Binary``."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         op = "fmod" if self._call.flag_attr("fmod") else "mod"
         a, b = views.inputs()
-        return _native.binary(op, a, b, views.output())
+        return native.binary(op, a, b, views.output())
 
 
 class Cast(NativeKernel):
     """``cast``: x, y: any of ``CAST``, of one shape; y may be x. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
-        return _native.cast(views.input(), views.output())
+        return native.cast(views.input(), views.output())
 
 
 def _is_cast(call: OpCall) -> bool:
@@ -100,9 +91,7 @@ class BiasAdd(Binary):
     """``bias_add``: x: T[...], bias: T[length of axis], y: as x, which may be x. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
-        return _native.binary("add", views.input(), aligned_bias(self._call, views), views.output())
+        return native.binary("add", views.input(), aligned_bias(self._call, views), views.output())
 
 
 def aligned_bias(call: OpCall, views: Views) -> Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, any_call
 from headrace.tensor_spec import Array
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -18,12 +19,10 @@ class GatherSlices(NativeKernel):
     """``gather``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, indices, y = views.input(), views.input(1), views.output()
         axis = self._call.int_attr("axis") % x.ndim
         outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        return _native.gather(
+        return native.gather(
             x.reshape(outer, x.shape[axis], inner),
             indices.reshape(-1),
             y.reshape(outer, indices.size, inner),
@@ -34,24 +33,20 @@ class GatherElements(NativeKernel):
     """``gather_elements`` whose indices are as long as x but for the axis. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         axis = self._call.int_attr("axis") % views.input().ndim
         x, indices, y = (_sides(a, axis) for a in (views.input(), views.input(1), views.output()))
-        return _native.gather_elements(x, indices, y)
+        return native.gather_elements(x, indices, y)
 
 
 class GatherNd(NativeKernel):
     """``gather_nd``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, indices, y = views.input(), views.input(1), views.output()
         batch, depth = self._call.int_attr("batch_dims"), indices.shape[-1]
         outer, inner = math.prod(x.shape[:batch]), math.prod(x.shape[batch + depth :])
         count = math.prod(indices.shape[batch:-1])
-        return _native.gather_nd(
+        return native.gather_nd(
             x.reshape(outer, *x.shape[batch : batch + depth], inner),
             indices.reshape(outer, count, depth),
             y.reshape(outer, count, inner),
@@ -62,13 +57,11 @@ class PutRows(NativeKernel):
     """``scatter_nd``; y may be x. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, indices, updates, y = views.input(), views.input(1), views.input(2), views.output()
         depth = indices.shape[-1]
         rows = (*x.shape[:depth], math.prod(x.shape[depth:]))
         count = math.prod(indices.shape[:-1])
-        return _native.scatter_nd(
+        return native.scatter_nd(
             self._call.str_attr("reduction"),
             x.reshape(rows),
             indices.reshape(count, depth),

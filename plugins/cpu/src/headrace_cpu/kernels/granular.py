@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import float32, int8, uint8
 from headrace.ops.axes import per_tensor
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import Views
 from headrace_cpu.kernels.program import LINEAR, SingleOp, in_registers, is_written
@@ -22,13 +23,11 @@ class Granular(SingleOp):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x_shape, scale_shape = _shapes(self._call)
         x, *by_axis = views.inputs()
         inputs = [x.reshape(x_shape), *(array.reshape(scale_shape) for array in by_axis)]
         steps, numbers = in_registers(tuple(self.steps()), len(inputs))
-        return _native.program(steps, numbers, inputs, views.output().reshape(x_shape))
+        return native.program(steps, numbers, inputs, views.output().reshape(x_shape))
 
 
 def _shapes(call: OpCall) -> tuple[Dims, Dims]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.device import Launch, dtypes
 from headrace.dtypes import int32
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
@@ -29,20 +30,16 @@ class DynamicQuantize(NativeKernel):
     """``dynamic_quantize``: x: float32[...], y: uint8[...], the others scalars. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         y, scale, zero_point = map(views.output, range(3))
-        return _native.dynamic_quantize(views.input(), y, scale, zero_point)
+        return native.dynamic_quantize(views.input(), y, scale, zero_point)
 
 
 class IntegerAddKernel(NativeKernel):
     """``cpu.integer_add``: as the op says; y may be the memory of a or b. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         number = self._call.float_attr
-        return _native.integer_add(
+        return native.integer_add(
             views.input(0),
             views.input(1),
             views.output(),
@@ -68,15 +65,11 @@ class IntegerProductKernel(ProductKernel):
         return 1
 
     def _weights(self, views: Views) -> IntegerWeights:
-        from headrace_cpu import _native
-
-        return _native.IntegerWeights(views.input(1), views.input(SUMS), views.flat(WEIGHT_ZEROS))
+        return native.IntegerWeights(views.input(1), views.input(SUMS), views.flat(WEIGHT_ZEROS))
 
     def _rescale(self, views: Views) -> Rescale:
-        from headrace_cpu import _native
-
         flat = views.flat
-        return _native.Rescale(
+        return native.Rescale(
             flat(SCALE), flat(X_ZERO), flat(SHIFT), flat(Y_SCALE), flat(Y_ZERO),
             self._epilogue(views),
         )  # fmt: skip
@@ -86,11 +79,9 @@ class IntegerMatmulKernel(IntegerProductKernel):
     """``cpu.integer_matmul``: as the op says."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, y, corrections = views.input(), views.output(), views.scratch(self._corrections())
         weights, rescale = self._weights(views), self._rescale(views)
-        return _native.integer_matmul(x, weights, y, corrections, rescale)
+        return native.integer_matmul(x, weights, y, corrections, rescale)
 
 
 class IntegerConvKernel(IntegerProductKernel):
@@ -100,12 +91,10 @@ class IntegerConvKernel(IntegerProductKernel):
         return self._call.int_attr("groups")
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, y, corrections = views.input(), views.output(), views.scratch(self._corrections())
         weights, rescale = self._weights(views), self._rescale(views)
         window, groups = native_window(packed_window(self._call)), self._groups()
-        return _native.integer_conv(x, weights, y, corrections, rescale, window, groups)
+        return native.integer_conv(x, weights, y, corrections, rescale, window, groups)
 
 
 class IntegerDepthwiseKernel(IntegerProductKernel):
@@ -116,9 +105,7 @@ class IntegerDepthwiseKernel(IntegerProductKernel):
         return TensorSpec((4 * blocks * BLOCK,), int32)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, y, prepared = views.input(), views.output(), views.scratch(self._corrections())
         weights, rescale = self._weights(views), self._rescale(views)
         window = native_window(packed_window(self._call))
-        return _native.integer_depthwise_conv(x, weights, y, prepared, rescale, window)
+        return native.integer_depthwise_conv(x, weights, y, prepared, rescale, window)

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.device import Buffer, DeviceContext, HostBuffer, Kernel, Launch, OpCall
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 
 if TYPE_CHECKING:
     from headrace.ops.window import Window
@@ -66,9 +67,7 @@ def _array_of(buffer: Buffer | None, spec: TensorSpec) -> Array:
 
 def native_window(window: Window) -> NativeWindow:
     """A window as the extension takes it: without what is padded at the end."""
-    from headrace_cpu import _native
-
-    return _native.Window(window.kernel, window.strides, window.dilations, window.pads_begin)
+    return native.Window(window.kernel, window.strides, window.dilations, window.pads_begin)
 
 
 class NativeKernel(Kernel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.device import Launch, OpCall, dtypes
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -34,13 +35,11 @@ class Normalization(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, mean, variance, gamma, beta = views.inputs()
         y = views.output()
         axis, epsilon = call.int_attr("axis") % x.ndim, call.float_attr("epsilon")
-        return _native.normalization(x, mean, variance, gamma, beta, y, axis, epsilon)
+        return native.normalization(x, mean, variance, gamma, beta, y, axis, epsilon)
 
 
 class InstanceNorm(NativeKernel):
@@ -50,12 +49,10 @@ class InstanceNorm(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, gamma, beta = views.inputs()
         y, epsilon = views.output(), call.float_attr("epsilon")
-        return _native.instance_norm(x, gamma, beta, y, epsilon)
+        return native.instance_norm(x, gamma, beta, y, epsilon)
 
 
 class GroupNormLast(NativeKernel):
@@ -65,13 +62,11 @@ class GroupNormLast(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, gamma, beta = views.inputs()
         y, epsilon = views.output(), call.float_attr("epsilon")
         groups = call.int_attr("groups") if call.op == "group_norm" else x.shape[-1]
-        return _native.group_norm_last(x, gamma, beta, y, groups, epsilon)
+        return native.group_norm_last(x, gamma, beta, y, groups, epsilon)
 
 
 class NormalizationLast(NativeKernel):
@@ -81,9 +76,7 @@ class NormalizationLast(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, mean, variance, gamma, beta = views.inputs()
         y, epsilon = views.output(), call.float_attr("epsilon")
-        return _native.normalization_last(x, mean, variance, gamma, beta, y, epsilon)
+        return native.normalization_last(x, mean, variance, gamma, beta, y, epsilon)

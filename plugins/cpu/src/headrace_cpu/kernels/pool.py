@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.window import pool_window
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
@@ -23,24 +24,20 @@ class MaxPool(_Pool):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, window = self._call, native_window(self._window)
         x, y = views.input(), views.output()
         indices = views.output(1) if call.output_count > 1 else None
         column_major = call.str_attr("storage_order") == "column"
-        return _native.max_pool(x, y, indices, window, column_major)
+        return native.max_pool(x, y, indices, window, column_major)
 
 
 class AvgPool(_Pool):
     """``avg_pool``: x: T[n, c, *spatial], y: T[n, c, *windows]. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, y, window = views.input(), views.output(), native_window(self._window)
         count_include_pad = self._call.flag_attr("count_include_pad")
-        return _native.avg_pool(x, y, window, self._window.pads_end, count_include_pad)
+        return native.avg_pool(x, y, window, self._window.pads_end, count_include_pad)
 
 
 class PoolLast(_Pool):
@@ -50,13 +47,11 @@ class PoolLast(_Pool):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, window = self._call, native_window(self._window)
         x, y, pads_end = views.input(), views.output(), self._window.pads_end
         is_mean = call.op == "avg_pool"
         count_pad = is_mean and call.flag_attr("count_include_pad")
-        return _native.pool_last("mean" if is_mean else "max", x, y, window, pads_end, count_pad)
+        return native.pool_last("mean" if is_mean else "max", x, y, window, pads_end, count_pad)
 
 
 class BytePoolLast(_Pool):
@@ -66,10 +61,8 @@ class BytePoolLast(_Pool):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         window = native_window(self._window)
-        return _native.max_pool_bytes(views.input(), views.output(), window)
+        return native.max_pool_bytes(views.input(), views.output(), window)
 
 
 def _has_no_indices(call: OpCall) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.window import conv_window
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.ops.places import ADDEND, BIAS, PANEL, SCALES, ZEROS, packed_window, panel_count
@@ -23,10 +24,8 @@ class PackKernel(NativeKernel):
     """``cpu.pack``: as the op says. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         groups, transposed = self._call.int_attr("groups"), self._call.flag_attr("transposed")
-        return _native.pack(views.input(), views.output(), groups, transposed)
+        return native.pack(views.input(), views.output(), groups, transposed)
 
 
 class ProductKernel(NativeKernel):
@@ -34,10 +33,8 @@ class ProductKernel(NativeKernel):
 
     def _epilogue(self, views: Views) -> Epilogue:
         """What follows the sums."""
-        from headrace_cpu import _native
-
         call = self._call
-        return _native.Epilogue(
+        return native.Epilogue(
             views.flat(BIAS),
             views.optional(ADDEND),
             call.str_attr("activation"),
@@ -51,21 +48,17 @@ class ConvKernel(ProductKernel):
     """``cpu.conv``: as the op says; y may be the addend's memory."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, panels, y = views.input(), views.input(1), views.output()
         window, groups = native_window(packed_window(self._call)), self._call.int_attr("groups")
-        return _native.conv(x, panels, y, window, groups, self._epilogue(views))
+        return native.conv(x, panels, y, window, groups, self._epilogue(views))
 
 
 class MatmulKernel(ProductKernel):
     """``cpu.matmul``: as the op says; y may be the addend's memory."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, panels, y = views.input(), views.input(1), views.output()
-        return _native.matmul(x, panels, y, self._epilogue(views))
+        return native.matmul(x, panels, y, self._epilogue(views))
 
 
 class BlockMatmulKernel(ProductKernel):
@@ -80,10 +73,8 @@ class BlockMatmulKernel(ProductKernel):
         return math.prod(x.shape[:-1]) * -(-x.shape[-1] // size) * (size + 8)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
-        weights = _native.BlockWeights(
+        weights = native.BlockWeights(
             views.input(1),
             views.input(SCALES),
             views.optional(ZEROS),
@@ -93,7 +84,7 @@ class BlockMatmulKernel(ProductKernel):
         memory = TensorSpec((self.workspace_bytes(),), "uint8")
         rounded = views.scratch(memory) if call.flag_attr("rounded") else None
         epilogue = self._epilogue(views)
-        return _native.block_matmul(views.input(), weights, rounded, views.output(), epilogue)
+        return native.block_matmul(views.input(), weights, rounded, views.output(), epilogue)
 
 
 def is_product(call: OpCall) -> bool:
@@ -126,16 +117,14 @@ class PackingConv(NativeKernel):
         return self._panels.nbytes
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         window, groups = conv_window(self._call), self._call.int_attr("groups")
         x, weight = views.input(), views.input(1)
         panels = views.scratch(TensorSpec(self._panels.shape, "float32"))
-        epilogue = _native.Epilogue(views.optional(BIAS))
+        epilogue = native.Epilogue(views.optional(BIAS))
         y = views.output()
-        return _native.Sequence(
+        return native.Sequence(
             [
-                _native.pack(weight, panels, groups, True),
-                _native.conv(x, panels, y, native_window(window), groups, epilogue),
+                native.pack(weight, panels, groups, True),
+                native.conv(x, panels, y, native_window(window), groups, epilogue),
             ]
         )

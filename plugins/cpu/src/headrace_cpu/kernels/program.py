@@ -22,6 +22,7 @@ from headrace.dtypes import (
 )
 from headrace.ops.axes import per_tensor
 from headrace.tensor_spec import Array
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.elementwise import aligned_bias
 from headrace_cpu.kernels.formulas import FORMULAS, Steps
 from headrace_cpu.kernels.match import SomeCalls
@@ -62,11 +63,9 @@ class ProgramKernel(NativeKernel):
         return parse(self._call)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         inputs = self._inputs(views)
         steps, numbers = in_registers(tuple(self.steps()), len(inputs))
-        return _native.program(steps, numbers, inputs, views.output())
+        return native.program(steps, numbers, inputs, views.output())
 
     def _inputs(self, views: Views) -> list[Array]:
         return views.inputs()

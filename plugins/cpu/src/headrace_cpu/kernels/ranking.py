@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, dtypes
 from headrace.tensor_spec import Array
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 
@@ -14,25 +15,21 @@ class TakeBest(NativeKernel):
     """``top_k``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         axis = call.int_attr("axis") % call.input(0).rank
         x, values, indices = (
             _lines(array, axis) for array in (views.input(), views.output(), views.output(1))
         )
-        return _native.top_k(x, values, indices, largest=call.flag_attr("largest"))
+        return native.top_k(x, values, indices, largest=call.flag_attr("largest"))
 
 
 class FindExtreme(NativeKernel):
     """``argmax`` or ``argmin``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x = _lines(views.input(), call.int_attr("axis") % call.input(0).rank)
-        return _native.arg_extreme(
+        return native.arg_extreme(
             x,
             views.output().reshape(x.shape[0], x.shape[2]),
             largest=call.op == "argmax",

@@ -12,6 +12,7 @@ from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.dtypes import float32
 from headrace.ops.recurrent import activations, backwards
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.recurrent import (
@@ -67,19 +68,15 @@ class RecurrentKernel(NativeKernel):
         return self._kind == "rnn" and self._call.str_attr("activation") == "relu"
 
     def _gates(self) -> TensorSpec:
-        from headrace_cpu import _native
-
         if self._scratch is None:
             sides = (*self._call.input(0).shape, self._hidden())
-            floats = _native.recurrent_scratch(self._kind, *sides)
+            floats = native.recurrent_scratch(self._kind, *sides)
             self._scratch = TensorSpec((floats,), float32)
         return self._scratch
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
-        weights = _native.RecurrentWeights(views.input(1), views.input(2), views.optional(B))
-        begin = _native.RecurrentState(
+        weights = native.RecurrentWeights(views.input(1), views.input(2), views.optional(B))
+        begin = native.RecurrentState(
             views.optional(H), views.optional(C) if self._kind == "lstm" else None
         )
         return self._layer(views, weights, begin, views.scratch(self._gates()))
@@ -91,17 +88,15 @@ class RecurrentKernel(NativeKernel):
         begin: RecurrentState,
         gates: Array,
     ) -> NativeLaunch:
-        from headrace_cpu import _native
-
         call = self._call
         ends = (views.output(i) if i < call.output_count else None for i in (1, 2))
-        return _native.recurrent(
+        return native.recurrent(
             f"{self._kind}_relu" if self._is_relu() else self._kind,
             views.input(),
             weights,
             begin,
             views.output(),
-            _native.RecurrentState(*ends),
+            native.RecurrentState(*ends),
             gates,
             list(backwards(call)),
             self._kind == "gru" and call.flag_attr("linear_before_reset"),
@@ -134,22 +129,20 @@ class PackingRecurrent(RecurrentKernel):
         return TensorSpec((floats,), float32)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, shapes, whole = self._call, self._panels(), views.scratch(self._whole())
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         w_panels, r_panels, gates = np.split(whole, ends)
         w_panels, r_panels = w_panels.reshape(shapes[0]), r_panels.reshape(shapes[1])
         groups = weight_groups(LAYERS[self._kind], len(backwards(call)))
         w, r = (views.input(index).reshape(flat_shape(call.input(index))) for index in (1, 2))
-        weights = _native.RecurrentWeights(w_panels, r_panels, views.optional(B))
-        begin = _native.RecurrentState(
+        weights = native.RecurrentWeights(w_panels, r_panels, views.optional(B))
+        begin = native.RecurrentState(
             views.optional(H), views.optional(C) if self._kind == "lstm" else None
         )
-        return _native.Sequence(
+        return native.Sequence(
             [
-                _native.pack(w, w_panels, groups[0], True),
-                _native.pack(r, r_panels, groups[1], True),
+                native.pack(w, w_panels, groups[0], True),
+                native.pack(r, r_panels, groups[1], True),
                 self._layer(views, weights, begin, gates),
             ]
         )
@@ -179,24 +172,20 @@ class IntegerLstmKernel(NativeKernel):
         return self._step().nbytes
 
     def _step(self) -> TensorSpec:
-        from headrace_cpu import _native
-
         _, batch, rows = self._call.input(0).shape
-        return TensorSpec((_native.integer_lstm_scratch(batch, rows // 4),), float32)
+        return TensorSpec((native.integer_lstm_scratch(batch, rows // 4),), float32)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         scale = views.input(SCALE).reshape(-1)
-        weights = _native.IntegerRecurrentWeights(
+        weights = native.IntegerRecurrentWeights(
             views.input(PANELS), views.input(SUMS), scale, views.optional(ZEROS)
         )
-        begin = _native.RecurrentState(views.optional(INITIAL_H), views.optional(INITIAL_C))
+        begin = native.RecurrentState(views.optional(INITIAL_H), views.optional(INITIAL_C))
         ends = (views.output(i) if i < call.output_count else None for i in (1, 2))
         (backward,) = backwards(call)
-        return _native.integer_lstm(
-            views.input(), weights, begin, views.output(), _native.RecurrentState(*ends),
+        return native.integer_lstm(
+            views.input(), weights, begin, views.output(), native.RecurrentState(*ends),
             views.scratch(self._step()), backward,
         )  # fmt: skip
 

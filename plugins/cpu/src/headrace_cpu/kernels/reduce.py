@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.ops.axes import folded_axes
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -39,12 +40,10 @@ class FoldRows(NativeKernel):
     """A reduction over axes that lie together: x: float32[...], y: without them. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, sides = self._call, _sides(self._call)
         assert sides is not None
         x, y = views.input(), views.output()
-        return _native.fold_rows(KINDS[call.op], x.reshape(sides), y.reshape(sides[0], sides[2]))
+        return native.fold_rows(KINDS[call.op], x.reshape(sides), y.reshape(sides[0], sides[2]))
 
 
 def reduce_entries(tag: str) -> Iterator[KernelEntry]:

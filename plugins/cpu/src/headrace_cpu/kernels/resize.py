@@ -18,6 +18,7 @@ from headrace.device import (
 )
 from headrace.dtypes import float32, float64
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.copy import Take
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
@@ -79,12 +80,10 @@ class Interpolate(NativeKernel):
         return self._sums.numpy.itemsize * sum(map(math.prod, self._between))
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         sizes = list(map(math.prod, self._between))
         x, y = views.input(), views.output()
         if not y.size:
-            return _native.Sequence([])
+            return native.Sequence([])
         made = [y]
         if sizes:
             scratch = views.scratch(TensorSpec((sum(sizes),), self._sums))
@@ -94,7 +93,7 @@ class Interpolate(NativeKernel):
         for (axis, taps), result in zip(self._taps.items(), made, strict=True):
             outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
             launches.append(
-                _native.resample(
+                native.resample(
                     x.reshape(outer, x.shape[axis], inner),
                     result.reshape(outer, result.shape[axis], inner),
                     taps.sources.astype(np.int32),
@@ -102,7 +101,7 @@ class Interpolate(NativeKernel):
                 )
             )
             x = result
-        return launches[0] if len(launches) == 1 else _native.Sequence(launches)
+        return launches[0] if len(launches) == 1 else native.Sequence(launches)
 
 
 def resize_entries(tag: str) -> Iterator[KernelEntry]:

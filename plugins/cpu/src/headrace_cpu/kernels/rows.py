@@ -10,6 +10,7 @@ import numpy as np
 from headrace.device import KernelEntry, Launch, OpCall, any_call, dtypes
 from headrace.ops.axes import folded_axes
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.places import PANEL, panel_count
@@ -28,13 +29,11 @@ class SoftmaxRows(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, y = views.input(), views.output()
         length = x.shape[call.int_attr("axis") % x.ndim]
         logarithm = call.op == "log_softmax"
-        return _native.softmax(x.reshape(-1, length), y.reshape(-1, length), logarithm)
+        return native.softmax(x.reshape(-1, length), y.reshape(-1, length), logarithm)
 
 
 def _last_axis(call: OpCall) -> bool:
@@ -49,13 +48,11 @@ class SoftmaxColumns(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, y = views.input(), views.output()
         axis = call.int_attr("axis") % x.ndim
         sides = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
-        return _native.softmax_columns(x.reshape(sides), y.reshape(sides), call.op == "log_softmax")
+        return native.softmax_columns(x.reshape(sides), y.reshape(sides), call.op == "log_softmax")
 
 
 def _has_axis(call: OpCall) -> bool:
@@ -68,13 +65,11 @@ class LayerNormRows(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         length = _inner(call)
         x, y = views.input(), views.output()
         scale, bias = (views.optional(index) for index in (1, 2))
-        return _native.layer_norm(
+        return native.layer_norm(
             x.reshape(-1, length),
             None if scale is None else scale.reshape(length),
             None if bias is None else bias.reshape(length),
@@ -101,12 +96,10 @@ class FoldEachRow(NativeKernel):
     """A reduction of the last axes: x: float32[...], y: without them. No workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         x, y = views.input(), views.output()
         kind = call.op.removeprefix("reduce_")
-        return _native.fold_each_row(kind, x.reshape(y.size, -1), y.reshape(-1))
+        return native.fold_each_row(kind, x.reshape(y.size, -1), y.reshape(-1))
 
 
 def _folds_last(call: OpCall) -> bool:
@@ -132,11 +125,9 @@ class BatchMatmul(NativeKernel):
         return self._panels.nbytes
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         a, b = views.inputs()
         y = views.output()
-        return _native.batch_matmul(
+        return native.batch_matmul(
             _matrices(a),
             _matrices(b),
             views.scratch(self._panels),
@@ -151,9 +142,7 @@ class CouplePairs(NativeKernel):
     """``couple_pairs``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
-        return _native.couple_pairs(views.input(), views.output())
+        return native.couple_pairs(views.input(), views.output())
 
 
 class IntegerMatmul(NativeKernel):
@@ -163,13 +152,11 @@ class IntegerMatmul(NativeKernel):
     """
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         # Sums that wrap around are the same bits, whether they have a sign or not.
         dtype = f"i{views.output().itemsize}"
         a, b, y = (array.view(dtype) for array in (*views.inputs(), views.output()))
         places = _places(a, y), _places(b, y)
-        return _native.integer_batch_matmul(_matrices(a), _matrices(b), _matrices(y), *places)
+        return native.integer_batch_matmul(_matrices(a), _matrices(b), _matrices(y), *places)
 
 
 def _matrices(x: Array) -> Array:

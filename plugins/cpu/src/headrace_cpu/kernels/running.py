@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, dtypes
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import NativeKernel, Views
 
 
@@ -13,12 +14,10 @@ class Cumulate(NativeKernel):
     """``cumulative``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, x = self._call, views.input()
         axis = call.int_attr("axis") % x.ndim
         lines = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
-        return _native.cumulative(
+        return native.cumulative(
             call.str_attr("reduction"),
             x.reshape(lines),
             views.output().reshape(lines),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS, SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 
@@ -19,11 +20,10 @@ class ReadPlaces(NativeKernel):
 
     def _make(self, views: Views) -> Launch:
         from headrace.ops.sampling import TAPS  # listing kernels imports no family of ops
-        from headrace_cpu import _native
 
         call, x, grid, y = self._call, views.input(), views.input(1), views.output()
         points = math.prod(grid.shape[1:-1])
-        return _native.grid_sample(
+        return native.grid_sample(
             x,
             grid.reshape(len(x), points, grid.shape[-1]),
             y.reshape(*y.shape[:2], points),
@@ -39,14 +39,13 @@ class AddColumns(NativeKernel):
 
     def _make(self, views: Views) -> Launch:
         from headrace.ops.window import slide, window_of
-        from headrace_cpu import _native
 
         call = self._call
         window = window_of(call, call.ints_attr("kernel"))
         counts = slide(call, window, call.ints_attr("image"))
         images = zip(views.input(), views.output(), strict=True)
         moved = native_window(window)
-        return _native.Sequence([_native.col2im(x, y, moved, counts) for x, y in images])
+        return native.Sequence([native.col2im(x, y, moved, counts) for x, y in images])
 
 
 def _has_three_axes(call: OpCall) -> bool:

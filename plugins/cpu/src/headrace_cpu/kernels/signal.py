@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -22,27 +23,21 @@ class Spectra(NativeKernel):
         return self._floats() * 4
 
     def _floats(self) -> int:
-        from headrace_cpu import _native
-
         call = self._call
         length, parts = call.int_attr("length"), call.input(0).shape[-1]
-        return _native.spectrum_floats(
-            length, parts, self._is_inverse(), call.flag_attr("onesided")
-        )
+        return native.spectrum_floats(length, parts, self._is_inverse(), call.flag_attr("onesided"))
 
     def _is_inverse(self) -> bool:
         return self._call.op == "dft" and self._call.flag_attr("inverse")
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call, x, y = self._call, views.input(), views.output()
         is_framed = call.op == "stft"
         if not is_framed:
             signals = math.prod(x.shape[:-2])
             x = x.reshape(signals, *x.shape[-2:])
             y = y.reshape(signals, 1, *y.shape[-2:])
-        return _native.spectrum(
+        return native.spectrum(
             x,
             views.optional(1) if is_framed else None,
             views.scratch(TensorSpec((self._floats(),), call.input(0).dtype)),

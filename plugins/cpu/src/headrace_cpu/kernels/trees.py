@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from headrace.device import KernelEntry, Launch
 from headrace.dtypes import float64
 from headrace.tensor_spec import TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.native import NativeKernel, Views
 
@@ -29,11 +30,9 @@ class DecideTrees(NativeKernel):
         return nodes * (24 if self._call.input(0).dtype == float64 else 16)
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         call = self._call
         roots, modes, features, splits, yes, no, weights = map(views.input, range(1, 8))
-        trees = _native.Trees(
+        trees = native.Trees(
             roots,
             modes,
             features,
@@ -47,7 +46,7 @@ class DecideTrees(NativeKernel):
         )
         aggregate, packed = call.str_attr("aggregate"), self.workspace_bytes()
         scratch = views.scratch(TensorSpec((packed,), "uint8")) if packed else None
-        return _native.tree_ensemble(views.input(), trees, views.output(), aggregate, scratch)
+        return native.tree_ensemble(views.input(), trees, views.output(), aggregate, scratch)
 
 
 def tree_entries(tag: str) -> Iterator[KernelEntry]:

@@ -8,6 +8,7 @@ import os
 from headrace.device import Launch, OpCall
 from headrace.errors import SettingError
 from headrace.ops.window import conv_window
+from headrace_cpu.extension import native
 from headrace_cpu.kernels.native import Views
 from headrace_cpu.kernels.product import ProductKernel
 
@@ -84,8 +85,6 @@ class WinogradKernel(ProductKernel):
     """``cpu.winograd_conv``: as the op says; y may be the addend's memory."""
 
     def _make(self, views: Views) -> Launch:
-        from headrace_cpu import _native
-
         x, panels, y = views.input(), views.input(1), views.output()
         tile, pads = self._call.int_attr("tile"), self._call.ints_attr("pads")[:2]
-        return _native.winograd_conv(x, panels, y, tile, pads, self._epilogue(views))
+        return native.winograd_conv(x, panels, y, tile, pads, self._epilogue(views))

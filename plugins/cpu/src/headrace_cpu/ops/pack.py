@@ -12,6 +12,7 @@ from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
 from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.ops.epilogue import WEIGHTS
 from headrace_cpu.ops.places import PANEL, panel_count
 
@@ -59,10 +60,8 @@ def matrix_of(call: OpCall) -> Sides:
 
 def pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.pack``: natively, since it is done to most of the bytes of a model."""
-    from headrace_cpu import _native
-
     groups, transposed = call.int_attr("groups"), call.flag_attr("transposed")
-    _native.pack(given(inputs, 0), outputs[0], groups, transposed)()
+    native.pack(given(inputs, 0), outputs[0], groups, transposed)()
 
 
 def unpack(panels: Array, columns: int, groups: int = 1) -> Array:

@@ -12,6 +12,7 @@ from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op, Output
 from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.ops.pack import matrix_of
 from headrace_cpu.ops.places import PANEL, panel_count
 
@@ -55,15 +56,13 @@ def panels_shape(depth: int, columns: int, groups: int = 1) -> tuple[int, ...]:
 
 def pack_integers(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.pack_integers``, natively: models load while it runs."""
-    from headrace_cpu import _native
-
     transposed, (depth, columns) = call.flag_attr("transposed"), matrix_of(call)
     matrix = given(inputs, 0).reshape((columns, depth) if transposed else (depth, columns))
     if matrix.flags.f_contiguous:  # a transposed one that was turned is packed as it lies
         matrix, transposed = matrix.T, not transposed
     matrix = np.ascontiguousarray(matrix)
     panels, sums = outputs
-    _native.pack_integers(matrix, panels, sums, call.int_attr("groups"), transposed)()
+    native.pack_integers(matrix, panels, sums, call.int_attr("groups"), transposed)()
 
 
 def unpack_integers(panels: Array, depth: int, columns: int, groups: int = 1) -> Array:

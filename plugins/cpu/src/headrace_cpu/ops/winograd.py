@@ -14,6 +14,7 @@ from headrace.op_call import OpCall
 from headrace.ops import Attr, Input, Op
 from headrace.ops.failure import fail
 from headrace.tensor_spec import Array, TensorSpec
+from headrace_cpu.extension import native
 from headrace_cpu.ops.epilogue import FLOAT32, Product, check_epilogue
 from headrace_cpu.ops.places import PANEL, panel_count
 
@@ -73,9 +74,7 @@ class WinogradConv(Product):
 
 def winograd_pack(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Compute ``cpu.winograd_pack``, natively as ``cpu.pack``."""
-    from headrace_cpu import _native
-
-    _native.winograd_pack(given(inputs, 0), outputs[0], call.int_attr("tile"))()
+    native.winograd_pack(given(inputs, 0), outputs[0], call.int_attr("tile"))()
 
 
 def winograd_conv(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
