@@ -17,62 +17,77 @@ HEADRACE_INLINE V WithSignOf(V x, V size) {
 
 // exp(x) = 2^n (1 + more), with n whole and |more| < 0.42: nothing is lost of an x that is small.
 struct Growth {
-  V n, more;
+  VI n;  // the lower bits; those above are of no number
+  V more;
 };
 
-// x in [-104, 89]; NaN gives a NaN for `more`.
-HEADRACE_INLINE Growth Grow(V x) {
-  const V rounder = Broadcast(12582912.0f);
-  const V n = MulAdd(x, Broadcast(1.44269504f), rounder) - rounder;
-  V rest = MulAdd(n, Broadcast(-0.693359375f), x);
-  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+// 2^(n + offset), for whole sums in [-126, 127].
+HEADRACE_INLINE V PowerOfTwo(VI n, int offset = 0) {
+  return AsFloats(ShiftLeft<23>(n) + BroadcastInt((127 + offset) << 23));
+}
+
+// exp(rest) - 1 for |rest| < 0.35: nothing is lost of one that is small.
+HEADRACE_INLINE V MoreThanOne(V rest) {
   // By pairs of terms: half the steps wait for one before them.
   const V square = rest * rest;
   const V high = MulAdd(Broadcast(1.9875691500e-4f), rest, Broadcast(1.3981999507e-3f));
   const V middle = MulAdd(Broadcast(8.3334519073e-3f), rest, Broadcast(4.1665795894e-2f));
   const V low = MulAdd(Broadcast(1.6666665459e-1f), rest, Broadcast(5.0000001201e-1f));
-  return {n, MulAdd(MulAdd(MulAdd(high, square, middle), square, low), square, rest)};
+  return MulAdd(MulAdd(MulAdd(high, square, middle), square, low), square, rest);
 }
 
-// 2^n for whole n in [-126, 127].
-HEADRACE_INLINE V PowerOfTwo(VI n) { return AsFloats(ShiftLeft<23>(n + BroadcastInt(127))); }
+constexpr float kLog2E = 1.44269504f;
+constexpr float kWholeOnly = 12582912.0f;  // 1.5 * 2^23: added, the lower bits are those of n
+
+// x in [-104, 89]; NaN gives a NaN for `more`.
+HEADRACE_INLINE Growth Grow(V x) {
+  const V shifted = MulAdd(x, Broadcast(kLog2E), Broadcast(kWholeOnly));
+  const V n = shifted - Broadcast(kWholeOnly);
+  V rest = MulAdd(n, Broadcast(-0.693359375f), x);
+  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+  return {AsInts(shifted), MoreThanOne(rest)};
+}
+
+// exp(-scale * x) for scale * x in [0, 20], for who takes it from 1: the further n is from 0, the
+// fewer digits of `more` are right, and the fewer the difference shows.
+HEADRACE_INLINE Growth Shrink(V x, float scale) {
+  const V shifted = MulAdd(x, Broadcast(-scale * kLog2E), Broadcast(kWholeOnly));
+  const V n = shifted - Broadcast(kWholeOnly);
+  const V rest = MulAdd(n, Broadcast(-0.693147182f), x * Broadcast(-scale));
+  return {AsInts(shifted), MoreThanOne(rest)};
+}
 
 // exp(x) within 2; 0 and infinity where that is the nearest float.
 HEADRACE_INLINE V FullExp(V x) {
   const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f)));
   // In two factors: one alone would leave the range.
-  const VI n = ToInts(grown.n), half = Each<VI>([](IntPart v) { return v >> 1; }, n);
-  return (grown.more + Broadcast(1.0f)) * PowerOfTwo(half) * PowerOfTwo(n - half);
+  const VI half = Each<VI>([](IntPart v) { return v >> 1; }, grown.n);
+  const V power = PowerOfTwo(half);
+  return MulAdd(grown.more, power, power) * PowerOfTwo(grown.n - half);
 }
 
 // exp(x) within 2 of an x that is not above 0.
 HEADRACE_INLINE V ShrinkingExp(V x) {
   const Growth grown = Grow(AtLeast(x, Broadcast(-104.0f)));
   // Of an n that is never positive one factor may be the same for all.
-  const V power = PowerOfTwo(ToInts(grown.n) + BroadcastInt(32));
-  return (grown.more + Broadcast(1.0f)) * power * Broadcast(2.32830644e-10f);  // 2^-32
+  const V power = PowerOfTwo(grown.n, 32);
+  return MulAdd(grown.more, power, power) * Broadcast(2.32830644e-10f);  // 2^-32
 }
 
 // 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
 HEADRACE_INLINE V FullSigmoid(V x) {
   const V one = Broadcast(1.0f), size = ShrinkingExp(-Abs(x));
-  return Select(x < Broadcast(0.0f), size, one) / (one + size);
+  const VI is_below = Each<VI>([](IntPart v) { return v < 0; }, AsInts(x));
+  return Select(is_below, size, one) / (one + size);
 }
 
-// tanh(x) within 2.
+// tanh(x) within 2: what exp(-2 |x|) is less than 1, of what it is with it.
 HEADRACE_INLINE V Tanh(V x) {
-  const V size = Abs(x), square = x * x, one = Broadcast(1.0f);
-  V small = MulAdd(Broadcast(-5.70498872745e-3f), square, Broadcast(2.06390887954e-2f));
-  small = MulAdd(small, square, Broadcast(-5.37397155531e-2f));
-  small = MulAdd(small, square, Broadcast(1.33314422036e-1f));
-  small = MulAdd(small, square, Broadcast(-3.33332819422e-1f));
-  small = MulAdd(small * square, x, x);
-  const V limited = AtMost(size, Broadcast(20.0f));
-  const Growth grown = Grow(limited + limited);
-  const V power = PowerOfTwo(ToInts(grown.n));
-  const V above = MulAdd(power, grown.more, power + one);  // exp(2 |x|) + 1
-  const V large = one - Broadcast(2.0f) / above;
-  return Select(size < Broadcast(0.625f), small, WithSignOf(x, large));
+  const V one = Broadcast(1.0f);
+  const Growth grown = Shrink(AtMost(Abs(x), Broadcast(10.0f)), 2);
+  const V power = PowerOfTwo(grown.n);
+  const V less = MulAdd(power, -grown.more, one - power);
+  return WithSignOf(x, less / MulAdd(power, grown.more, one + power));
 }
 
 // log(x) within 2.
@@ -105,24 +120,19 @@ HEADRACE_INLINE V Log(V x) {
   return NanOr(x, result);
 }
 
-// erf(x) within 3. Both branches are polynomials fitted to the function of doubles.
+// erf(x) within 3, as 1 - exp(-g): the polynomial was fitted to g / |x| - 1 of doubles, by what an
+// error of it is in the result.
 HEADRACE_INLINE V Erf(V x) {
-  const V size = AtMost(Abs(x), Broadcast(4.0f)), square = size * size;
-  V small = MulAdd(Broadcast(7.85385782e-05f), square, Broadcast(-0.000801019254f));
-  small = MulAdd(small, square, Broadcast(0.00518832775f));
-  small = MulAdd(small, square, Broadcast(-0.026853811f));
-  small = MulAdd(small, square, Broadcast(0.112835854f));
-  small = MulAdd(small, square, Broadcast(-0.37612626f));
-  small = MulAdd(small, square, Broadcast(0.128379166f));
-  small = MulAdd(small, x, x);
-  V large = MulAdd(Broadcast(-0.000186380086f), size, Broadcast(0.00294766668f));
-  large = MulAdd(large, size, Broadcast(-0.0218380969f));
-  large = MulAdd(large, size, Broadcast(0.103106819f));
-  large = MulAdd(large, size, Broadcast(0.638144732f));
-  large = MulAdd(large, size, Broadcast(1.12708926f));
-  large = MulAdd(large, size, Broadcast(0.000341512583f));
-  large = Broadcast(1.0f) - Exp(-large);
-  return NanOr(x, Select(size < Broadcast(1.0f), small, WithSignOf(x, large)));
+  const V size = AtMost(Abs(x), Broadcast(3.93f)), square = size * size;
+  V top = MulAdd(Broadcast(0.000117641413f), size, Broadcast(-0.000632837368f));
+  top = MulAdd(Broadcast(-9.25628091e-06f), square, top);
+  const V high = MulAdd(Broadcast(0.00166702842f), size, Broadcast(-0.000160397051f));
+  const V middle = MulAdd(Broadcast(-0.0191530633f), size, Broadcast(0.10277783f));
+  const V low = MulAdd(Broadcast(0.636619382f), size, Broadcast(0.12837917f));
+  const V sum = MulAdd(MulAdd(MulAdd(top, square, high), square, middle), square, low);
+  const Growth grown = Shrink(MulAdd(sum, size, size), 1);
+  const V power = PowerOfTwo(grown.n);
+  return WithSignOf(x, MulAdd(power, -grown.more, Broadcast(1.0f) - power));
 }
 
 constexpr float kHalfPi = 1.57079637f, kHalfPiRest = -4.37113883e-8f;  // together to 2^-52
