@@ -121,9 +121,14 @@ def _elementwise() -> Iterator[Case]:
     yield Case("Pow", "65k", [_positive(65536), _floats(65536)], {})
     yield Case("Mod", "65k", [_floats(65536), _positive(65536)], {"fmod": 1})
     yield Case("Where", "65k", [_some(65536), _floats(65536), _floats(65536)], {})
+    masked: Operands = [_some(1, 1, 128, 128), _floats(1, 12, 128, 128), _scalar(-1e9)]
+    yield Case("Where", "mask of 12x128x128", masked, {})
     yield Case("Equal", "int64 128x128", [_below(9, 128, 128), _below(9, 128, 128)], {})
     yield Case("Cast", "float to int64", [_floats(1, 64, 56, 56)], {"to": 7})
     yield Case("Cast", "bytes to float", [_bytes(1, 3, 224, 224)], {"to": 1})
+    yield Case("Cast", "float to half", [_floats(1, 64, 56, 56)], {"to": 10})
+    yield Case("Cast", "half to float", [_floats(1, 64, 56, 56, dtype=np.float16)], {"to": 1})
+    yield Case("Cast", "int64 to float", [_below(1000, 128, 512)], {"to": 1})
 
 
 def _rows() -> Iterator[Case]:
@@ -134,8 +139,13 @@ def _rows() -> Iterator[Case]:
     yield Case("Hardmax", "128x1000", [_floats(128, 1000)], {})
     norm: Operands = [_floats(1, 128, 768), Held(_floats(768)), Held(_floats(768))]
     yield Case("LayerNormalization", "128x768", norm, {})
+    narrow: Operands = [_floats(1, 3136, 96), Held(_floats(96)), Held(_floats(96))]
+    yield Case("LayerNormalization", "3136x96", narrow, {})
+    yield Case("LpNormalization", "128x512", [_floats(128, 512)], {"axis": -1, "p": 2})
     image, channel = _floats(1, 64, 56, 56), Held(_floats(64))
     yield Case("InstanceNormalization", "64x56x56", [image, channel, channel], {})
+    grouped: Operands = [image, channel, channel]
+    yield Case("GroupNormalization", "32 of 64x56x56", grouped, {"num_groups": 32}, opset=21)
     statistics: Operands = [image, channel, channel, channel, Held(_positive(64))]
     yield Case("BatchNormalization", "64x56x56", statistics, {})
     yield Case("LRN", "64x28x28", [_floats(1, 64, 28, 28)], {"size": 5})
@@ -143,6 +153,8 @@ def _rows() -> Iterator[Case]:
         yield Case(op, "last of 128x768", [_floats(128, 768), _held(1)], {}, opset=18)
         yield Case(op, "first of 128x768", [_floats(128, 768), _held(0)], {}, opset=18)
     yield Case("ReduceMean", "64x56x56", [image, _held(2, 3)], {}, opset=18)
+    yield Case("ReduceSum", "middle of 64x56x56", [image, _held(2)], {}, opset=18)
+    yield Case("ReduceMax", "channels of 64x56x56", [image, _held(1)], {}, opset=18)
     for op in ("ArgMax", "ArgMin"):
         yield Case(op, "128x1000", [_floats(128, 1000)], {"axis": -1})
     yield Case("ArgMax", "axis 1", [_floats(1, 21, 128, 128)], {"axis": 1})
@@ -173,9 +185,18 @@ def _windows() -> Iterator[Case]:
     yield Case("Conv", "depthwise 64x56x56", [_floats(1, 64, 56, 56), weight], depthwise)
     weight = Held(_floats(64, 64, 3))
     yield Case("Conv", "of one axis", [_floats(1, 64, 400), weight], {"pads": [1, 1]})
+    weight = Held(_floats(64, 64, 3, 3))
+    dilated = {"pads": [2] * 4, "dilations": [2, 2]}
+    yield Case("Conv", "dilated 64x28x28", [_floats(1, 64, 28, 28), weight], dilated)
+    weight = Held(_floats(64, 16, 3, 3))
+    four = {"pads": [1] * 4, "group": 4}
+    yield Case("Conv", "4 groups of 64x28x28", [_floats(1, 64, 28, 28), weight], four)
     weight = Held(_floats(64, 32, 2, 2))
     doubled = {"strides": [2, 2]}
     yield Case("ConvTranspose", "2x2 64x28x28", [_floats(1, 64, 28, 28), weight], doubled)
+    weight = Held(_floats(64, 32, 4, 4))
+    doubled = {"strides": [2, 2], "pads": [1] * 4}
+    yield Case("ConvTranspose", "4x4 64x28x28", [_floats(1, 64, 28, 28), weight], doubled)
     boxes = _positive(100, 4) * 4 + np.array([0, 0, 20, 20], np.float32)
     rois = [_floats(1, 256, 50, 68), boxes, np.zeros(100, np.int64)]
     taken = {"output_height": 7, "output_width": 7, "sampling_ratio": 2, "spatial_scale": 0.25}
@@ -207,6 +228,8 @@ def _products() -> Iterator[Case]:
 def _moves() -> Iterator[Case]:
     for perm in ((0, 2, 3, 1), (0, 3, 1, 2)):
         yield Case("Transpose", f"64x56x56 {perm}", [_floats(1, 64, 56, 56)], {"perm": perm})
+    for perm in ((0, 2, 1, 3), (0, 2, 3, 1)):
+        yield Case("Transpose", f"128x12x64 {perm}", [_floats(1, 128, 12, 64)], {"perm": perm})
     yield Case("Concat", "channels", [_floats(1, 64, 40, 40)] * 2, {"axis": 1})
     yield Case("Concat", "last", [_floats(1, 1000, 4), _floats(1, 1000, 80)], {"axis": -1})
     yield Case("Split", "last of 128x2304", [_floats(1, 128, 2304)], {"axis": 2}, 3, opset=13)
@@ -238,6 +261,7 @@ def _choices() -> Iterator[Case]:
     yield Case("Compress", "85k", [_floats(85000), _some(85000)], {})
     yield Case("NonZero", "300x300", [_some(300, 300)], {})
     yield Case("TopK", "5 of 1000", [_floats(128, 1000), _held(5)], {}, outputs=2)
+    yield Case("TopK", "1000 of 25200", [_floats(1, 25200), _held(1000)], {}, outputs=2)
     yield Case("Unique", "1000", [_below(99, 1000)], {})
     corners = np.sort(_RANDOM.random((1, 1000, 2, 2)).astype(np.float32), axis=2)
     limits = [_held(100), _numbers(0.5), _numbers(0.3)]
@@ -257,6 +281,10 @@ def _layers() -> Iterator[Case]:
     scale, zero = _scalar(0.02), _scalar(128, np.uint8)
     yield Case("QuantizeLinear", "64x56x56", [_floats(1, 64, 56, 56), scale, zero], {})
     yield Case("DequantizeLinear", "64x56x56", [_bytes(1, 64, 56, 56), scale, zero], {})
+    scales, zeros = Held(_positive(64)), Held(_bytes(64))
+    yield Case("QuantizeLinear", "by channel", [_floats(1, 64, 56, 56), scales, zeros], {"axis": 1})
+    weight = _bytes(64, 576)
+    yield Case("DequantizeLinear", "by row of 64x576", [weight, scales, zeros], {"axis": 0})
     yield Case("DFT", "512", [_floats(1, 512, 1)], {"axis": 1}, opset=17)
 
 
