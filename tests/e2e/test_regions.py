@@ -76,3 +76,45 @@ def test_a_region_of_an_image_that_is_not_there_is_an_error(device: str) -> None
             }
             with pytest.raises(RunError, match="index"):
                 loaded.run(feeds)
+
+
+def largest(size: tuple[int, int], scale: float) -> ModelProto:
+    """A model that takes the largest of parts of regions, which it computes as well."""
+    nodes = [
+        helper.make_node("Add", ["regions", "nothing"], ["boxes"]),
+        helper.make_node(
+            "MaxRoiPool", ["x", "boxes"], ["y"], pooled_shape=size, spatial_scale=scale
+        ),
+        helper.make_node("Exp", ["y"], ["z"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w"]),
+        helper.make_tensor_value_info("regions", TensorProto.FLOAT, ["r", 5]),
+    ]
+    weights = [helper.make_tensor("nothing", TensorProto.FLOAT, [1], [0])]
+    outputs = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (7, 7)])
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.0625])
+def test_the_largest_of_regions_is_taken(device: str, scale: float, size: tuple[int, int]) -> None:
+    """Ends between elements and halfway, over every edge, the wrong way round; also no region."""
+    random = np.random.default_rng(7)
+    source = largest(size, scale)
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    with load(source, device) as loaded:
+        for count, images, step in ((9, 2, 0.5), (9, 1, 0.01), (0, 1, 1), (4, 3, 1)):
+            first = random.uniform(-6, 17, (count, 2))
+            ends = np.concatenate([first, first + random.uniform(-3, 12, (count, 2))], 1)
+            regions = np.concatenate(
+                [random.integers(0, images, (count, 1)), np.round(ends / step) * step / scale], 1
+            ).astype(np.float32)
+            feeds = {
+                "x": random.standard_normal((images, 3, 11, 14)).astype(np.float32),
+                "regions": regions,
+            }
+            (got,), (want,) = loaded.run(feeds).values(), session.run(None, feeds)
+            assert (got.dtype, got.shape) == (want.dtype, want.shape)
+            np.testing.assert_allclose(got, want, rtol=1e-5)

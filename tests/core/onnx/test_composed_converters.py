@@ -263,6 +263,24 @@ def test_each_region_may_have_as_many_samples_as_elements(mode: str, fold: Any) 
     assert made[2].tolist() == [[[0]], [[0]]]
 
 
+def test_the_largest_of_a_part_of_a_region_is_of_all_elements_it_touches() -> None:
+    """Of three rows both parts have the middle one; a part outside of the image is 0."""
+    x = np.arange(48.0).reshape(1, 1, 6, 8)
+    regions = np.array([[0, 2.0, 1, 5, 3], [0, 7, -4, 8, 1]])
+    made = folded("MaxRoiPool", x, regions, opset=16, pooled_shape=[2, 2])
+    assert made[0, 0].tolist() == [[2 * 8 + 3, 2 * 8 + 5], [3 * 8 + 3, 3 * 8 + 5]]
+    assert made[1, 0].tolist() == [[0, 0], [1 * 8 + 7, 0]]
+
+
+def test_regions_to_take_the_largest_of_have_five_numbers() -> None:
+    """An image and two corners; and at least one part along each axis."""
+    x, regions = np.ones((1, 1, 6, 8)), np.zeros((1, 4))
+    with pytest.raises(InvalidModelError, match="count, 5"):
+        folded("MaxRoiPool", x, regions, opset=16, pooled_shape=[2, 2])
+    with pytest.raises(InvalidModelError, match="none below 1"):
+        folded("MaxRoiPool", x, np.zeros((1, 5)), opset=16, pooled_shape=[2, 0])
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_determinants(size: int) -> None:
     """Of any number of matrices, also where the first pivot is 0, and where no pivot is left."""

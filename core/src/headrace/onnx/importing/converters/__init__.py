@@ -66,7 +66,7 @@ CONVERTED: Mapping[str, tuple[str, ...]] = {
     "recurrent": ("RNN", "GRU", "LSTM"),
     "quantize": ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
     "integer": ("MatMulInteger", "ConvInteger", "QLinearMatMul", "QLinearConv"),
-    "regions": ("RoiAlign",),
+    "regions": ("RoiAlign", "MaxRoiPool"),
     "sequences": (
         "SequenceConstruct", "SequenceEmpty", "SequenceAt", "SequenceInsert", "SequenceErase",
         "SequenceLength", "SplitToSequence", "ConcatFromSequence", "Optional",

@@ -62,8 +62,70 @@ def _roi_align(node: Node) -> Tensor:
         corners.append(node.one("multiply", [value, _axes(node, width, (count, 1, -1, 1))]))
     # Of the largest, ONNX takes that of the four weighed corners, not of their sum.
     value = node.one("add_n", corners) if mode == "avg" else _largest(node, corners)
-    shape = (count, out[0], samples[0] // out[0], out[1], samples[1] // out[1], x.spec.shape[1])
-    fold = "reduce_sum" if mode == "avg" else "reduce_max"
+    return _folded(node, value, "reduce_sum" if mode == "avg" else "reduce_max", out)
+
+
+def _max_roi_pool(node: Node) -> Tensor:
+    """The largest element of each part of a region; parts may share elements, or have none."""
+    x, regions = node.input(0), node.input(1)
+    out = tuple(node.attr("pooled_shape"))
+    if x.spec.rank != 4 or regions.spec.rank != 2 or regions.spec.shape[1] != 5:
+        node.invalid(f"reads [n, c, h, w] at regions [count, 5]: {x.spec} and {regions.spec}")
+    if len(out) != 2 or min(out) < 1:
+        node.invalid(f"pooled_shape {out} must be two numbers, none below 1")
+    scale = node.attr("spatial_scale", 1.0)
+
+    def look(regions: Array) -> list[Array]:
+        rows, no_row = _elements(regions[:, 2::2], scale, out[0], x.spec.shape[2])
+        columns, no_column = _elements(regions[:, 1::2], scale, out[1], x.spec.shape[3])
+        none = no_row[:, :, None] | no_column[:, None, :]
+        return [regions[:, 0].astype(np.int64), rows, columns, none[..., None]]
+
+    batches, rows, columns, none = node.measured([1], look, outputs=4)
+    samples = (rows.spec.shape[1], columns.spec.shape[1])
+    high, wide = (batches.spec.elements, -1, 1, 1), (batches.spec.elements, 1, -1, 1)
+    at = [
+        _spread(node, batches, (batches.spec.elements, 1, 1, 1), samples),
+        _spread(node, rows, high, samples),
+        _spread(node, columns, wide, samples),
+    ]
+    last = node.one("transpose", [x], perm=(0, 2, 3, 1))
+    value = node.one("gather_nd", [last, node.one("concat", at, axis=3)])
+    value = _folded(node, value, "reduce_max", (out[0], out[1]))
+    none = node.one("transpose", [none], perm=(0, 3, 1, 2))
+    return node.one("where", [none, scalar(node, 0, x), value])
+
+
+def _elements(ends: Array, scale: float, bins: int, size: int) -> tuple[Array, Array]:
+    """Along one axis, the elements of each region's parts, ``[regions, bins * most]``.
+
+    Parts with fewer than the most say their last one again. The second array says which parts,
+    ``[regions, bins]``, have none.
+
+    Args:
+        ends: first and last element of each region, before they are scaled.
+        scale: of ``ends``.
+        bins: how many parts a region has.
+        size: of the image.
+    """
+    ends = ends.astype(np.promote_types(ends.dtype, np.float32))
+    dtype = ends.dtype.type
+    ends = ends * dtype(scale)
+    whole = np.trunc(ends)
+    ends = whole + np.sign(ends) * (np.abs(ends - whole) >= 0.5)  # halves away from zero
+    part = np.maximum(ends[:, 1:] - ends[:, :1] + 1, 1) / dtype(bins)
+    number = np.arange(bins, dtype=dtype)
+    begin = np.clip(np.floor(number * part) + ends[:, :1], 0, size).astype(np.int64)
+    end = np.clip(np.ceil((number + 1) * part) + ends[:, :1], 0, size).astype(np.int64)
+    most = max((end - begin).max(initial=1), 1)
+    at = np.minimum(begin[..., None] + np.arange(most), end[..., None] - 1)
+    return np.clip(at, 0, size - 1).reshape(len(ends), bins * most), end <= begin
+
+
+def _folded(node: Node, value: Tensor, fold: str, out: tuple[int, int]) -> Tensor:
+    """Samples of regions, ``[regions, rows, columns, channels]``, folded to ``out`` and turned."""
+    count, rows, columns, channels = value.spec.shape
+    shape = (count, out[0], rows // out[0], out[1], columns // out[1], channels)
     value = node.one("reshape", [value], shape=shape)
     value = node.one(fold, [value], axes=(2, 4), keep_dims=False)
     return node.one("transpose", [value], perm=(0, 3, 1, 2))
@@ -208,4 +270,4 @@ def _largest(node: Node, tensors: list[Tensor]) -> Tensor:
     return most
 
 
-CONVERTERS: Mapping[str, Converter] = {"RoiAlign": _roi_align}
+CONVERTERS: Mapping[str, Converter] = {"RoiAlign": _roi_align, "MaxRoiPool": _max_roi_pool}
