@@ -85,3 +85,34 @@ def test_a_file_is_closed_with_the_last_who_may_read_it(tmp_path: Path) -> None:
     assert times_open() == 1
     del given
     assert times_open() == 0
+
+
+LARGE = np.arange(1200, dtype=np.float32).reshape(400, 3)
+
+
+@pytest.fixture
+def beside(tmp_path: Path, load_near: Callable[..., Model]) -> Model:
+    """A model of two weights in one file beside it, of which one is large; compiled for one row."""
+    weights = {"w": WEIGHT, "table": LARGE}
+    nodes = [node("Add", "x w", "t"), node("Add", "t table", "y")]
+    adds = model(nodes, inputs=[info("x", ["n", 400, 3])], weights=weights)
+    onnx.save_model(
+        adds, tmp_path / "m.onnx", save_as_external_data=True, location="w", size_threshold=0
+    )
+    made = load_near(tmp_path / "m.onnx", plan_cache=False)
+    np.testing.assert_array_equal(added(made, 1), LARGE[None] + WEIGHT + 1)
+    return made
+
+
+def added(loaded: Model, images: int) -> Any:
+    return loaded.run({"x": np.ones((images, 400, 3), np.float32)})["y"]
+
+
+def test_another_file_beside_the_model_is_not_read(beside: Model, tmp_path: Path) -> None:
+    """One that is replaced or removed stays open, as that of the model does."""
+    wanted = LARGE[None] + WEIGHT + 1
+    (tmp_path / "new").write_bytes(bytes((tmp_path / "w").stat().st_size))
+    os.replace(tmp_path / "new", tmp_path / "w")
+    np.testing.assert_array_equal(added(beside, 2), np.tile(wanted, (2, 1, 1)))
+    (tmp_path / "w").unlink()
+    np.testing.assert_array_equal(added(beside, 3), np.tile(wanted, (3, 1, 1)))

@@ -29,7 +29,7 @@ from headrace.graph.constants import MadeConstants
 from headrace.ids import HOST_TAG
 from headrace.light_tuple import NamedTuple
 from headrace.onnx.file import limits
-from headrace.onnx.file.content import Content, Extent, HeldContent
+from headrace.onnx.file.content import Content, Extent, PartContent
 from headrace.onnx.file.source import GivenModel
 from headrace.onnx.placed_weights import PlacedWeights
 from headrace.onnx.settings import ModelSettings
@@ -81,7 +81,7 @@ class KeptPlans:
         self._model = Source("", 0, len(given.content), given.content.digest())
         self._settings = _digest(settings, given.name, self._model.digest)
         self._externals: tuple[Source, ...] = ()
-        self._read: tuple[Array, ...] | None = None  # what is in these, while plans may be found
+        self._read: tuple[Extent, ...] | None = None  # where these lie, while plans may be found
         self._placed = PlacedWeights()
         self._based: tuple[str, Mapping[int, Array]] | None = None  # the base that was read last
         self._count = 0  # of plans that were kept
@@ -197,7 +197,7 @@ class KeptPlans:
             read = self._parts((s.location, s.offset, s.nbytes) for s in self._externals)
             if tuple(source for source, _ in read) != self._externals:
                 return  # a file was changed since it was read
-            files = [self._content, *(HeldContent(array.data) for _, array in read)]
+            files = [self._content, *(PartContent(part) for _, part in read)]
             packer = WeightPacker(_Finder(self._placed, files).find)
             saved = pack(packer, made.graph, compiled, registry, fixed)
         except InvalidModelError:
@@ -231,13 +231,12 @@ class KeptPlans:
 
     def _stored(self, weight: Weight, source: int, made: MadeConstants) -> Array:
         """A weight that is in one of the model's files, aligned and in memory of its own."""
-        if source:
-            assert self._read is not None
-            return array_in(self._read[source - 1].data, weight)
-        end = weight.offset + weight.spec.nbytes
-        if end > len(self._content):
-            raise PlanError(f"weight {weight.name!r} ends behind the model's file")
-        place = Extent(self._content, weight.offset, end)
+        assert self._read is not None
+        file = self._read[source - 1] if source else Extent(self._content, 0, len(self._content))
+        start = file.start + weight.offset
+        place = file._replace(start=start, end=start + weight.spec.nbytes)
+        if place.end > file.end:
+            raise PlanError(f"weight {weight.name!r} ends behind the file that it lies in")
         return made.settled(
             place.key(weight.spec), lambda: array_in(place.array().data, weight._replace(offset=0))
         )
@@ -293,21 +292,21 @@ class KeptPlans:
         if any(source.digest != said for (source, _), (_, said) in zip(parts, files, strict=True)):
             return
         self._externals = tuple(source for source, _ in parts)
-        self._read = tuple(array for _, array in parts)
+        self._read = tuple(part for _, part in parts)
         self.inputs, self.outputs = inputs, outputs
 
-    def _parts(self, ranges: Iterable[Sequence[Any]]) -> list[tuple[Source, Array]]:
+    def _parts(self, ranges: Iterable[Sequence[Any]]) -> list[tuple[Source, Extent]]:
         """What is at (location, offset, nbytes) beside the model."""
         ranges = tuple(ranges)
         if not ranges:  # as of most models
             return []
         from headrace.onnx.file.external import ExternalFiles, ExternalRange
 
-        found: list[tuple[Source, Array]] = []
-        with ExternalFiles(self._folder) as files:
-            for location, offset, nbytes in ranges:
-                data = files.read(ExternalRange(location, offset, nbytes), "external data")
-                found.append((Source(location, offset, nbytes, digest_of(data.data)), data))
+        files = ExternalFiles(self._folder)
+        found: list[tuple[Source, Extent]] = []
+        for location, offset, nbytes in ranges:
+            part = files.find(ExternalRange(location, offset, nbytes), "external data")
+            found.append((Source(location, offset, nbytes, part.digest()), part))
         return found
 
 

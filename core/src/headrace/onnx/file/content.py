@@ -11,6 +11,7 @@ import os
 import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -75,13 +76,7 @@ class Content(ABC):
 
     def digest(self) -> bytes:
         """The digest of all of it; raises as ``fill``."""
-        digest = new_digest(len(self))
-        piece = memoryview(bytearray(min(_PIECE_BYTES, len(self))))
-        for start in range(0, len(self), _PIECE_BYTES):
-            read = piece[: len(self) - start]
-            self.fill(read, start)
-            digest.update(read)
-        return digest.digest()
+        return Extent(self, 0, len(self)).digest()
 
     def begins(self, data: memoryview, start: int) -> bool:
         """Whether the bytes from ``start`` on are ``data``; raises as ``fill``."""
@@ -190,6 +185,14 @@ class FileContent(Content):
             )
 
 
+def content_of(path: Path, file: BinaryIO) -> Content:
+    """What is in an open file: read as its parts are needed, where the system can; else held."""
+    if hasattr(os, "preadv"):
+        return FileContent(path, os.dup(file.fileno()))
+    # Room is made for as many bytes as are asked for, not for as many as there are.
+    return HeldContent(file.read(os.fstat(file.fileno()).st_size + 1))
+
+
 def _stamp(descriptor: int) -> tuple[int, int]:
     """What changes when it is written to; not the time of the inode, which losing a name sets."""
     status = os.fstat(descriptor)
@@ -197,11 +200,17 @@ def _stamp(descriptor: int) -> tuple[int, int]:
 
 
 class Extent(NamedTuple):
-    """Some bytes of a content, not read yet."""
+    """Some bytes of a content, not read yet.
+
+    Attributes:
+        content, start, end: of which the bytes are, and where they lie.
+        location: of the content, as the model names the file; empty for the model itself.
+    """
 
     content: Content
     start: int
     end: int
+    location: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -209,13 +218,43 @@ class Extent(NamedTuple):
         return self.end - self.start
 
     def key(self, spec: TensorSpec) -> tuple[object, ...]:
-        """What tells a tensor that they are from others that are of one content."""
-        return self.start, self.end, spec
+        """What tells a tensor that they are from others of one model."""
+        return self.location, self.start, self.end, spec
 
     def part(self) -> bytes:
         """``Content.part`` of them."""
         return self.content.part(self.start, self.end)
 
+    def digest(self) -> bytes:
+        """Their digest; raises as ``Content.fill``."""
+        digest = new_digest(self.nbytes)
+        piece = memoryview(bytearray(min(_PIECE_BYTES, self.nbytes)))
+        for start in range(self.start, self.end, _PIECE_BYTES):
+            read = piece[: self.end - start]
+            self.content.fill(read, start)
+            digest.update(read)
+        return digest.digest()
+
     def array(self, empty: Empty = aligned_empty) -> Array:
         """``Content.array`` of them."""
         return self.content.array(self.start, self.end, empty)
+
+
+class PartContent(Content):
+    """Some bytes of a content, as one of their own."""
+
+    def __init__(self, part: Extent) -> None:
+        self._part = part
+        self.is_held = part.content.is_held
+
+    def __len__(self) -> int:
+        return self._part.nbytes
+
+    def check(self) -> None:
+        self._part.content.check()
+
+    def look(self, position: int) -> tuple[bytes | memoryview, int]:
+        return self._part.content.look(self._part.start + position)
+
+    def fill(self, memory: memoryview, start: int) -> None:
+        self._part.content.fill(memory, self._part.start + start)

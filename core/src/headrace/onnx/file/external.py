@@ -11,18 +11,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import ExitStack
-from io import BufferedReader
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headrace.aligned import aligned_empty
 from headrace.errors import InvalidModelError
 from headrace.light_dataclass import dataclass
+from headrace.onnx.file.content import Content, Extent, content_of
 from headrace.onnx.file.text import Where, quote
-from headrace.tensor_spec import Array
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -63,9 +58,9 @@ def range_of(tensor: TensorProto, nbytes: int, where: Where) -> ExternalRange:
 
 
 class ExternalFiles:
-    """Files beside a model, each opened when something of it is first read. For one thread.
+    """Files beside a model, each opened when something of it is first asked for. For one thread.
 
-    A context manager; they are closed behind it.
+    A file stays open as long as an extent of it is there.
 
     Attributes:
         folder: the model's own; None for a model that was given as bytes.
@@ -73,46 +68,30 @@ class ExternalFiles:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self._files: dict[str, BufferedReader] = {}
-        self._stack = ExitStack()
+        self._files: dict[str, Content] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def read(self, wanted: ExternalRange, where: Where) -> Array:
-        """Read a part of one; nothing is allocated before its bytes exist.
-
-        Returns:
-            uint8[nbytes], aligned and in memory of its own.
+    def find(self, wanted: ExternalRange, where: Where) -> Extent:
+        """A part of one, which is there; it is read when it is asked for its bytes.
 
         Raises:
             InvalidModelError: the model has no folder, or the file is not right.
         """
-        location, offset, length = wanted.location, wanted.offset, wanted.nbytes
+        location, offset, end = wanted.location, wanted.offset, wanted.offset + wanted.nbytes
         try:
-            file = self._file(location, where)
-            size = os.fstat(file.fileno()).st_size
-            if offset + length > size:
-                raise InvalidModelError(
-                    f"{where}: bytes {offset} to {offset + length} are past the end of "
-                    f"{quote(location)}, which has {size}"
-                )
-            file.seek(offset)
-            data = aligned_empty((length,), np.dtype(np.uint8))
-            found = file.readinto(data.data) if length else 0
+            content = self._content(location, where)
         except OSError as error:
             raise InvalidModelError(
                 f"{where}: external file {quote(location)} cannot be read: "
                 f"{error.strerror or error}"
             ) from error
-        if found != length:
-            raise InvalidModelError(f"{where}: {quote(location)} became shorter while it was read")
-        return data
+        if end > len(content):
+            raise InvalidModelError(
+                f"{where}: bytes {offset} to {end} are past the end of {quote(location)}, which "
+                f"has {len(content)}"
+            )
+        return Extent(content, offset, end, location)
 
-    def _file(self, location: str, where: Where) -> BufferedReader:
+    def _content(self, location: str, where: Where) -> Content:
         known = self._files.get(location)
         if known is not None:
             return known
@@ -122,8 +101,7 @@ class ExternalFiles:
                 "has no folder to look in; load it by its path"
             )
         path = _path(self.folder, location, where)
-        with ExitStack() as opened:
-            file = opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
+        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise InvalidModelError(f"{where}: {quote(location)} is no plain file")
@@ -132,9 +110,8 @@ class ExternalFiles:
                     f"{where}: {quote(location)} has {status.st_nlink} hard links and may belong "
                     "to something else; put a copy in its place"
                 )
-            self._stack.push(opened.pop_all())
-        self._files[location] = file
-        return file
+            content = self._files[location] = content_of(path, file)
+        return content
 
 
 def _path(folder: Path, location: str, where: Where) -> Path:

@@ -61,8 +61,8 @@ class ModelFile:
         weights: its initializers and its constants, by name; aligned. Nobody writes to them, and
             nobody asks one that is lazy for its value: what is asked is the same of another job.
         held_bytes: of all that it holds of the file, about.
-        externals: what was read of files beside the model; None when a part of them is read later,
-            with a node.
+        externals: what weights lie in files beside the model; None when a node reads a part of
+            these as well.
     """
 
     name: str
@@ -119,8 +119,7 @@ def parse_model(
         raise InvalidModelError(f"{name}: the model has no outputs")
     externals = _external_ranges(model.graph, name)
     initializers = initializer_names(model.graph)
-    with ExternalFiles(folder) as files:
-        weights, taken = take_weights(model, split, name, files, made)
+    weights, taken, later_bytes = take_weights(model, split, name, ExternalFiles(folder), made)
     # A message frees the memory of its fields only as a whole.
     rest = model.SerializeToString()
     model = ModelProto.FromString(rest)
@@ -133,7 +132,7 @@ def parse_model(
     check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
-    held_bytes = len(rest) + max(0, whole_bytes - split.cut_bytes)
+    held_bytes = len(rest) + max(0, whole_bytes - max(split.cut_bytes, later_bytes))
     return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from headrace.errors import InvalidModelError, ResourceLimitError
 from headrace.light_tuple import NamedTuple
 from headrace.onnx.file import limits
-from headrace.onnx.file.content import Content, FileContent, HeldContent
+from headrace.onnx.file.content import Content, HeldContent, content_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -61,7 +61,7 @@ def open_model(source: Source) -> GivenModel:
             raise InvalidModelError(f"{path}: is no plain file")
         _check_size(status.st_size, path.name)
         with path.open("rb") as file:
-            content = _content(path, file)
+            content = content_of(path, file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidModelError(f"{path}: cannot be read: {reason}") from error
@@ -69,13 +69,6 @@ def open_model(source: Source) -> GivenModel:
     # A file name may hold bytes that are no text; the model's name goes into plans and messages.
     name = path.name.encode("utf-8", "backslashreplace").decode("utf-8")
     return GivenModel(name, path, content)
-
-
-def _content(path: Path, file: BinaryIO) -> Content:
-    if hasattr(os, "preadv"):
-        return FileContent(path, os.dup(file.fileno()))
-    # Room is made for as many bytes as are asked for, not for as many as there are.
-    return HeldContent(file.read(os.fstat(file.fileno()).st_size + 1))
 
 
 def _serialized(model: object) -> bytes:

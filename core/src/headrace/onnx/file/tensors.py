@@ -141,8 +141,8 @@ def to_array(tensor: TensorProto, where: Where, folder: Path | None) -> Array:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    with external.ExternalFiles(folder) as files:
-        return array_maker(tensor, header_of(tensor, where), where, files)(aligned_empty)
+    files = external.ExternalFiles(folder)
+    return array_maker(tensor, header_of(tensor, where), where, files)[0](aligned_empty)
 
 
 def array_maker(
@@ -151,19 +151,22 @@ def array_maker(
     where: Where,
     files: external.ExternalFiles,
     cut: Extent | None = None,
-) -> Callable[[Empty], Array]:
+) -> tuple[Callable[[Empty], Array], Extent | None]:
     """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
 
     Args:
         tensor, where: as for ``to_array``.
         header: that of the tensor.
-        files: the files of external data, open as long as this reads.
-        cut: where its ``raw_data`` is, if that was taken out; it is read anew each time, into the
-            memory that is given. Other elements are in memory by now.
+        files: the files of external data.
+        cut: where its ``raw_data`` is, if that was taken out.
+
+    Returns:
+        What makes the array; and where its elements lie, in the model's file or another: they are
+        read anew each time, into the memory that is given. None: they are in memory by now.
 
     Raises:
         InvalidModelError, UnsupportedModelError: as ``to_array``; what is returned raises as well,
-            where what was cut out cannot be read.
+            where what lies in a file cannot be read.
     """
     shape, dtype, count = header
     if tensor.HasField("segment"):
@@ -172,8 +175,7 @@ def array_maker(
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
-        part = external.range_of(tensor, _packed_bytes(count, dtype), where)
-        flat = _from_bytes(files.read(part, where), dtype, count)
+        cut = files.find(external.range_of(tensor, _packed_bytes(count, dtype), where), where)
     elif tensor.HasField("raw_data"):
         if filled:
             raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
@@ -183,12 +185,13 @@ def array_maker(
             raise InvalidModelError(
                 f"{where}: {dtype}[{_text(shape)}] takes {needed} bytes and raw_data has {found}"
             )
-        if cut is not None:
-            return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape)
-        flat = _from_bytes(np.frombuffer(tensor.raw_data, np.uint8), dtype, count)
+        if cut is None:
+            flat = _from_bytes(np.frombuffer(tensor.raw_data, np.uint8), dtype, count)
     else:
         flat = _from_field(tensor, dtype, count, filled, where)
-    return lambda empty: flat.reshape(shape)
+    if cut is None:
+        return lambda empty: flat.reshape(shape), None
+    return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape), cut
 
 
 def _filled(tensor: TensorProto) -> list[str]:

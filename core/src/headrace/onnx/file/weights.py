@@ -14,7 +14,7 @@ from headrace.onnx.file import limits, tensors
 from headrace.onnx.file.content import Extent
 from headrace.onnx.file.external import ExternalFiles
 from headrace.onnx.file.keys import domain_of
-from headrace.onnx.file.split import SplitModel
+from headrace.onnx.file.split import LEAST_BYTES, SplitModel
 from headrace.onnx.file.tensors import Header
 from headrace.onnx.file.text import Said, place, quote
 from headrace.tensor_spec import Array, TensorSpec
@@ -28,10 +28,12 @@ class Taken(NamedTuple):
     Attributes:
         entries: by name.
         nodes: those that are some of them, and nothing else any more: their positions, and names.
+        later_bytes: of those that are read when they are asked for.
     """
 
     entries: dict[str, Entry]
     nodes: Mapping[int, str]
+    later_bytes: int
 
 
 def take_weights(
@@ -45,7 +47,7 @@ def take_weights(
 
     They are aligned, so that a device may read them where they lie. A node ``Constant`` that holds
     a tensor stays without it; others, and those whose tensor is in another file, stay as they are.
-    Of what was cut out elements are read when they are asked for, if they are to be shared.
+    Of what lies in a file elements are read when they are asked for, if they are to be shared.
 
     Args:
         model: changed in place.
@@ -80,7 +82,7 @@ def take_weights(
         elif raw is not None:
             node.attribute[0].t.raw_data = raw.part()
     taking.settle()
-    return Taken(taking.weights, taken)
+    return Taken(taking.weights, taken, taking.later_bytes)
 
 
 class _Taking:
@@ -88,12 +90,14 @@ class _Taking:
 
     Attributes:
         weights: by name.
+        later_bytes: of those that are read when they are asked for.
     """
 
     def __init__(
         self, name: str, files: ExternalFiles, made: MadeConstants | None, empty: Empty
     ) -> None:
         self.weights: dict[str, Entry] = {}
+        self.later_bytes = 0
         self._name, self._files, self._made, self._empty = name, files, made, empty
         self._small: dict[str, Array] = {}  # in the memory of messages
 
@@ -123,16 +127,17 @@ class _Taking:
     ) -> None:
         """Take a tensor: its elements, aligned, or how they are read later."""
         made = self._made
-        make = tensors.array_maker(tensor, header, where, self._files, cut)
-        if made is not None and cut is not None and not cut.content.is_held:
+        make, place = tensors.array_maker(tensor, header, where, self._files, cut)
+        if made is not None and place is not None and _is_read_later(place):
             spec = TensorSpec(header.shape, header.dtype)
-            lazy = LazyConstant(spec, cut.key(spec), lambda empty: aligned(make(empty)), made)
+            lazy = LazyConstant(spec, place.key(spec), lambda empty: aligned(make(empty)), made)
             self.weights[name] = lazy
+            self.later_bytes += header.nbytes
             return
         read = make(self._empty)
         if header.nbytes <= SMALL_BYTES:
             self.weights[name] = read
-            if cut is None:
+            if place is None:
                 self._small[name] = read
             return
         value = self.weights[name] = aligned(read)
@@ -145,6 +150,11 @@ class _Taking:
         """Let what is small lie aligned, in memory of its own."""
         small = self._small
         self.weights.update(zip(small, together(list(small.values())), strict=True))
+
+
+def _is_read_later(place: Extent) -> bool:
+    """Whether elements that lie there are worth being read only when they are asked for."""
+    return place.nbytes >= LEAST_BYTES and not place.content.is_held
 
 
 def _initializer(model: str, name: str) -> str:
