@@ -17,7 +17,7 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
-from headrace.onnx.file.content import Content, HeldContent
+from headrace.onnx.file.content import Content, Extent, HeldContent
 from headrace.onnx.file.read import read_model
 from headrace.onnx.file.source import open_model
 from headrace.onnx.file.stored import StoredBytes
@@ -56,6 +56,8 @@ def test_a_large_file_is_told_by_what_processors_have_instructions_for() -> None
     data = bytes(16 << 20)
     assert HeldContent(data).digest() == hashlib.sha256(data).digest()
     assert HeldContent(data[1:]).digest() == hashlib.blake2b(data[1:], digest_size=32).digest()
+    part = Extent(HeldContent(data), 3, 10)
+    assert part.digest(len(data)) == hashlib.sha256(data[3:10]).digest()
 
 
 @pytest.mark.parametrize("end", [65, 2000, 600_001])

@@ -303,11 +303,12 @@ class KeptPlans:
         from headrace.onnx.file.external import ExternalFiles, ExternalRange
 
         files = ExternalFiles(self._folder)
-        found: list[tuple[Source, Extent]] = []
-        for location, offset, nbytes in ranges:
-            part = files.find(ExternalRange(location, offset, nbytes), "external data")
-            found.append((Source(location, offset, nbytes, part.digest()), part))
-        return found
+        parts = [files.find(ExternalRange(*part), "external data") for part in ranges]
+        total = sum(part.nbytes for part in parts)
+        return [
+            (Source(part.location, part.start, part.nbytes, part.digest(total)), part)
+            for part in parts
+        ]
 
 
 class _Finder:

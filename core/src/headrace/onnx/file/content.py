@@ -76,7 +76,7 @@ class Content(ABC):
 
     def digest(self) -> bytes:
         """The digest of all of it; raises as ``fill``."""
-        return Extent(self, 0, len(self)).digest()
+        return Extent(self, 0, len(self)).digest(len(self))
 
     def begins(self, data: memoryview, start: int) -> bool:
         """Whether the bytes from ``start`` on are ``data``; raises as ``fill``."""
@@ -225,9 +225,9 @@ class Extent(NamedTuple):
         """``Content.part`` of them."""
         return self.content.part(self.start, self.end)
 
-    def digest(self) -> bytes:
-        """Their digest; raises as ``Content.fill``."""
-        digest = new_digest(self.nbytes)
+    def digest(self, total_bytes: int) -> bytes:
+        """Their digest, that of so many bytes as are digested with them; raises as ``fill``."""
+        digest = new_digest(total_bytes)
         piece = memoryview(bytearray(min(_PIECE_BYTES, self.nbytes)))
         for start in range(self.start, self.end, _PIECE_BYTES):
             read = piece[: self.end - start]
