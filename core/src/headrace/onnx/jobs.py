@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from weakref import ref
 
 import numpy as np
 
@@ -66,7 +67,8 @@ class LeasedJob:
         self.draws = draws_of(takes)
         self.visits: set[Visit] = set()
         self.dropped = False
-        self._cache = cache
+        # Which holds this: of a circle a dropped model would wait for the collector to go.
+        self._cache = ref(cache)
 
     @property
     def is_used(self) -> bool:
@@ -76,8 +78,9 @@ class LeasedJob:
     def leave(self, visit: Visit) -> None:
         """One user less; the last one of a job that was dropped closes it."""
         self.visits.discard(visit)
-        if self.dropped:
-            self._cache.close_dropped()
+        cache = self._cache() if self.dropped else None
+        if cache is not None:
+            cache.close_dropped()
 
     def drain(self) -> None:
         """Wait until what was submitted has come to its end."""

@@ -108,6 +108,8 @@ class BlockPool:
         """Take out the blocks that are idle as a whole; the caller frees them."""
         drained = [b for b in self._blocks if b.is_idle and (b.is_spoilt or not spoilt_only)]
         self._blocks = [block for block in self._blocks if block not in drained]
+        for block in drained:
+            block.parts.clear()  # which hold it, and its memory, until the collector comes
         return drained
 
     def _idle(self) -> Iterator[Part]:
