@@ -272,6 +272,18 @@ def test_the_largest_of_a_part_of_a_region_is_of_all_elements_it_touches() -> No
     assert made[1, 0].tolist() == [[0, 0], [1 * 8 + 7, 0]]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_region_with_an_end_that_is_nowhere_has_no_elements() -> None:
+    """NaN and infinity; ends that are far outside are as those at an edge."""
+    x = np.arange(48.0).reshape(1, 1, 6, 8)
+    ends = [[0, np.nan, 0, 3, 3], [0, 0, 0, np.inf, 3], [0, -3e38, -3e38, 3e38, 3e38]]
+    made = folded("MaxRoiPool", x, np.array(ends), opset=16, pooled_shape=[1, 1])
+    assert made[:, 0, 0, 0].tolist() == [0, 0, 47]
+    far = np.array([[0, 0, 3e38, 3e38], [0, 0, np.inf, 3]])
+    made = folded("RoiAlign", x, far, np.zeros(2, np.int64), opset=16)
+    assert made[:, 0, 0, 0].tolist() == [0, 0]
+
+
 def test_regions_to_take_the_largest_of_have_five_numbers() -> None:
     """An image and two corners; and at least one part along each axis."""
     x, regions = np.ones((1, 1, 6, 8)), np.zeros((1, 4))

@@ -132,7 +132,7 @@ def parse_model(
     check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
-    held_bytes = len(rest) + max(0, whole_bytes - max(split.cut_bytes, later_bytes))
+    held_bytes = len(rest) + whole_bytes - later_bytes
     return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
 
 

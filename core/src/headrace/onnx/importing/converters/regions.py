@@ -13,6 +13,9 @@ from headrace.onnx.importing.node import Converter, Node
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
+_FAR = 1 << 24
+"""No image is so large: where a region ends beyond, or at a NaN, does not matter."""
+
 
 class _Taps(NamedTuple):
     """Along one axis, for each sample [regions, samples]: two elements, and what they weigh."""
@@ -111,6 +114,8 @@ def _elements(ends: Array, scale: float, bins: int, size: int) -> tuple[Array, A
     ends = ends.astype(np.promote_types(ends.dtype, np.float32))
     dtype = ends.dtype.type
     ends = ends * dtype(scale)
+    ends[~np.isfinite(ends).all(1)] = -_FAR  # what has no end is nowhere
+    ends = np.clip(ends, -_FAR, _FAR)
     whole = np.trunc(ends)
     ends = whole + np.sign(ends) * (np.abs(ends - whole) >= 0.5)  # halves away from zero
     part = np.maximum(ends[:, 1:] - ends[:, :1] + 1, 1) / dtype(bins)
@@ -192,7 +197,8 @@ def _samplings(
         for axis, bins in enumerate(out):
             length = (corners[:, 3 - axis] - corners[:, 1 - axis]) * dtype.type(scale)
             length = length if is_centred else np.maximum(length, 1)
-            needed = np.maximum(np.ceil(length / bins).astype(np.int64), 0)[:, None]
+            needed = np.ceil(length / bins).astype(np.float64)[:, None]
+            needed = np.where(needed < _FAR, np.maximum(needed, 0), 0).astype(np.int64)
             number = np.arange(max(needed.max(initial=1), 1))
             counts = number < needed
             # What does not count is where the last that counts is: the largest stays the same.
