@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "bind_common.h"
+#include "kernels/elementwise/arange.h"
 #include "kernels/elementwise/broadcast.h"
 #include "kernels/elementwise/cast.h"
 #include "kernels/elementwise/elementwise.h"
@@ -111,6 +112,24 @@ Launch BindCast(const AnyArray& x, AnyArray& y) {
           py::make_tuple(x, y)};
 }
 
+template <class T>
+Launch BindArange(const Array<T>& start, const Array<T>& step, Array<T>& y) {
+  constexpr const char* kOp = "arange";
+  if (start.size() != 1) RequireShape(kOp, "start", start, {});
+  if (step.size() != 1) RequireShape(kOp, "step", step, {});
+  if (y.ndim() != 1) throw py::value_error("arange: y must have one axis");
+  const T* first = ReadPointer(kOp, "start", start);
+  const T* by = ReadPointer(kOp, "step", step);
+  T* to = WritePointer(kOp, "y", y);
+  const Size count = y.size();
+  return {[=] { Arange(first, by, to, count); }, py::make_tuple(start, step, y)};
+}
+
+template <class T>
+void RegisterArange(py::module_& m) {
+  m.def("arange", &BindArange<T>, py::arg("start"), py::arg("step"), py::arg("y"));
+}
+
 template <class T, class Y = T>
 void RegisterBinary(py::module_& m) {
   m.def("binary", &BindBinary<T, Y>, py::arg("op"), py::arg("a"), py::arg("b"), py::arg("y"));
@@ -127,6 +146,10 @@ void RegisterElementwise(py::module_& m) {
         "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
         "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
   m.def("cast", &BindCast, py::arg("x"), py::arg("y"));
+  RegisterArange<float>(m);
+  RegisterArange<double>(m);
+  RegisterArange<std::int32_t>(m);
+  RegisterArange<std::int64_t>(m);
   RegisterBinary<double>(m);
   RegisterBinary<std::int32_t>(m);
   RegisterBinary<std::int64_t>(m);

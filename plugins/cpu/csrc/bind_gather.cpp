@@ -1,7 +1,7 @@
 // Elements by indices; they are bytes here, of any dtype.
 #include <cstdint>
 
-#include "bind_common.h"
+#include "bind_places.h"
 #include "kernels/moves/gather.h"
 
 namespace headrace::cpu::bind {
@@ -38,18 +38,24 @@ Launch BindGather(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
 }
 
 template <class I>
-Launch BindGatherElements(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
+Launch BindGatherElements(const AnyArray& x, const Array<I>& indices, AnyArray& y, Size axis) {
   constexpr const char* kOp = "gather_elements";
   const Size item = MovedSize(kOp, x, y);
-  if (x.ndim() != 3) throw py::value_error("gather_elements: x must have 3 axes");
-  const Size outer = x.shape(0), length = x.shape(1), inner = x.shape(2);
-  RequireShape(kOp, "y", y, {outer, y.ndim() > 1 ? y.shape(1) : 0, inner});
-  RequireShape(kOp, "indices", indices, Shape(y));
-  const Size count = y.shape(1);
+  const ElementPlaces places = PlacesOf(kOp, x, indices, axis);
+  const Dims made = Shape(indices);
+  RequireShape(kOp, "y", y, made);
   if (y.size() == 0) return {};
   const char* from = static_cast<const char*>(x.data());
   char* to = Written(kOp, y);
   const I* at = ReadPointer(kOp, "indices", indices);
+  const auto along = static_cast<std::size_t>(axis);
+  const Size length = x.shape(axis), count = made[along];
+  Dims even = Shape(x);
+  even[along] = count;
+  if (made != even) {
+    return {[=] { GatherElements(from, at, to, places, item); }, py::make_tuple(x, indices, y)};
+  }
+  const Size inner = Product(Tail(made, along + 1)), outer = y.size() / (count * inner);
   return {[=] { GatherElements(from, at, to, outer, length, count, inner, item); },
           py::make_tuple(x, indices, y)};
 }
@@ -78,7 +84,8 @@ Launch BindGatherNd(const AnyArray& x, const Array<I>& indices, AnyArray& y) {
 template <class I>
 void Define(py::module_& m) {
   m.def("gather", &BindGather<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
-  m.def("gather_elements", &BindGatherElements<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
+  m.def("gather_elements", &BindGatherElements<I>, py::arg("x"), py::arg("indices"), py::arg("y"),
+        py::arg("axis"));
   m.def("gather_nd", &BindGatherNd<I>, py::arg("x"), py::arg("indices"), py::arg("y"));
 }
 

@@ -15,8 +15,8 @@ constexpr const char* kOps[] = {
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power",
     // of one
     "negative", "abs", "floor", "ceil", "round", "sqrt", "reciprocal", "exp", "log", "erf",
-    "sigmoid", "tanh", "asin", "acos", "atan", "relu", "clip", "leaky_relu", "hard_sigmoid",
-    "hard_swish", "swish",
+    "sigmoid", "tanh", "asin", "acos", "atan", "sin", "cos", "relu", "clip", "leaky_relu",
+    "hard_sigmoid", "hard_swish", "swish",
     // truth, and what chooses
     "equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
     "logical_not", "is_nan", "where",

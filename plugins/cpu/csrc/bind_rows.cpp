@@ -5,8 +5,10 @@
 
 #include "bind_common.h"
 #include "kernels/learners/couple_pairs.h"
+#include "kernels/products/few_rows.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/integer_matmul.h"
+#include "kernels/rows/folds.h"
 #include "kernels/rows/rows.h"
 
 namespace headrace::cpu::bind {
@@ -58,24 +60,47 @@ Launch BindLayerNorm(const Floats& x, const std::optional<Floats>& scale,
           py::make_tuple(x, scale, bias, y)};
 }
 
+Fold FoldOf(const char* op, const std::string& kind) {
+  constexpr std::array<const char*, 5> kKinds = {"sum", "mean", "max", "min", "prod"};
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (kind == kKinds[i]) return static_cast<Fold>(i);
+  }
+  throw py::value_error(std::string(op) + ": there is no kind '" + kind + "'");
+}
+
 Launch BindFold(const std::string& kind, const Floats& x, Floats& y) {
   constexpr const char* kOp = "fold_each_row";
-  constexpr std::array<const char*, 5> kKinds = {"sum", "mean", "max", "min", "prod"};
   const auto [rows, length] = Sides(kOp, x);
   Dims made = Shape(x);
   made.pop_back();
   RequireShape(kOp, "y", y, made);
   if (length == 0) throw py::value_error("fold_each_row: rows of x are empty");
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (kind != kKinds[i]) continue;
-    const float* from = ReadPointer(kOp, "x", x);
-    float* to = WritePointer(kOp, "y", y);
-    return {[=, count = rows, size = length] {
-              FoldEachRow(static_cast<Fold>(i), from, to, count, size);
-            },
-            py::make_tuple(x, y)};
+  const Fold fold = FoldOf(kOp, kind);
+  const float* from = ReadPointer(kOp, "x", x);
+  float* to = WritePointer(kOp, "y", y);
+  return {[=, count = rows, size = length] { FoldEachRow(fold, from, to, count, size); },
+          py::make_tuple(x, y)};
+}
+
+template <class T>
+Launch BindFoldAxis(const std::string& kind, const Array<T>& x, Array<T>& y) {
+  constexpr const char* kOp = "fold_axis";
+  if (x.ndim() != 3) throw py::value_error("fold_axis: x must have three axes");
+  const Size outer = x.shape(0), length = x.shape(1), inner = x.shape(2);
+  RequireShape(kOp, "y", y, {outer, inner});
+  if (length == 0) throw py::value_error("fold_axis: the axis of x is empty");
+  const Fold fold = FoldOf(kOp, kind);
+  if (fold == Fold::kMean && std::is_integral_v<T>) {
+    throw py::value_error("fold_axis: integers have no mean");
   }
-  throw py::value_error("fold_each_row: there is no kind '" + kind + "'");
+  const T* from = ReadPointer(kOp, "x", x);
+  T* to = WritePointer(kOp, "y", y);
+  return {[=] { FoldAxis(fold, from, to, outer, length, inner); }, py::make_tuple(x, y)};
+}
+
+template <class T>
+void DefineFoldAxis(py::module_& m) {
+  m.def("fold_axis", &BindFoldAxis<T>, py::arg("kind"), py::arg("x"), py::arg("y"));
 }
 
 Launch BindCouplePairs(const Floats& shares, Floats& y) {
@@ -162,6 +187,33 @@ Launch BindBatchMatmul(const Floats& a, const Floats& b, Floats& panels, Floats&
   return {[work] { work->Run(); }, py::make_tuple(a, b, panels, y)};
 }
 
+Launch BindFewRows(const Floats& a, const Floats& b, Floats& y, const Places& a_places,
+                   const Places& b_places, bool transposed) {
+  constexpr const char* kOp = "few_row_matmul";
+  if (a.ndim() != 3 || b.ndim() != 3 || y.ndim() != 3) {
+    throw py::value_error("few_row_matmul: a, b and y must have three axes");
+  }
+  const Size products = y.shape(0), rows = y.shape(1), columns = y.shape(2), depth = a.shape(2);
+  RequireShape(kOp, "a", a, {a.shape(0), rows, depth});
+  RequireShape(kOp, "b", b,
+               transposed ? Dims{b.shape(0), columns, depth} : Dims{b.shape(0), depth, columns});
+  RequirePlaces(kOp, "a_places", a_places, products, a.shape(0));
+  RequirePlaces(kOp, "b_places", b_places, products, b.shape(0));
+  if (y.size() == 0) return {};
+  const float* left = ReadPointer(kOp, "a", a);
+  const float* right = ReadPointer(kOp, "b", b);
+  float* to = WritePointer(kOp, "y", y);
+  return {[=] {
+            for (Size i = 0; i < products; ++i) {
+              const auto at = static_cast<std::size_t>(i);
+              MultiplyFewRows(left + a_places[at] * rows * depth,
+                              right + b_places[at] * depth * columns, to + i * rows * columns, rows,
+                              depth, columns, transposed);
+            }
+          },
+          py::make_tuple(a, b, y)};
+}
+
 template <class T>
 Launch BindIntegerMatmul(const Array<T>& a, const Array<T>& b, Array<T>& y, const Places& a_places,
                          const Places& b_places) {
@@ -203,9 +255,17 @@ void RegisterRows(py::module_& m) {
   m.def("layer_norm", &BindLayerNorm, py::arg("x"), py::arg("scale"), py::arg("bias"), py::arg("y"),
         py::arg("epsilon"));
   m.def("fold_each_row", &BindFold, py::arg("kind"), py::arg("x"), py::arg("y"));
+  DefineFoldAxis<float>(m);
+  DefineFoldAxis<double>(m);
+  DefineFoldAxis<std::int32_t>(m);
+  DefineFoldAxis<std::int64_t>(m);
+  DefineFoldAxis<std::int8_t>(m);
+  DefineFoldAxis<std::uint8_t>(m);
   m.def("couple_pairs", &BindCouplePairs, py::arg("shares"), py::arg("y"));
   m.def("batch_matmul", &BindBatchMatmul, py::arg("a"), py::arg("b"), py::arg("panels"),
         py::arg("y"), py::arg("a_places"), py::arg("b_places"), py::arg("transposed"));
+  m.def("few_row_matmul", &BindFewRows, py::arg("a"), py::arg("b"), py::arg("y"),
+        py::arg("a_places"), py::arg("b_places"), py::arg("transposed"));
   DefineIntegerMatmul<std::int32_t>(m);
   DefineIntegerMatmul<std::int64_t>(m);
 }

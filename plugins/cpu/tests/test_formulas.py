@@ -52,6 +52,12 @@ EXACT = {
     "elu": ({"alpha": 1.5}, _elu),
     "celu": ({"alpha": 1.5}, _celu),
     "selu": ({"alpha": 1.5, "gamma": 1.25}, lambda x: 1.25 * _elu(x)),
+    "tan": ({}, np.tan),
+    "sign": ({}, np.sign),
+    "is_inf": ({}, np.isinf),
+    "is_inf above": ({"detect_negative": False}, lambda x: x == np.inf),
+    "is_inf below": ({"detect_positive": False}, lambda x: x == -np.inf),
+    "is_inf never": ({"detect_positive": False, "detect_negative": False}, lambda x: x > np.inf),
 }
 
 
@@ -76,6 +82,16 @@ def test_formulas_are_those_of_the_op(name):
     said = np.empty_like(y[:-1])
     elementwise(program, [x[:-1]], [said])
     np.testing.assert_allclose(said, wanted, 2e-6, 1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in EXACT if name.startswith(("sign", "is_inf"))])
+def test_what_is_no_number_has_no_sign(name):
+    """Infinities have one."""
+    attrs, exact = EXACT[name]
+    x, op = np.float32([np.inf, -np.inf, np.nan, 1, -1]), name.split()[0]
+    call = make_call(get_op(op), op, [flow.TensorSpec(x.shape, "float32")], attrs)
+    got = run_program(steps_of(call, ["i0"], 0), [x], np.empty_like(x))
+    np.testing.assert_array_equal(got, exact(x.astype(np.float64)))
 
 
 def test_every_formula_is_asked_for():

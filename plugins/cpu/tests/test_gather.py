@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import headrace_cpu
 from headrace_cpu import _native
@@ -42,8 +44,31 @@ def test_each_element_has_its_index(dtype, inner):
     rng = np.random.default_rng(1)
     x = rng.integers(0, 99, (4, 9, inner)).astype(dtype)
     indices = rng.integers(-9, 9, (4, 21000 // inner, inner)).astype(np.int32)
-    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y), indices.shape, dtype)
+    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y, 1), indices.shape, dtype)
     np.testing.assert_array_equal(y, np.take_along_axis(x, indices.astype(np.int64), axis=1))
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_indices_may_be_shorter_than_what_they_choose_from(data):
+    """Along every axis but the one that is chosen along, where they may be longer."""
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    named = [data.draw(st.integers(1, 7 if i == axis else dim)) for i, dim in enumerate(shape)]
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape)
+    indices = rng.integers(-shape[axis], shape[axis], named)
+    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y, axis), named, "float64")
+    for place in np.ndindex(*named):
+        chosen = (*place[:axis], indices[place], *place[axis + 1 :])
+        assert y[place] == x[chosen]
+
+
+def test_indices_longer_than_what_they_choose_from_are_refused():
+    """But along the axis of the choice."""
+    x, indices = np.ones((2, 3), np.float32), np.zeros((2, 4), np.int64)
+    with pytest.raises(ValueError, match=r"x is \[2, 3\] but indices are \[2, 4\]"):
+        _native.gather_elements(x, indices, np.ones((2, 4), np.float32), 0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -65,7 +90,7 @@ def test_an_index_outside_reads_nothing(index):
     at = np.full((1, 1, 1), index)
     for launch in (
         _native.gather(x, at.reshape(-1), y),
-        _native.gather_elements(x, at, y),
+        _native.gather_elements(x, at, y, 1),
         _native.gather_nd(x, at, y),
     ):
         with pytest.raises(IndexError, match=f"index {index} is outside .* 5 elements"):

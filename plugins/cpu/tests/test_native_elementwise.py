@@ -201,6 +201,25 @@ def test_binary_works_in_place(x):
     np.testing.assert_array_equal(both, x + x)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_numbers_go_on_by_equal_steps(dtype):
+    """Integers wrap around; floats do not drift; start and step are read when it runs."""
+    count = 70_000
+    start, step, y = np.array(7, dtype), np.array([3], dtype), np.empty(count, dtype)
+    launch = _native.arange(start, step, y)
+    exact = np.dtype(dtype).kind == "i"
+    first, by = (np.iinfo(dtype).max - 5, 2) if exact else (0.1, 0.3)
+    start[...], step[...] = first, by
+    launch()
+    if exact:
+        bits = 8 * start.itemsize
+        wide = [(first + i * by + (1 << bits - 1)) % (1 << bits) for i in range(count)]
+        right = (np.array(wide, object) - (1 << bits - 1)).astype(dtype)
+    else:
+        right = start.astype(np.float64) + np.arange(count) * step.astype(np.float64)
+    np.testing.assert_array_equal(y, right.astype(dtype))
+
+
 def test_a_sequence_runs_its_launches_in_order():
     """Each reads what the one before wrote; it may run again."""
     x, y = np.array([1.0, -2.0]), np.empty(2)

@@ -39,6 +39,8 @@ EXACT = {
     "asin": (np.arcsin, 2),
     "acos": (np.arccos, 2),
     "atan": (np.arctan, 2),
+    "sin": (np.sin, 2),
+    "cos": (np.cos, 2),
     "sigmoid": (lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))), 3),
     "erf": (np.vectorize(math.erf, [np.float64]), 3),
     "sqrt": (np.sqrt, 0.5),

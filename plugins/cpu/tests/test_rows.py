@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import headrace_cpu
 from headrace.testing.case import Case
 from headrace.testing.run import run_op
 from headrace_cpu import _native
@@ -146,6 +147,26 @@ def test_batches_of_products(rows, depth, columns, transposed, batch):
 
 @settings(max_examples=60)
 @given(
+    st.integers(1, 7), st.sampled_from([1, 2, 15, 16, 17, 64, 70, 511, 513, 2000]),
+    st.sampled_from([1, 3, 16, 17, 63, 64, 65, 130, 1000]), st.booleans(),
+)  # fmt: skip
+def test_few_rows_meet_matrices_as_they_lie(rows, depth, columns, transposed):
+    """Equal bits on one thread and on three; nothing beside the matrices is read."""
+    a, b = drawn(2, rows, depth), drawn(1, depth, columns)
+    laid = np.ascontiguousarray(b.transpose(0, 2, 1)) if transposed else b
+    found = []
+    for threads in (1, 3):
+        headrace_cpu.set_threads(threads)
+        y = np.full((2, rows, columns), np.nan, np.float32)
+        _native.few_row_matmul(a, laid, y, [0, 1], [0, 0], transposed)()
+        found.append(y)
+    np.testing.assert_array_equal(*found)
+    right = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(found[0], right, rtol=1e-5, atol=2e-6 * np.sqrt(depth))
+
+
+@settings(max_examples=60)
+@given(
     st.integers(1, 9), st.integers(0, 20), st.sampled_from([1, 3, 7, 8, 15, 16, 17, 40]),
     st.sampled_from([np.int32, np.int64]), st.integers(0, 3),
 )  # fmt: skip
@@ -193,3 +214,5 @@ def test_sizes_that_do_not_fit_are_refused():
         _native.batch_matmul(
             drawn(1, 2, 3), drawn(1, 3, 4), drawn(1, 1, 3, 16), drawn(1, 2, 4), [0], [1], False
         )
+    with pytest.raises(ValueError, match="b is"):
+        _native.few_row_matmul(drawn(1, 2, 3), drawn(1, 4, 4), drawn(1, 2, 4), [0], [0], False)

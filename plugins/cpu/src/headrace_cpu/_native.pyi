@@ -226,6 +226,12 @@ def binary(
     0 if there is none.
     """
 
+def arange(start: NDArray[_Ranked], step: NDArray[_Ranked], y: NDArray[_Ranked]) -> Launch:
+    """``y[i] = start + i * step``: integers wrap around, floats are reckoned in float64.
+
+    start, step: one element of T; y: T[size]. T is float32, float64, int32 or int64.
+    """
+
 def cast(x: NDArray[Any], y: NDArray[Any]) -> Launch:
     """``y = x`` as another dtype, as the op ``cast`` has it.
 
@@ -387,9 +393,12 @@ def gather(
     """
 
 def gather_elements(
-    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any], axis: int,
 ) -> Launch:  # fmt: skip
-    """``y[o, k, i] = x[o, indices[o, k, i], i]``; 3 axes each. As ``gather`` else."""
+    """``y[i, j, ...] = x[i, indices[i, j, ...], ...]``, the index along axis. As ``gather`` else.
+
+    As many axes each; indices and y of one shape, no longer than x but along axis.
+    """
 
 def gather_nd(
     x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
@@ -400,11 +409,30 @@ def scatter_nd(
     reduction: str, x: NDArray[Any], indices: _Ints | NDArray[np.int64], update: NDArray[Any],
     y: NDArray[Any],
 ) -> Launch:  # fmt: skip
-    """``y = x``, and ``y[indices[k, 0], indices[k, 1], ...]`` replaced by, or plus, ``update[k]``.
+    """``y = x``, and ``update[k]`` put on ``y[indices[k, 0], indices[k, 1], ...]``.
 
     x, y: T[*lengths, inner], perhaps one array; indices: [count, axes of lengths]; update:
-    T[count, inner]. reduction: ``none`` of any T of up to 8 bytes, ``add`` of float32, float64,
-    int32 and int64. The launch raises IndexError at an index that is outside, before it writes.
+    T[count, inner]. reduction: ``none`` of any T of up to 8 bytes; ``add``, ``mul``, ``max`` and
+    ``min`` of float32, float64, int32 and int64. The launch raises IndexError at an index that is
+    outside, before it writes.
+    """
+
+def scatter_elements(
+    reduction: str, x: NDArray[Any], indices: _Ints | NDArray[np.int64], update: NDArray[Any],
+    y: NDArray[Any], axis: int,
+) -> Launch:  # fmt: skip
+    """``y = x``, and ``update[i, j, ...]`` put on ``y[i, indices[i, j, ...], ...]``, along axis.
+
+    As many axes each; indices and update of one shape, no longer than x but along axis. As
+    ``scatter_nd`` else.
+    """
+
+def one_hot(
+    indices: _Ints | NDArray[np.int64], values: NDArray[Any], y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y[o, indices[o, i], i] = values[1]``, and ``values[0]`` elsewhere; y: 3 axes, indices: 2.
+
+    Of any dtype of up to 8 bytes. An index that is outside marks nothing.
     """
 
 class Trees:
@@ -527,6 +555,13 @@ def fold_each_row(kind: str, x: _Floats, y: _Floats) -> Launch:
     x: float32[..., n], y: float32[...].
     """
 
+def fold_axis(kind: str, x: NDArray[_Number], y: NDArray[_Number]) -> Launch:
+    """``sum``, ``mean``, ``max``, ``min`` or ``prod`` over the middle axis, which is not empty.
+
+    x: T[outer, length, inner], y: T[outer, inner]. T is float32, float64, int32, int64, int8 or
+    uint8; integers wrap around, and have no mean.
+    """
+
 def batch_matmul(
     a: _Floats, b: _Floats, panels: _Floats, y: _Floats, a_places: _Dims, b_places: _Dims,
     transposed: bool,
@@ -536,6 +571,11 @@ def batch_matmul(
     a: float32[p, m, k]; b: float32[q, k, n], or [q, n, k] if transposed; y: float32[r, m, n];
     panels: float32[q, n / 16, k, 16].
     """
+
+def few_row_matmul(
+    a: _Floats, b: _Floats, y: _Floats, a_places: _Dims, b_places: _Dims, transposed: bool,
+) -> Launch:  # fmt: skip
+    """As ``batch_matmul``, with b as it lies: for few rows of a."""
 
 def couple_pairs(shares: _Floats, y: _Floats) -> Launch:
     """Probabilities of classes by those of their pairs, as the op of core says.

@@ -31,6 +31,8 @@ enum class Op : int {
   kAsin,
   kAcos,
   kAtan,
+  kSin,
+  kCos,
   kRelu,
   kClip,         // between b and c
   kLeakyRelu,    // a < 0 ? a * b : a

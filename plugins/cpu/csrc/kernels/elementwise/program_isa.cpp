@@ -102,6 +102,10 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Acos(x); });
     case Op::kAtan:
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Atan(x); });
+    case Op::kSin:
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Sin(x); });
+    case Op::kCos:
+      return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return Cos(x); });
     case Op::kRelu:
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return AtLeast(x, Broadcast(0.0f)); });
     case Op::kClip:

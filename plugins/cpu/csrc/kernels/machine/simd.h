@@ -218,6 +218,9 @@ HEADRACE_INLINE VI operator&(VI a, VI b) {
 HEADRACE_INLINE VI operator|(VI a, VI b) {
   return Each<VI>([](IntPart x, IntPart y) { return x | y; }, a, b);
 }
+HEADRACE_INLINE VI operator^(VI a, VI b) {
+  return Each<VI>([](IntPart x, IntPart y) { return x ^ y; }, a, b);
+}
 // Integers wrap around, as the sums of bytes of ONNX do; of signed ones that would be undefined.
 HEADRACE_INLINE UnsignedPart Unsigned(IntPart x) { return reinterpret_cast<UnsignedPart>(x); }
 HEADRACE_INLINE IntPart Signed(UnsignedPart x) { return reinterpret_cast<IntPart>(x); }

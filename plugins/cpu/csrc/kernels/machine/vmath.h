@@ -135,6 +135,15 @@ HEADRACE_INLINE V Erf(V x) {
   return WithSignOf(x, MulAdd(power, -grown.more, Broadcast(1.0f) - power));
 }
 
+// `f` of each, where the machine has no vector function.
+template <class F>
+HEADRACE_INLINE V OneByOne(V x, F f) {
+  float lane[kWidth];
+  Store(lane, x);
+  for (int i = 0; i < kWidth; ++i) lane[i] = f(lane[i]);
+  return Load(lane);
+}
+
 constexpr float kHalfPi = 1.57079637f, kHalfPiRest = -4.37113883e-8f;  // together to 2^-52
 
 // asin(root), where square is the square of it, in [0, 0.32].
@@ -193,14 +202,43 @@ HEADRACE_INLINE V Atan(V x) {
   return WithSignOf(x, Select(far, opposite, arc));
 }
 
-// `f` of each, where the machine has no vector function.
-template <class F>
-HEADRACE_INLINE V OneByOne(V x, F f) {
-  float lane[kWidth];
-  Store(lane, x);
-  for (int i = 0; i < kWidth; ++i) lane[i] = f(lane[i]);
-  return Load(lane);
+// Beyond it, or where a product is rounded before the sum, quarters of the circle cannot be
+// subtracted, and the library takes over.
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+constexpr float kFarthest = 1e5f;
+#else
+constexpr float kFarthest = 0.75f;
+#endif
+
+// sin(x + kMore quarters of the circle).
+template <int kMore>
+HEADRACE_INLINE V Sine(V x) {
+  if (Bits(Abs(x) < Broadcast(kFarthest)) != 0xffffu) {
+    return OneByOne(x, [](float v) { return kMore == 0 ? std::sin(v) : std::cos(v); });
+  }
+  const V shifted = MulAdd(x, Broadcast(0.636619772f), Broadcast(kWholeOnly));
+  const V n = shifted - Broadcast(kWholeOnly);
+  V rest = MulAdd(n, Broadcast(-kHalfPi), x);
+  rest = MulAdd(n, Broadcast(-kHalfPiRest), rest);
+  rest = MulAdd(n, Broadcast(1.71512449e-15f), rest);
+  const V square = rest * rest;
+  V odd = MulAdd(Broadcast(-1.95149574e-4f), square, Broadcast(8.33215844e-3f));
+  odd = MulAdd(odd, square, Broadcast(-0.166666552f));
+  V even = MulAdd(Broadcast(2.44327841e-5f), square, Broadcast(-1.38873130e-3f));
+  even = MulAdd(even, square, Broadcast(4.16666456e-2f));
+  even = MulAdd(even, square, Broadcast(-0.5f));
+  const V sine = MulAdd(odd * square, rest, rest), cosine = MulAdd(even, square, Broadcast(1.0f));
+  const VI turn = AsInts(shifted) + BroadcastInt(kMore);
+  const VI is_odd = BroadcastInt(0) - (turn & BroadcastInt(1));
+  const VI sign = ShiftLeft<30>(turn & BroadcastInt(2));
+  return AsFloats(AsInts(Select(is_odd, cosine, sine)) ^ sign);
 }
+
+// sin(x) within 2, near its zeros as well.
+HEADRACE_INLINE V Sin(V x) { return Sine<0>(x); }
+
+// cos(x) within 2.
+HEADRACE_INLINE V Cos(V x) { return Sine<1>(x); }
 
 #if defined(__AVX512F__)
 #define HEADRACE_ROUND(x, mode) \

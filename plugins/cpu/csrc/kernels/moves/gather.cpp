@@ -99,6 +99,26 @@ void GatherElements(const char* x, const I* indices, char* y, Size outer, Size l
 }
 
 template <class I>
+void GatherElements(const char* x, const I* indices, char* y, const ElementPlaces& places,
+                    Size item) {
+  const Size inner = places.inner();
+  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, inner * item));
+  ParallelFor(places.rows(), grain, [&](Size begin, Size end) {
+    OfSize(item, [&](auto size) {
+      for (Size row = begin; row < end; ++row) {
+        const char* from = x + places.Row(row) * size;
+        const I* chosen = indices + row * inner;
+        char* to = y + row * inner * size;
+        for (Size i = 0; i < inner; ++i) {
+          const Size at = At(chosen[i], places.length()) * places.along() + i * places.step();
+          std::memcpy(to + i * size, from + at * size, static_cast<std::size_t>(Size{size}));
+        }
+      }
+    });
+  });
+}
+
+template <class I>
 void GatherNd(const char* x, const I* indices, char* y, Size outer, Size count,
               const std::vector<Size>& lengths, Size bytes) {
   const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, bytes));
@@ -120,6 +140,7 @@ void GatherNd(const char* x, const I* indices, char* y, Size outer, Size count,
 #define HEADRACE_GATHER(I)                                                                  \
   template void Gather(const char*, const I*, char*, Size, Size, Size, Size);               \
   template void GatherElements(const char*, const I*, char*, Size, Size, Size, Size, Size); \
+  template void GatherElements(const char*, const I*, char*, const ElementPlaces&, Size);   \
   template void GatherNd(const char*, const I*, char*, Size, Size, const std::vector<Size>&, Size);
 HEADRACE_GATHER(std::int32_t)
 HEADRACE_GATHER(std::int64_t)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/machine/isa.h"
+#include "kernels/moves/element_places.h"
 
 namespace headrace::cpu {
 
@@ -20,6 +21,12 @@ void Gather(const char* x, const I* indices, char* y, Size outer, Size length, S
 template <class I>
 void GatherElements(const char* x, const I* indices, char* y, Size outer, Size length, Size count,
                     Size inner, Size item);
+
+// The same where indices may be shorter than x along every axis, as `places` says; y: that of the
+// indices. `item` bytes each: 1, 2, 4, 8 or 16.
+template <class I>
+void GatherElements(const char* x, const I* indices, char* y, const ElementPlaces& places,
+                    Size item);
 
 // y[o, k] = x[o, indices[o, k, 0], indices[o, k, 1], ...], of `bytes` each;
 // x: [outer, *lengths], y: [outer, count], indices: [outer, count, lengths.size()].

@@ -87,6 +87,28 @@ def _expanded(call: OpCall) -> Sequence[Part]:
     return [Part(made, 0, (0,) * (len(made) - len(x)) + strides, 0, strides_of(made))]
 
 
+def _tiled(call: OpCall) -> Sequence[Part]:
+    """Each axis is two of what is copied: how often, and along x."""
+    x, made = call.input(0).shape, call.outputs[0].shape
+    shape = [n for dim, size in zip(x, made, strict=True) for n in (size // dim if dim else 0, dim)]
+    own = [n for stride in strides_of(x) for n in (0, stride)]
+    return [Part(tuple(shape), 0, tuple(own), 0, strides_of(tuple(shape)))]
+
+
+def _whole(call: OpCall) -> Sequence[Part]:
+    elements = call.input(0).elements
+    return [Part((elements,), 0, (1,), 0, (1,))]
+
+
+class Fill(NativeKernel):
+    """``fill``: y: T[...]. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        y = views.output()
+        value = np.full(1, self._call.float_attr("value"), y.dtype)
+        return native.copy([(value, (y.size,), 0, (0,), 0, (1,))], y)
+
+
 class Take(NativeKernel):
     """An op that reads, on each axis, the positions of a table. Needs no workspace."""
 
@@ -133,3 +155,7 @@ def copy_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "concat", partial(Copy, parts=_joined))
     yield KernelEntry(tag, "expand", partial(Copy, parts=_expanded))
     yield KernelEntry(tag, "pad", partial(Take, tables=_padded))
+    yield KernelEntry(tag, "tile", partial(Copy, parts=_tiled))
+    for op in ("identity", "reshape"):
+        yield KernelEntry(tag, op, partial(Copy, parts=_whole))
+    yield KernelEntry(tag, "fill", Fill)

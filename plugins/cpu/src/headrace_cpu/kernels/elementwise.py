@@ -87,6 +87,14 @@ def _is_cast(call: OpCall) -> bool:
     return call.outputs[0].dtype.name in CAST
 
 
+class Count(NativeKernel):
+    """``arange``: start, step: T[], y: T[size]. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        start, step = views.inputs()
+        return native.arange(start, step, views.output())
+
+
 class BiasAdd(Binary):
     """``bias_add``: x: T[...], bias: T[length of axis], y: as x, which may be x. No workspace."""
 
@@ -115,3 +123,4 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     # Alone it is faster than a program of one step.
     casts = SomeCalls("to one of these", dtypes(*CAST), _is_cast)
     yield KernelEntry(tag, "cast", Cast, casts, priority=2)
+    yield KernelEntry(tag, "arange", Count, dtypes("float32", "float64", "int32", "int64"))

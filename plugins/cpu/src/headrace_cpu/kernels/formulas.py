@@ -79,6 +79,25 @@ def _selu(f: Steps, call: OpCall, x: str) -> None:
     f("multiply", _elu(f, call, x), call.float_attr("gamma"))
 
 
+def _tan(f: Steps, call: OpCall, x: str) -> None:
+    f("divide", f("sin", x), f("cos", x))
+
+
+def _sign(f: Steps, call: OpCall, x: str) -> None:
+    side = f("subtract", f("greater", x, 0.0), f("less", x, 0.0))
+    f("where", f("is_nan", x), x, side)
+
+
+def _is_inf(f: Steps, call: OpCall, x: str) -> None:
+    below, above = (call.flag_attr(f"detect_{side}") for side in ("negative", "positive"))
+    if below and above:
+        f("equal", f("abs", x), math.inf)
+    elif below or above:
+        f("equal", x, math.inf if above else -math.inf)
+    else:
+        f("less", x, -math.inf)  # nothing is
+
+
 FORMULAS: Mapping[str, Formula] = {
     "gelu": _gelu,
     "softplus": _softplus,
@@ -88,5 +107,8 @@ FORMULAS: Mapping[str, Formula] = {
     "elu": _elu,
     "celu": _celu,
     "selu": _selu,
+    "tan": _tan,
+    "sign": _sign,
+    "is_inf": _is_inf,
 }
 """By op, all of one input x."""

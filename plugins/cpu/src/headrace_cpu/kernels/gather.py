@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from headrace.device import KernelEntry, Launch, OpCall, any_call
-from headrace.tensor_spec import Array
+from headrace.device import KernelEntry, Launch, OpCall, any_call, dtypes
 from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 
-ADDED = ("float32", "float64", "int32", "int64")
-"""Dtypes in which updates are added natively."""
+COMBINED = ("float32", "float64", "int32", "int64")
+"""Dtypes in which updates are added, multiplied and compared natively."""
 
 
 class GatherSlices(NativeKernel):
@@ -30,12 +29,11 @@ class GatherSlices(NativeKernel):
 
 
 class GatherElements(NativeKernel):
-    """``gather_elements`` whose indices are as long as x but for the axis. Needs no workspace."""
+    """``gather_elements``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        axis = self._call.int_attr("axis") % views.input().ndim
-        x, indices, y = (_sides(a, axis) for a in (views.input(), views.input(1), views.output()))
-        return native.gather_elements(x, indices, y)
+        x, indices, y = views.input(), views.input(1), views.output()
+        return native.gather_elements(x, indices, y, self._call.int_attr("axis") % x.ndim)
 
 
 class GatherNd(NativeKernel):
@@ -70,31 +68,36 @@ class PutRows(NativeKernel):
         )
 
 
+class PutElements(NativeKernel):
+    """``scatter_elements``; y may be x. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        x, indices, updates, y = views.input(), views.input(1), views.input(2), views.output()
+        reduction, axis = self._call.str_attr("reduction"), self._call.int_attr("axis") % x.ndim
+        return native.scatter_elements(reduction, x, indices, updates, y, axis)
+
+
+class MarkPlaces(NativeKernel):
+    """``one_hot``. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        indices, values, y = views.input(), views.input(1), views.output()
+        axis = self._call.int_attr("axis") % y.ndim
+        outer, inner = math.prod(y.shape[:axis]), math.prod(y.shape[axis + 1 :])
+        made = y.reshape(outer, y.shape[axis], inner)
+        return native.one_hot(indices.reshape(outer, inner), values, made)
+
+
 def _is_put(call: OpCall) -> bool:
-    reduction, dtype = call.str_attr("reduction"), call.input(0).dtype
-    return reduction == "none" or (reduction == "add" and dtype.name in ADDED)
-
-
-def _sides(x: Array, axis: int) -> Array:
-    """x with one axis before ``axis``, and one after it."""
-    inner = math.prod(x.shape[axis + 1 :])
-    return x.reshape(math.prod(x.shape[:axis]), x.shape[axis], inner)
-
-
-def _is_as_long(call: OpCall) -> bool:
-    x, indices = call.input(0), call.input(1)
-    axis = call.int_attr("axis") % x.rank
-    return all(
-        at == axis or have == taken
-        for at, (have, taken) in enumerate(zip(x.shape, indices.shape, strict=True))
-    )
+    return call.str_attr("reduction") == "none" or call.input(0).dtype.name in COMBINED
 
 
 def gather_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     yield KernelEntry(tag, "gather", GatherSlices, any_call)
-    as_long = SomeCalls("indices as long as x", any_call, _is_as_long)
+    yield KernelEntry(tag, "gather_elements", GatherElements, any_call)
     yield KernelEntry(tag, "gather_nd", GatherNd, any_call)
-    put = SomeCalls("rows that replace or are added", any_call, _is_put)
+    put = SomeCalls("updates that replace or are combined", any_call, _is_put)
+    yield KernelEntry(tag, "scatter_elements", PutElements, put)
     yield KernelEntry(tag, "scatter_nd", PutRows, put)
-    yield KernelEntry(tag, "gather_elements", GatherElements, as_long)
+    yield KernelEntry(tag, "one_hot", MarkPlaces, dtypes("int32", "int64"))

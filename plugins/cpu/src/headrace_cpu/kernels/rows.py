@@ -20,7 +20,7 @@ INTEGERS = dtypes("int32", "int64", "uint32", "uint64")
 
 FEW_ROWS = 8
 SMALL_MATRIX = 4096
-"""Few rows read a matrix once: if it is larger than this, packing it costs more than it saves."""
+"""Fewer rows read a matrix once: if it is larger than this, packing it costs more than it saves."""
 
 
 class SoftmaxRows(NativeKernel):
@@ -138,6 +138,16 @@ class BatchMatmul(NativeKernel):
         )
 
 
+class FewRowMatmul(NativeKernel):
+    """``matmul`` as ``BatchMatmul``, whose b is read as it lies. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        a, b = views.inputs()
+        y, transposed = views.output(), self._call.flag_attr("transpose_b")
+        places = _places(a, y), _places(b, y)
+        return native.few_row_matmul(_matrices(a), _matrices(b), _matrices(y), *places, transposed)
+
+
 class CouplePairs(NativeKernel):
     """``couple_pairs``. Needs no workspace."""
 
@@ -182,9 +192,14 @@ def _is_plain(call: OpCall) -> bool:
 
 def _is_batch(call: OpCall) -> bool:
     a, b = call.input(0), call.input(1)
-    if min(a.rank, b.rank) < 2 or call.flag_attr("transpose_a") or 0 in (*a.shape, *b.shape):
+    turned = call.flag_attr("transpose_a")
+    return min(a.rank, b.rank) > 1 and not turned and 0 not in (*a.shape, *b.shape)
+
+
+def _has_few_rows(call: OpCall) -> bool:
+    if not _is_batch(call):
         return False
-    return a.shape[-2] >= FEW_ROWS or math.prod(b.shape[-2:]) <= SMALL_MATRIX
+    return call.input(0).shape[-2] < FEW_ROWS and math.prod(call.input(1).shape[-2:]) > SMALL_MATRIX
 
 
 def row_entries(tag: str) -> Iterator[KernelEntry]:
@@ -202,5 +217,7 @@ def row_entries(tag: str) -> Iterator[KernelEntry]:
         yield KernelEntry(tag, op, FoldEachRow, rows, priority=1)
     batches = SomeCalls("matrices as they lie", FLOAT32, _is_batch)
     yield KernelEntry(tag, "matmul", BatchMatmul, batches)
+    few = SomeCalls("few rows by matrices as they lie", FLOAT32, _has_few_rows)
+    yield KernelEntry(tag, "matmul", FewRowMatmul, few, priority=1)
     integers = SomeCalls("matrices as they lie", INTEGERS, _is_plain)
     yield KernelEntry(tag, "matmul", IntegerMatmul, integers)

@@ -49,6 +49,8 @@ STEPS: Mapping[str, tuple[int, Callable[..., Array]]] = {
     "asin": (1, np.arcsin),
     "acos": (1, np.arccos),
     "atan": (1, np.arctan),
+    "sin": (1, np.sin),
+    "cos": (1, np.cos),
     "relu": (1, lambda x: np.maximum(x, 0)),
     "clip": (3, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
     "leaky_relu": (2, lambda x, alpha: np.where(x < 0, x * alpha, x)),
