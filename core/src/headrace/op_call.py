@@ -6,7 +6,7 @@ kernels are created for it), so that neither needs to know the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 
 from headrace.dtypes import DType
 from headrace.light_dataclass import dataclass, setters
@@ -44,6 +44,12 @@ class Attrs(Mapping[str, AttrValue]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def items(self) -> ItemsView[str, AttrValue]:
+        return self._values.items()
+
+    def values(self) -> ValuesView[AttrValue]:
+        return self._values.values()
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -113,6 +119,11 @@ class OpCall:
         return OpCall(
             self.op, name, self.inputs, self.outputs, self.attrs, self.output_count, location
         )
+
+    def inferred(self, outputs: tuple[TensorSpec, ...]) -> OpCall:
+        """Itself, now with its outputs; for whoever made it and let nobody have it yet."""
+        _put_outputs(self, outputs)
+        return self
 
     def input(self, index: int) -> TensorSpec:
         """The spec of a required input."""

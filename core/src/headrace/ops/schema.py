@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 from headrace.data_format import Order
 from headrace.dtypes import ALL, DType, dtype_of, storage_only
@@ -17,9 +17,8 @@ from headrace.errors import DTypeError, OpError
 from headrace.light_dataclass import dataclass, setters
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import Attrs, AttrValue, OpCall
-from headrace.ops.failure import fail
 from headrace.sbp import Sbp
-from headrace.sizes import Size, as_size
+from headrace.sizes import Size
 from headrace.tensor_spec import Array, TensorSpec
 
 REQUIRED: Any = object()
@@ -239,172 +238,155 @@ def make_call(
         OpError, ShapeError, DTypeError: the call is not legal; the message names the node, the
             argument and the values.
     """
-    form = _form(op, inputs, attrs, outputs)
-    checked = None if form is None else _checked.get(form)
-    if checked is None:
-        who = _Who(op.name, name, location)
-        complete = _complete_inputs(op, who, inputs)
-        if outputs != len(op.outputs):
-            needed = sum(not output.optional for output in op.outputs)
-            if not needed <= outputs <= len(op.outputs):
-                who.fails(f"gives {needed} to {len(op.outputs)} outputs, not {outputs}", OpError)
-        values = _complete_attrs(op, who, attrs)
-        specs = tuple(op.infer(OpCall(op.name, name, complete, (), values, outputs, location)))
-        assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
-        checked = complete, specs, values
-        if form is not None:
-            _remember(form, checked)
-    complete, specs, values = checked
-    return OpCall(op.name, name, complete, specs, values, outputs, location)
-
-
-class _Who(NamedTuple):
-    """Of which call messages are, before there is one."""
-
-    op: str
-    name: str
-    location: str
-
-    def fails(self, message: str, kind: type[OpError]) -> NoReturn:
-        """Raise ``kind`` as ``fail`` does."""
-        fail(OpCall(self.op, self.name, (), location=self.location), message, kind)
+    known = _known.get(op) or _know(op)
+    try:
+        values = _complete_attrs(known, op, attrs)
+        form = (op, outputs, *inputs, *values.values())
+        if known.has_floats:
+            form += (values.form,)  # 0.0 equals -0.0, and prints something else
+        checked = _checked.get(form)
+        if checked is not None:
+            complete, specs, values = checked
+            return OpCall(op.name, name, complete, specs, values, outputs, location)
+        complete = _complete_inputs(known, op, inputs, outputs)
+    except OpError as error:
+        raise type(error)(f"{OpCall(op.name, name, (), location=location)}: {error}") from None
+    call = OpCall(op.name, name, complete, (), values, outputs, location)
+    specs = tuple(op.infer(call))
+    assert len(specs) == outputs, f"{op.name} inferred {len(specs)} of {outputs} outputs"
+    _remember(form, (complete, specs, values))
+    return call.inferred(specs)
 
 
 _Checked = tuple[tuple[TensorSpec | None, ...], tuple[TensorSpec, ...], Attrs]
 
-# Nets repeat themselves, and passes make the calls anew that were there before.
-_checked: dict[object, _Checked] = {}
+# Nets repeat themselves, and passes make the calls anew that were there before. The key is what
+# inference depends on: the op, how many outputs, the inputs, and the value of every attribute.
+_checked: dict[tuple[object, ...], _Checked] = {}
 _MOST_CHECKED = 4096
 
 
-def _remember(form: object, checked: _Checked) -> None:
+def _remember(form: tuple[object, ...], checked: _Checked) -> None:
     if len(_checked) >= _MOST_CHECKED:
         _checked.clear()
     _checked[form] = checked
 
 
-def _form(
-    op: type[Op], inputs: Sequence[TensorSpec | None], attrs: Mapping[str, object], outputs: int
-) -> object:
-    """What inference depends on, as a key; None when that cannot be told.
+class _Known(NamedTuple):
+    """What calls of an op need of its schema, found once.
 
-    Attributes count by their types and what they print: 1 equals True and 1.0, and 0.0 equals -0.0.
+    Attributes:
+        converters: make of what is given for an attribute what is kept.
+        usual: what each attribute is where it is not given, sorted by name; of the required ones
+            anything.
+        required: the attributes that must be given.
+        has_floats: whether floats are among them.
+        legal: how many outputs, of inputs of which dtypes, were found to be legal.
     """
-    values: list[object] = [op, outputs]
-    for spec in inputs:  # what a spec is made of: names and tuples of numbers are hashed natively
-        values += (None,) if spec is None else (spec.shape, spec.dtype.name)
-    if type(attrs) is Attrs:
-        values.append(attrs.form)  # sizes print what they are made of
-        return tuple(values)
-    for name, value in attrs.items():
-        kind = type(value)
-        if kind in _EQUAL:
-            values += name, kind, value
-        elif isinstance(value, (tuple, list)):
-            if _INT.issuperset(map(type, value)):  # as most are: themselves, not what they print
-                values += name, kind, tuple(value)
-            elif _PLAIN.issuperset(map(type, value)):
-                values += name, kind, repr(value)
-            else:
-                return None
-        elif kind in _PLAIN:
-            values += name, kind, repr(value)
-        else:
-            return None
-    return tuple(values)
+
+    converters: Mapping[str, Callable[[Any], AttrValue]]
+    usual: Mapping[str, Any]
+    required: tuple[str, ...]
+    has_floats: bool
+    legal: set[tuple[int | DType | None, ...]]
 
 
-_INT = frozenset({int})
-_EQUAL = frozenset({bool, int, str})
-"""Types of which equal values are the same."""
-_PLAIN = frozenset({bool, int, float, str, DType, Size})
+_known: dict[type[Op], _Known] = {}
+
+
+def _know(op: type[Op]) -> _Known:
+    attrs = sorted(op.attrs, key=lambda attr: attr.name)
+    converters = {attr.name: _converter(attr) for attr in attrs}
+    usual = {
+        name: REQUIRED if default is REQUIRED else converters[name](default)
+        for name, _, default, _ in attrs
+    }
+    required = tuple(attr.name for attr in attrs if attr.default is REQUIRED)
+    has_floats = any(attr.type in ("float", "floats") for attr in attrs)
+    known = _known[op] = _Known(converters, usual, required, has_floats, set())
+    return known
 
 
 def _complete_inputs(
-    op: type[Op], who: _Who, given: Sequence[TensorSpec | None]
+    known: _Known, op: type[Op], given: Sequence[TensorSpec | None], outputs: int
 ) -> tuple[TensorSpec | None, ...]:
-    padded, args = tuple(given), op.inputs
-    if len(padded) > len(args):
+    padded = tuple(given)
+    if len(padded) < len(op.inputs):
+        padded += (None,) * (len(op.inputs) - len(padded))
+    kind = (outputs, *[None if spec is None else spec.dtype for spec in padded])
+    if kind not in known.legal:
+        _check_inputs(op, padded)
+        _check_outputs(op, outputs)
+        known.legal.add(kind)
+    return padded
+
+
+def _check_inputs(op: type[Op], given: tuple[TensorSpec | None, ...]) -> None:
+    args = op.inputs
+    if len(given) > len(args):
         if not args or not args[-1].variadic:
             names = ", ".join(i.name for i in args) or "none"
-            who.fails(f"takes {len(args)} inputs ({names}); {len(padded)} were given", OpError)
-        args += args[-1:] * (len(padded) - len(args))
-    elif len(padded) < len(args):
-        padded += (None,) * (len(args) - len(padded))
+            raise OpError(f"takes {len(args)} inputs ({names}); {len(given)} were given")
+        args += args[-1:] * (len(given) - len(args))
     groups: dict[str, tuple[str, DType]] = {}
-    for (name, dtypes, group, optional, _), spec in zip(args, padded, strict=True):
+    for (name, dtypes, group, optional, _), spec in zip(args, given, strict=True):
         if spec is None:
             if not optional:
-                who.fails(f"input {name!r} is required and was not given", OpError)
+                raise OpError(f"input {name!r} is required and was not given")
             continue
         dtype = spec.dtype
         if dtype not in dtypes:
             allowed = ", ".join(d.name for d in sorted(dtypes) if not storage_only(d))
-            who.fails(f"input {name!r} is {spec}; its dtype may be {allowed}", DTypeError)
+            raise DTypeError(f"input {name!r} is {spec}; its dtype may be {allowed}")
         if group:
             first, one = groups.setdefault(group, (name, dtype))
             if one is not dtype:
                 both = f"inputs {first!r} and {name!r}"
-                who.fails(f"{both} must have one dtype; they are {one} and {dtype}", DTypeError)
-    return padded
+                raise DTypeError(f"{both} must have one dtype; they are {one} and {dtype}")
 
 
-def _complete_attrs(op: type[Op], who: _Who, given: Mapping[str, object]) -> Attrs:
-    known, usual, required = _attrs_known.get(op) or _attrs_of(op, who)
-    values = dict(usual)
-    for name, value in given.items():
-        attr = known.get(name)
-        if attr is None:
-            names = ", ".join(known) or "none"
-            who.fails(f"has no attribute {name!r}; attributes are {names}", OpError)
-        values[name] = _attr_value(who, attr, value)
-    for name in required:
+def _check_outputs(op: type[Op], wanted: int) -> None:
+    if wanted != len(op.outputs):
+        needed = sum(not output.optional for output in op.outputs)
+        if not needed <= wanted <= len(op.outputs):
+            raise OpError(f"gives {needed} to {len(op.outputs)} outputs, not {wanted}")
+
+
+def _complete_attrs(known: _Known, op: type[Op], given: Mapping[str, object]) -> Attrs:
+    converters, values = known.converters, dict(known.usual)
+    try:
+        for name, value in given.items():
+            values[name] = converters[name](value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _refusal(op, name, value, error) from None
+    for name in known.required:
         if name not in given:
-            who.fails(f"attribute {name!r} is required and was not given", OpError)
+            raise OpError(f"attribute {name!r} is required and was not given")
     return Attrs.of_sorted(values)
 
 
-class _Known(NamedTuple):
-    """What is known of the attributes of an op.
-
-    Attributes:
-        attrs: all of them.
-        usual: what each is where it is not given, sorted by name; of the required ones anything.
-        required: those that must be given.
-    """
-
-    attrs: Mapping[str, Attr]
-    usual: Mapping[str, Any]
-    required: tuple[str, ...]
+def _refusal(op: type[Op], name: str, value: object, error: Exception) -> OpError:
+    """Of an attribute that there is not, or whose converter raised ``error``."""
+    attr = next((attr for attr in op.attrs if attr.name == name), None)
+    if attr is None:
+        names = ", ".join(attr.name for attr in op.attrs) or "none"
+        return OpError(f"has no attribute {name!r}; attributes are {names}")
+    if isinstance(error, DTypeError):
+        return DTypeError(f"attribute {name!r}: {error}")
+    wanted = f"one of {', '.join(attr.choices)}" if attr.choices else attr.type
+    return OpError(f"attribute {name!r} must be {wanted}; got {value!r}")
 
 
-_attrs_known: dict[type[Op], _Known] = {}
+def _converter(attr: Attr) -> Callable[[Any], AttrValue]:
+    if not attr.choices:
+        return _CONVERTERS[attr.type]
 
+    def chosen(value: str) -> str:
+        if value not in attr.choices:
+            raise ValueError
+        return value
 
-def _attrs_of(op: type[Op], who: _Who) -> _Known:
-    attrs = {attr.name: attr for attr in op.attrs}
-    required = tuple(attr.name for attr in op.attrs if attr.default is REQUIRED)
-    usual = {
-        name: REQUIRED if name in required else _attr_value(who, attr, attr.default)
-        for name, attr in sorted(attrs.items())
-    }
-    known = _attrs_known[op] = _Known(attrs, usual, required)
-    return known
-
-
-def _attr_value(who: _Who, attr: Attr, value: Any) -> AttrValue:
-    if not attr.choices and type(value) is _EXACT.get(attr.type):
-        return cast("AttrValue", value)
-    try:
-        result = _CONVERTERS[attr.type](value)
-    except DTypeError as error:
-        who.fails(f"attribute {attr.name!r}: {error}", DTypeError)
-    except (TypeError, ValueError, AttributeError):
-        who.fails(f"attribute {attr.name!r} must be {attr.type}; got {value!r}", OpError)
-    if attr.choices and result not in attr.choices:
-        choices = ", ".join(attr.choices)
-        who.fails(f"attribute {attr.name!r} must be one of {choices}; got {value!r}", OpError)
-    return result
+    return chosen
 
 
 def _text(value: Any) -> str:
@@ -414,7 +396,8 @@ def _text(value: Any) -> str:
 
 
 def _int(value: Any) -> int:
-    return operator.index(value) if as_size(value) is None else value
+    kind = type(value)
+    return value if kind is int or kind is Size else int(operator.index(value))
 
 
 def _ints(value: Any) -> tuple[int, ...]:
@@ -422,14 +405,14 @@ def _ints(value: Any) -> tuple[int, ...]:
     return values if _INT.issuperset(map(type, values)) else tuple(map(_int, values))
 
 
+_INT = frozenset({int})
+
+
 def _bool(value: Any) -> bool:
     if value not in (0, 1):
         raise ValueError
     return bool(value)
 
-
-_EXACT: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "dtype": DType}
-"""What has this type is taken as it is."""
 
 _CONVERTERS: Mapping[str, Callable[[Any], AttrValue]] = {
     "bool": _bool,
