@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -25,6 +26,13 @@ MAX_RANK = 32
 class TensorSpec:
     """Shape and dtype of a tensor. Every dimension is known and at least 0.
 
+    Attributes:
+        shape: how many elements there are along each dimension.
+        dtype: what the elements are.
+        rank: number of dimensions.
+        elements: number of elements; 1 for a scalar.
+        nbytes: bytes of the tensor, contiguous and without padding.
+
     Raises:
         ShapeError: a dimension is negative or no integer, or there are more than ``MAX_RANK``.
         DTypeError: the dtype is not known.
@@ -36,6 +44,9 @@ class TensorSpec:
 
     shape: tuple[int, ...]
     dtype: DType
+    rank: int = field(init=False, compare=False, repr=False)
+    elements: int = field(init=False, compare=False, repr=False)
+    nbytes: int = field(init=False, compare=False, repr=False)
 
     def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
         try:
@@ -48,8 +59,13 @@ class TensorSpec:
         for dim in dims:
             if dim < 0:
                 raise ShapeError(f"shape {dims} has a negative dimension")
+        known = dtype if type(dtype) is DType else dtype_of(dtype)
+        elements = math.prod(dims)
         _put_shape(self, dims)
-        _put_dtype(self, dtype if type(dtype) is DType else dtype_of(dtype))
+        _put_dtype(self, known)
+        _put_rank(self, len(dims))
+        _put_elements(self, elements)
+        _put_nbytes(self, elements * known.itemsize)
 
     def __eq__(self, other: object) -> bool:  # most that is compared is the same
         if self is other:
@@ -66,21 +82,6 @@ class TensorSpec:
         """The spec of a numpy array."""
         return _spec_of(array.shape, array.dtype)
 
-    @property
-    def rank(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def elements(self) -> int:
-        """Number of elements; 1 for a scalar."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tensor, contiguous and without padding."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def with_shape(self, shape: tuple[int, ...]) -> TensorSpec:
         """The same dtype with another shape."""
         return _spec(tuple(shape), self.dtype)
@@ -93,7 +94,7 @@ class TensorSpec:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-_put_shape, _put_dtype = setters(TensorSpec)
+_put_shape, _put_dtype, _put_rank, _put_elements, _put_nbytes = setters(TensorSpec)
 
 
 @lru_cache(maxsize=4096)
