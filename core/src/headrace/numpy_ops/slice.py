@@ -9,22 +9,17 @@ import numpy as np
 
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.axes import pad_amounts, slice_ranges
+from headrace.ops.axes import pad_amounts, slice_index
 from headrace.tensor_spec import Array
 
 
 def part(call: OpCall, x: Array) -> Array:
     """The view of ``x`` that a ``slice`` makes a copy of."""
-    return x[tuple(map(_as_slice, slice_ranges(call)))]
+    return x[slice_index(call)]
 
 
 def _slice(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     outputs[0][...] = part(call, given(inputs, 0))
-
-
-def _as_slice(indices: range) -> slice:
-    """The slice that takes ``indices``; a stop of -1 would count from the end and becomes None."""
-    return slice(indices.start, indices.stop if indices.stop >= 0 else None, indices.step)
 
 
 def _concat(call: OpCall, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

@@ -24,18 +24,28 @@ def permutation(call: OpCall) -> tuple[int, ...]:
     return normal_axes(call, perm, rank, "perm")
 
 
-def slice_ranges(call: OpCall) -> tuple[range, ...]:
-    """The indices that a ``slice`` takes along each axis of ``x``; ``range(0)`` for none.
+def slice_index(call: OpCall) -> tuple[slice, ...]:
+    """What numpy indexes ``x`` with to take what a ``slice`` takes.
 
     Raises:
         ShapeError: the attributes differ in length, or an axis does not exist or is named twice.
         OpError: a step is 0.
     """
-    ranges = [range(dim) for dim in call.input(0).shape]
+    index = [slice(None)] * call.input(0).rank
     for axis, *bounds in _bounds(call):
-        # An empty range may begin at -1, which whoever cuts with it would take for the last index.
-        ranges[axis] = ranges[axis][slice(*bounds)] or range(0)
-    return tuple(ranges)
+        index[axis] = slice(*bounds)
+    return tuple(index)
+
+
+def slice_ranges(call: OpCall) -> tuple[range, ...]:
+    """The indices that a ``slice`` takes along each axis of ``x``; ``range(0)`` for none.
+
+    Raises:
+        ShapeError, OpError: as ``slice_index``.
+    """
+    cuts = zip(call.input(0).shape, slice_index(call), strict=True)
+    # An empty range may begin at -1, which whoever cuts with it would take for the last index.
+    return tuple([range(dim)[cut] or range(0) for dim, cut in cuts])
 
 
 def _bounds(call: OpCall) -> Iterator[tuple[int, int, int, int]]:
@@ -59,20 +69,20 @@ def slice_parts(call: OpCall) -> tuple[tuple[int, int, int], ...]:
     Of none, the first is 0; of fewer than two, the step is 1.
 
     Raises:
-        ShapeError, OpError: as ``slice_ranges``.
+        ShapeError, OpError: as ``slice_index``.
     """
-    x = call.input(0)
-    given = (*x.shape, *call.ints_attr("starts"), *call.ints_attr("ends"))
-    if not has_sizes(given):
-        return tuple([_said(len(cut), cut.start, cut.step) for cut in slice_ranges(call)])
-    parts = [(dim, 0, 1) for dim in x.shape]
-    for axis, start, end, step in _bounds(call):
-        parts[axis] = _part(x.shape[axis], start, end, step)
+    shape = call.input(0).shape
+    parts = [(dim, 0, 1) for dim in shape]
+    for axis, *bounds in _bounds(call):
+        parts[axis] = _part(shape[axis], *bounds)
     return tuple(parts)
 
 
 def _part(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
-    """As a range is cut by a slice, where some of the numbers may not be said yet."""
+    if not has_sizes((dim, start, end)):
+        cut = range(dim)[start:end:step]
+        return _said(len(cut), cut.start, cut.step)
+    # As a range is cut, where some of the numbers are not said yet.
     least, most = (0, dim) if step > 0 else (-1, dim - 1)
     first, stop = (
         least if bound + dim < least else bound + dim if bound < 0 else min(bound, most)

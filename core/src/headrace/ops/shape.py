@@ -57,15 +57,15 @@ class Reshape(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x, wanted = call.input(0), call.ints_attr("shape")
-        if any(dim < -1 for dim in wanted) or wanted.count(-1) > 1:
+        said = [dim for dim in wanted if dim != -1]
+        if len(wanted) - len(said) > 1 or any(dim < 0 for dim in said):
             fail(call, f"shape {wanted} must hold dimensions of at least 0 and at most one -1")
-        others = math.prod(dim for dim in wanted if dim != -1)
-        if -1 in wanted:
+        shape = wanted
+        if len(said) < len(wanted):
+            others = math.prod(said)
             if others == 0:
                 fail(call, f"shape {wanted} of {x} says nothing about -1: its other axes are empty")
-            shape = tuple(x.elements // others if dim == -1 else dim for dim in wanted)
-        else:
-            shape = wanted
+            shape = tuple([x.elements // others if dim == -1 else dim for dim in wanted])
         if math.prod(shape) != x.elements:
             fail(call, f"{x} has {x.elements} elements and does not fit the shape {wanted}")
         return (addressable(call, x.with_shape(shape)),)

@@ -48,7 +48,7 @@ def normal_axes(
     Raises:
         ShapeError: one is outside, or two are the same axis.
     """
-    result = tuple(normal_axis(call, axis, rank, name) for axis in axes)
+    result = tuple([normal_axis(call, axis, rank, name) for axis in axes])
     if len(set(result)) != len(result):
         fail(call, f"{name} {axes} name an axis twice (rank {rank})")
     return result

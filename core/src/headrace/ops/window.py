@@ -6,6 +6,8 @@ position ``o`` reads input position ``o * stride + k * dilation - pad_begin`` on
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.ops.channels import first_shape, is_last
@@ -35,17 +37,44 @@ def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
     Raises:
         ShapeError: an attribute has the wrong length or a number out of range.
     """
+    strides, dilations = call.ints_attr("strides"), call.ints_attr("dilations")
+    try:
+        return _window(kernel, strides, dilations, call.ints_attr("pads"))
+    except ValueError as wrong:
+        fail(call, str(wrong))
+
+
+@lru_cache(maxsize=1024)
+def _window(
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> Window:
+    """Remembered: nets have few windows, and whoever looks at a call asks for its own."""
     rank = len(kernel)
-    pads = _numbers(call, "pads", 2 * rank, 0, lowest=0)
+    pads = _numbers("pads", pads, 2 * rank, 0, lowest=0)
     if rank and min(kernel) < 1:
-        fail(call, f"kernel {kernel} has an axis without taps; each must be at least 1")
+        raise ValueError(f"kernel {kernel} has an axis without taps; each must be at least 1")
     return Window(
         kernel,
-        _numbers(call, "strides", rank, 1, lowest=1),
-        _numbers(call, "dilations", rank, 1, lowest=1),
+        _numbers("strides", strides, rank, 1, lowest=1),
+        _numbers("dilations", dilations, rank, 1, lowest=1),
         pads[:rank],
         pads[rank:],
     )
+
+
+def _numbers(
+    name: str, values: tuple[int, ...], count: int, default: int, *, lowest: int
+) -> tuple[int, ...]:
+    if not values:
+        return (default,) * count
+    if len(values) != count:
+        raise ValueError(f"{name} {values} has {len(values)} numbers; this input needs {count}")
+    if min(values) < lowest:
+        raise ValueError(f"{name} {values} has a number below {lowest}")
+    return values
 
 
 def conv_window(call: OpCall) -> Window:
@@ -82,30 +111,19 @@ def slide(
         ShapeError: it does not fit at all.
     """
     result = []
-    extents = window.extents
-    for axis, size in enumerate(spatial):
-        begin, end, stride = window.pads_begin[axis], window.pads_end[axis], window.strides[axis]
-        room = size + begin + end - extents[axis]
-        count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    pads, strides = (window.pads_begin, window.pads_end), window.strides
+    axes = zip(spatial, *pads, strides, window.extents, strict=True)
+    for axis, (size, begin, end, stride, extent) in enumerate(axes):
+        left = size + begin + end - extent
+        count = (-(-left // stride) if ceil_mode else left // stride) + 1
         if ceil_mode and (count - 1) * stride >= size + begin:
             count -= 1
         if count < 1:
             fail(
                 call,
-                f"on spatial axis {axis} the window spans {extents[axis]} (kernel "
+                f"on spatial axis {axis} the window spans {extent} (kernel "
                 f"{window.kernel[axis]}, dilation {window.dilations[axis]}) but the input has "
                 f"{size} + {begin + end} of padding; pad more or take a smaller kernel",
             )
         result.append(count)
     return tuple(result)
-
-
-def _numbers(call: OpCall, name: str, count: int, default: int, *, lowest: int) -> tuple[int, ...]:
-    values = call.ints_attr(name)
-    if not values:
-        return (default,) * count
-    if len(values) != count:
-        fail(call, f"{name} {values} has {len(values)} numbers; this input needs {count}")
-    if min(values) < lowest:
-        fail(call, f"{name} {values} has a number below {lowest}")
-    return values
