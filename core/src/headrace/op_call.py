@@ -7,6 +7,7 @@ kernels are created for it), so that neither needs to know the other.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from typing import TypeVar
 
 from headrace.dtypes import DType
 from headrace.light_dataclass import dataclass, setters
@@ -14,6 +15,8 @@ from headrace.tensor_spec import TensorSpec
 
 AttrValue = bool | int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 """What an attribute may hold. Lists are stored as tuples, dtypes as ``DType``."""
+
+_Given = TypeVar("_Given")
 
 
 class Attrs(Mapping[str, AttrValue]):
@@ -44,6 +47,10 @@ class Attrs(Mapping[str, AttrValue]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __or__(self, others: Mapping[str, _Given]) -> dict[str, AttrValue | _Given]:
+        """These, and ``others`` in the place of those of the same name."""
+        return {**self._values, **others}
 
     def items(self) -> ItemsView[str, AttrValue]:
         return self._values.items()

@@ -74,3 +74,9 @@ def test_what_is_illegal_stays_so_when_something_like_it_was_legal():
 def test_messages_name_the_op_the_node_and_the_attribute(op, attrs, message):
     with pytest.raises(OpError, match=f"^{op} 'node' \\(here\\): {message}"):
         make_call(get_op(op), "node", [_X], attrs, location="here")
+
+
+def test_attributes_are_joined_with_others_that_take_their_place():
+    attrs = _call("slice", _X, starts=[0], ends=[1]).attrs
+    assert attrs | {"axes": (1,)} == {"axes": (1,), "ends": (1,), "starts": (0,), "steps": ()}
+    assert attrs["axes"] == ()

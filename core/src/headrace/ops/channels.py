@@ -19,6 +19,11 @@ def first_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([shape[axis] for axis in order])
 
 
+def spatial_of(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of an image of ``call`` that are neither its first nor that of its channels."""
+    return shape[1:-1] if is_last(call) else shape[2:]
+
+
 def own_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A channels-first shape, as it is in the format of ``call``."""
     if not is_last(call):

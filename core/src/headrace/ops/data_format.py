@@ -58,7 +58,7 @@ class Imaged(Op):
             for i, spec in enumerate(call.inputs)
         ]
         made = tuple(order_between(here, there, spec.rank) for spec in call.outputs)
-        return Reordered({**call.attrs, "data_format": there}, tuple(given), made)
+        return Reordered(call.attrs | {"data_format": there}, tuple(given), made)
 
 
 def in_other_format(

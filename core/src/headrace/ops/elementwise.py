@@ -102,4 +102,4 @@ def along_axis(call: OpCall, order: Order) -> Reordered:
     """
     axis = order.index(call.int_attr("axis") % len(order))
     given = (order, *(None,) * (len(call.inputs) - 1))
-    return Reordered({**call.attrs, "axis": axis}, given, (order,) * len(call.outputs))
+    return Reordered(call.attrs | {"axis": axis}, given, (order,) * len(call.outputs))

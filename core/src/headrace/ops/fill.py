@@ -47,7 +47,7 @@ class Fill(Op):
 
     @classmethod
     def part_attrs(cls, call: OpCall, outputs: Sequence[TensorSpec]) -> Mapping[str, AttrValue]:
-        return {**call.attrs, "shape": outputs[0].shape}
+        return call.attrs | {"shape": outputs[0].shape}
 
 
 def _limits(dtype: DType) -> tuple[int, int]:

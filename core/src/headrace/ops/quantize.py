@@ -89,7 +89,7 @@ class Linear(Op):
             return along_axis(call, order)
         given = (order, order, order if call.has_input(2) else None)
         axis = order.index(call.int_attr("axis") % len(order))
-        return Reordered({**call.attrs, "axis": axis}, given, (order,))
+        return Reordered(call.attrs | {"axis": axis}, given, (order,))
 
 
 class Quantize(Linear):

@@ -62,7 +62,7 @@ class Reduce(Op):
         folded = folded_axes(call)
         axes = tuple(sorted(order.index(axis) for axis in folded))
         made = _kept_order(call, folded, order)
-        return Reordered({**call.attrs, "axes": axes}, (order,), (made,))
+        return Reordered(call.attrs | {"axes": axes}, (order,), (made,))
 
 
 class ReduceSum(Reduce):
@@ -147,7 +147,7 @@ class ArgReduce(Op):
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         folded = call.int_attr("axis") % len(order)
         axis, made = order.index(folded), _kept_order(call, {folded}, order)
-        return Reordered({**call.attrs, "axis": axis}, (order,), (made,))
+        return Reordered(call.attrs | {"axis": axis}, (order,), (made,))
 
 
 class Argmax(ArgReduce):

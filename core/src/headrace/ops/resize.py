@@ -117,7 +117,7 @@ class Resize(Op):
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         axes = tuple(order.index(axis) for axis in named_axes(call))
-        return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
+        return Reordered(call.attrs | {"axes": axes}, (order,), (order,))
 
     @classmethod
     def decompose(

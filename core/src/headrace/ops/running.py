@@ -60,7 +60,7 @@ class Cumulative(Op):
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         axis = call.int_attr("axis") % call.input(0).rank
-        return Reordered({**call.attrs, "axis": order.index(axis)}, (order,), (order,))
+        return Reordered(call.attrs | {"axis": order.index(axis)}, (order,), (order,))
 
     @classmethod
     def decompose(

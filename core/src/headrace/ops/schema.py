@@ -295,14 +295,13 @@ _known: dict[type[Op], _Known] = {}
 
 
 def _know(op: type[Op]) -> _Known:
-    attrs = sorted(op.attrs, key=lambda attr: attr.name)
-    converters = {attr.name: _converter(attr) for attr in attrs}
-    usual = {
-        name: REQUIRED if default is REQUIRED else converters[name](default)
-        for name, _, default, _ in attrs
-    }
-    required = tuple(attr.name for attr in attrs if attr.default is REQUIRED)
-    has_floats = any(attr.type in ("float", "floats") for attr in attrs)
+    converters: dict[str, Callable[[Any], AttrValue]] = {}
+    usual = {}
+    for name, kind, default, choices in sorted(op.attrs):
+        convert = converters[name] = _one_of(choices) if choices else _CONVERTERS[kind]
+        usual[name] = REQUIRED if default is REQUIRED else convert(default)
+    required = tuple([attr.name for attr in op.attrs if attr.default is REQUIRED])
+    has_floats = not {"float", "floats"}.isdisjoint([attr.type for attr in op.attrs])
     known = _known[op] = _Known(converters, usual, required, has_floats, set())
     return known
 
@@ -377,12 +376,9 @@ def _refusal(op: type[Op], name: str, value: object, error: Exception) -> OpErro
     return OpError(f"attribute {name!r} must be {wanted}; got {value!r}")
 
 
-def _converter(attr: Attr) -> Callable[[Any], AttrValue]:
-    if not attr.choices:
-        return _CONVERTERS[attr.type]
-
+def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:
     def chosen(value: str) -> str:
-        if value not in attr.choices:
+        if value not in choices:
             raise ValueError
         return value
 

@@ -57,11 +57,12 @@ class Reshape(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x, wanted = call.input(0), call.ints_attr("shape")
-        said = [dim for dim in wanted if dim != -1]
-        if len(wanted) - len(said) > 1 or any(dim < 0 for dim in said):
+        said = [dim for dim in wanted if dim >= 0]
+        unsaid = len(wanted) - len(said)
+        if unsaid > 1 or (unsaid and -1 not in wanted):
             fail(call, f"shape {wanted} must hold dimensions of at least 0 and at most one -1")
         shape = wanted
-        if len(said) < len(wanted):
+        if unsaid:
             others = math.prod(said)
             if others == 0:
                 fail(call, f"shape {wanted} of {x} says nothing about -1: its other axes are empty")

@@ -62,7 +62,7 @@ class Slice(Op):
         starts = call.ints_attr("starts")
         named = call.ints_attr("axes") or tuple(range(len(starts)))
         axes = tuple(order.index(axis % len(order)) for axis in named)
-        return Reordered({**call.attrs, "axes": axes}, (order,), (order,))
+        return Reordered(call.attrs | {"axes": axes}, (order,), (order,))
 
 
 class Concat(Op):
@@ -99,7 +99,7 @@ class Concat(Op):
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         axis = order.index(call.int_attr("axis") % len(order))
         given = (order,) * len(call.inputs)
-        return Reordered({**call.attrs, "axis": axis}, given, (order,))
+        return Reordered(call.attrs | {"axis": axis}, given, (order,))
 
 
 class Pad(Op):
@@ -147,7 +147,7 @@ class Pad(Op):
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         rank, pads = len(order), call.ints_attr("pads")
         moved = tuple(pads[side + axis] for side in (0, rank) for axis in order)
-        return Reordered({**call.attrs, "pads": moved}, (order, None), (order,))
+        return Reordered(call.attrs | {"pads": moved}, (order, None), (order,))
 
 
 class Tile(Op):
@@ -174,7 +174,7 @@ class Tile(Op):
     @classmethod
     def reordered(cls, call: OpCall, order: Order) -> Reordered | None:
         repeats = tuple(call.ints_attr("repeats")[axis] for axis in order)
-        return Reordered({**call.attrs, "repeats": repeats}, (order,), (order,))
+        return Reordered(call.attrs | {"repeats": repeats}, (order,), (order,))
 
 
 OPS: tuple[type[Op], ...] = (Slice, Concat, Pad, Tile)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
-from headrace.ops.channels import first_shape, is_last
+from headrace.ops.channels import is_last, spatial_of
 from headrace.ops.failure import fail
 
 MAX_SPATIAL_RANK = 3
@@ -79,7 +79,7 @@ def _numbers(
 
 def conv_window(call: OpCall) -> Window:
     """The window of a ``conv`` or ``conv_transpose``; its taps are those of the weight."""
-    return window_of(call, first_shape(call, call.input(1).shape)[2:])
+    return window_of(call, spatial_of(call, call.input(1).shape))
 
 
 def pool_window(call: OpCall) -> Window:
@@ -97,7 +97,7 @@ def spatial_shape(call: OpCall) -> tuple[int, ...]:
     if not 3 <= x.rank <= 2 + MAX_SPATIAL_RANK:
         axes = "[n, *spatial, c]" if is_last(call) else "[n, c, *spatial]"
         fail(call, f"x is {x}; it must be {axes} with 1 to {MAX_SPATIAL_RANK} of them")
-    return first_shape(call, x.shape)[2:]
+    return spatial_of(call, x.shape)
 
 
 def slide(
@@ -111,8 +111,9 @@ def slide(
         ShapeError: it does not fit at all.
     """
     result = []
-    pads, strides = (window.pads_begin, window.pads_end), window.strides
-    axes = zip(spatial, *pads, strides, window.extents, strict=True)
+    axes = zip(
+        spatial, window.pads_begin, window.pads_end, window.strides, window.extents, strict=True
+    )
     for axis, (size, begin, end, stride, extent) in enumerate(axes):
         left = size + begin + end - extent
         count = (-(-left // stride) if ceil_mode else left // stride) + 1

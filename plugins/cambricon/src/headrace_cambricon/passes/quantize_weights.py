@@ -70,7 +70,7 @@ def _with_weight(op: JobOp, weight: Tensor, meaning: Quantization) -> JobOp:
     """This backend's op in the place of core's."""
     call = op.call
     specs = [weight.spec if n == 1 else spec for n, spec in enumerate(call.inputs)]
-    attrs = {**call.attrs, "position": meaning.position, "scale": meaning.scale}
+    attrs = call.attrs | {"position": meaning.position, "scale": meaning.scale}
     made = make_call(_OPS[call.op], call.name, specs, attrs, outputs=1, location=call.location)
     read = tuple(weight.name if n == 1 else name for n, name in enumerate(op.inputs))
     return JobOp(made, read, op.outputs, op.placement)

@@ -32,7 +32,7 @@ class FoldPads:
             pads = _pads(conv, pad)
             if pads is not None:
                 inputs = (pad.inputs[0], *conv.inputs[1:])
-                attrs = {**conv.call.attrs, "pads": pads}
+                attrs = conv.call.attrs | {"pads": pads}
                 editor.replace([pad, conv], get_op("conv"), inputs, attrs)
         return editor.finish()
 

@@ -86,7 +86,7 @@ class _Finder:
         inputs = list(product.inputs)
         for place, tensor in step.reads.items():
             inputs[place] = tensor
-        attrs = {**product.call.attrs, **step.attrs}
+        attrs = product.call.attrs | step.attrs
         op = PRODUCTS[product.call.op]
         return self.editor.replace([product, *step.chain], op, inputs, attrs)
 

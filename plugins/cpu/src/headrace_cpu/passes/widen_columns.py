@@ -108,7 +108,7 @@ def _widened(
     if read[ADDEND] is not None:
         (inputs[ADDEND],) = new.op("reshape", [read[ADDEND]], location=call.location, shape=shape)
     strides = (*window.strides[:-1], window.strides[-1] * count)
-    attrs = {**call.attrs, "kernel": kernel, "strides": strides, "columns": count * columns}
+    attrs = call.attrs | {"kernel": kernel, "strides": strides, "columns": count * columns}
     (y,) = new.op("cpu.conv", inputs, name=call.name, location=call.location, attrs=attrs)
     return new.op("reshape", [y], location=call.location, shape=call.outputs[0].shape)
 
