@@ -13,7 +13,7 @@ import numpy as np
 from headrace.dtypes import DType, dtype_of
 from headrace.errors import ShapeError
 from headrace.light_dataclass import dataclass, setters
-from headrace.sizes import as_size, has_sizes
+from headrace.sizes import as_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,11 +51,13 @@ class TensorSpec:
     def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
         try:
             dims = tuple(shape)
-            dims = tuple(map(_dimension if has_sizes(dims) else index, dims))
+            if not _INT.issuperset(map(type, dims)):
+                dims = tuple(map(_dimension, dims))
         except TypeError:
             raise ShapeError(f"shape {shape!r} is not a sequence of integers") from None
-        if len(dims) > MAX_RANK:
-            raise ShapeError(f"shape {dims} has rank {len(dims)}; the limit is {MAX_RANK}")
+        rank = len(dims)
+        if rank > MAX_RANK:
+            raise ShapeError(f"shape {dims} has rank {rank}; the limit is {MAX_RANK}")
         for dim in dims:
             if dim < 0:
                 raise ShapeError(f"shape {dims} has a negative dimension")
@@ -63,7 +65,7 @@ class TensorSpec:
         elements = math.prod(dims)
         _put_shape(self, dims)
         _put_dtype(self, known)
-        _put_rank(self, len(dims))
+        _put_rank(self, rank)
         _put_elements(self, elements)
         _put_nbytes(self, elements * known.itemsize)
 
@@ -104,8 +106,11 @@ def _spec(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
 
 
 def _dimension(dim: int) -> int:
-    """A dimension among some that are not said yet."""
+    """One that may be of another type of integers, or not be said yet."""
     return index(dim) if as_size(dim) is None else dim
+
+
+_INT = frozenset({int})
 
 
 @lru_cache(maxsize=1024)

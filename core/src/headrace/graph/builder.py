@@ -6,6 +6,8 @@ constant: a tensor whose value is known while building is never computed at run 
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -88,7 +90,7 @@ class JobGraphBuilder:
         self._tensors: dict[str, TensorSpec] = {}
         self._op_names: set[str] = set()
         self._read: set[str | None] = set()  # what ops read; None for absent inputs
-        self._counts: dict[str, int] = {}
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)  # by stem
         # Ops by name, and the suffixes of the tensors that each makes.
         self._schemas: dict[str, tuple[type[Op], tuple[str, ...]]] = {}
 
@@ -443,18 +445,15 @@ class JobGraphBuilder:
 
     def _fresh(self, stem: str, suffixes: tuple[str, ...] = ()) -> str:
         """A name that no op or tensor has, also not with a suffix: stem_0, stem_1, ..."""
-        number = self._counts.get(stem, 0)
-        tensors, ops = self._tensors, self._op_names
+        numbers, tensors, ops = self._numbers[stem], self._tensors, self._op_names
         while True:
-            name = f"{stem}_{number}"
-            number += 1
+            name = f"{stem}_{next(numbers)}"
             if name in tensors or name in ops:
                 continue
             for suffix in suffixes:
                 if name + suffix in tensors:
                     break
             else:
-                self._counts[stem] = number
                 return name
 
 
