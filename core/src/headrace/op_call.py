@@ -22,18 +22,17 @@ _Given = TypeVar("_Given")
 class Attrs(Mapping[str, AttrValue]):
     """Attributes by name: immutable, hashable, in sorted order."""
 
-    __slots__ = ("_form", "_hash", "_values")
+    __slots__ = ("_form", "_values")
 
     def __init__(self, values: Mapping[str, AttrValue] | None = None) -> None:
         self._values = dict(sorted((values or {}).items()))
-        self._hash: int | None = None
         self._form: str | None = None
 
     @classmethod
     def of_sorted(cls, values: dict[str, AttrValue]) -> Attrs:
         """Those of a dict that is sorted by name, and that nobody changes from now on."""
         attrs = cls.__new__(cls)
-        attrs._values, attrs._hash, attrs._form = values, None, None
+        attrs._values, attrs._form = values, None
         return attrs
 
     def __getitem__(self, name: str) -> AttrValue:
@@ -59,9 +58,7 @@ class Attrs(Mapping[str, AttrValue]):
         return self._values.values()
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(tuple(self._values.items()))
-        return self._hash
+        return hash(tuple(self._values.items()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Attrs) and self._values == other._values

@@ -8,7 +8,7 @@ from headrace.op_call import OpCall
 
 def is_last(call: OpCall) -> bool:
     """True when the channels of an ``Imaged`` call are last."""
-    return call.str_attr("data_format") == CHANNELS_LAST
+    return call.attrs["data_format"] == CHANNELS_LAST
 
 
 def first_shape(call: OpCall, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,18 +17,17 @@ MAX_SPATIAL_RANK = 3
 
 
 class Window(NamedTuple):
-    """The attributes of a sliding window, complete: one number for each spatial axis."""
+    """The attributes of a sliding window, complete: one number for each spatial axis.
+
+    ``extents`` are the input positions that it spans, gaps of dilation included.
+    """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads_begin: tuple[int, ...]
     pads_end: tuple[int, ...]
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Input positions that the window spans on each axis, gaps of dilation included."""
-        return tuple([(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)])
+    extents: tuple[int, ...]
 
 
 def window_of(call: OpCall, kernel: tuple[int, ...]) -> Window:
@@ -56,13 +55,10 @@ def _window(
     pads = _numbers("pads", pads, 2 * rank, 0, lowest=0)
     if rank and min(kernel) < 1:
         raise ValueError(f"kernel {kernel} has an axis without taps; each must be at least 1")
-    return Window(
-        kernel,
-        _numbers("strides", strides, rank, 1, lowest=1),
-        _numbers("dilations", dilations, rank, 1, lowest=1),
-        pads[:rank],
-        pads[rank:],
-    )
+    strides = _numbers("strides", strides, rank, 1, lowest=1)
+    dilations = _numbers("dilations", dilations, rank, 1, lowest=1)
+    extents = tuple([(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)])
+    return Window(kernel, strides, dilations, pads[:rank], pads[rank:], extents)
 
 
 def _numbers(

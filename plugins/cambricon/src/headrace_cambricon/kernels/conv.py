@@ -105,6 +105,7 @@ def two_axes(window: Window) -> Window:
         (1, *window.dilations),
         (0, *window.pads_begin),
         (0, *window.pads_end),
+        (1, *window.extents),
     )
 
 
