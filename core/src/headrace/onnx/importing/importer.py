@@ -9,8 +9,8 @@ has a converter; or ONNX itself writes the op in simpler ones, and these take it
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from types import MappingProxyType
@@ -80,8 +80,11 @@ class Importer:
         self._file = file
         self._nodes = 0
         self._scope = Scope(file.name, file.opsets)
-        self._unread: dict[str, int] = {}  # how many nodes will read a name of it yet
-        self._left: deque[tuple[int, Wired]] = deque()  # of the nodes of the model's graph
+        # Of the model's graph: what its nodes and results read, and what of it by what this stage
+        # does not import, or by the results; nodes that are left, with what none behind them reads.
+        self._read: AbstractSet[str] = frozenset()
+        self._awaited: set[str] = set()
+        self._left: deque[tuple[int, Wired, AbstractSet[str]]] = deque()
 
     def run(
         self,
@@ -112,9 +115,9 @@ class Importer:
             scope.bind(name, fed)
             if name in guessed and given is None:
                 self.builder.guess(fed, guessed[name])
-        for name, value in self._file.weights.items():
-            if name not in specs:
-                scope.bind_later(name, partial(self.builder.constant, value))
+        constant = self.builder.constant
+        weights = self._file.weights.items()
+        scope.bind_later({n: partial(constant, value) for n, value in weights if n not in specs})
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
         results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
@@ -130,13 +133,13 @@ class Importer:
         return self.builder.finish()
 
     def alive(self) -> dict[str, Tensor]:
-        """What was computed, and is read from where the import ended on: names and tensors.
+        """What was computed, and is read by what ``look_ahead`` has left: names and tensors.
 
         Of tensors with several names, and of sequences, only what has a name first.
         """
         found: dict[str, tuple[str, Tensor]] = {}
         for name, value in self._scope.computed().items():
-            if self._unread.get(name) and isinstance(value, Tensor):
+            if name in self._awaited and isinstance(value, Tensor):
                 found.setdefault(value.name, (name, value))
         return dict(found.values())
 
@@ -156,10 +159,11 @@ class Importer:
         return self._body(order(wired(graph.node), wanted, scope.where), wanted, scope)
 
     def _bind_initializers(self, graph: GraphProto, scope: Scope) -> None:
-        for proto in graph.initializer:
-            scope.bind_later(proto.name, partial(self._initializer, proto, scope.where))
-        for sparse in graph.sparse_initializer:
-            scope.bind_later(sparse.values.name, partial(self._sparse, sparse, scope.where))
+        where = scope.where
+        scope.bind_later({p.name: partial(self._initializer, p, where) for p in graph.initializer})
+        scope.bind_later(
+            {p.values.name: partial(self._sparse, p, where) for p in graph.sparse_initializer}
+        )
 
     def _initializer(self, proto: TensorProto, where: str) -> Tensor:
         place = f"{where}: initializer {quote(proto.name)}"
@@ -173,15 +177,20 @@ class Importer:
         """Import the nodes, which the wanted values are computed with; returns these."""
         if scope.depth > limits.DEPTH:
             raise UnsupportedModelError(f"{scope.where}: is nested more than {limits.DEPTH} deep")
-        readers = dict(Counter(wanted))
-        for node in nodes:
-            for name in node.reads:
-                readers[name] = readers.get(name, 0) + 1
+        self._nodes += len(nodes)
+        if self._nodes > limits.NODES:
+            raise UnsupportedModelError(
+                f"{scope.where}: the model has more than {limits.NODES} nodes, functions "
+                "written out"
+            )
+        read = set(wanted).union(*[node.reads for node in nodes])
         if scope.depth:
             for node in nodes:
-                self._next(node, scope, readers)
+                self._node(node, scope, read)
         else:
-            self._unread, self._left = readers, deque(enumerate(nodes))
+            self._read, self._awaited = read, set(wanted)
+            last_reads = _last_reads(nodes, wanted)
+            self._left.extend(zip(range(len(nodes)), nodes, last_reads, strict=True))
             while self._left:
                 self._first_left()
         results: list[Value] = []
@@ -194,10 +203,12 @@ class Importer:
 
     def _first_left(self) -> None:
         """Import the first node of the model's graph that is left; it is so until that is done."""
-        number, node = self._left[0]
+        number, node, last_read = self._left[0]
         self.builder.begin(number)
-        self._next(node, self._scope, self._unread)
-        self._forget(node.reads, self._scope, self._unread)
+        self._node(node, self._scope, self._read)
+        # Nobody needs constants any more of which others were made.
+        for tensor in self._scope.release(last_read - self._awaited):
+            self.builder.forget(tensor)
         self._left.popleft()
 
     def look_ahead(self) -> list[MeasureNeeded]:
@@ -209,7 +220,7 @@ class Importer:
         needs: list[MeasureNeeded] = []
         unknown = set[str]()
         while self._left:
-            _, node = self._left[0]
+            _, node, _ = self._left[0]
             try:
                 if unknown and unknown.isdisjoint(node.reads):
                     self._first_left()
@@ -219,56 +230,41 @@ class Importer:
             except HeadraceError:
                 pass
             unknown.update(filter(None, node.outputs))
+            self._awaited |= node.reads
             self._left.popleft()
         return needs
 
-    def _next(self, node: Wired, scope: Scope, readers: Mapping[str, int]) -> None:
-        self._nodes += 1
-        if self._nodes > limits.NODES:
-            raise UnsupportedModelError(
-                f"{place(scope.where, node.node)}: the model has more than {limits.NODES} nodes, "
-                "functions written out"
-            )
+    def _node(self, node: Wired, scope: Scope, read: AbstractSet[str]) -> None:
+        """Import a node of a body of which ``read`` is read."""
         outputs = node.outputs
         count = len(outputs)
-        while outputs[count - 1] not in readers:  # one of them is read, or it would not be here
+        while outputs[count - 1] not in read:  # one of them is, or it would not be here
             count -= 1
-        self._node(node, count, scope)
-
-    def _forget(self, reads: AbstractSet[str], scope: Scope, readers: dict[str, int]) -> None:
-        """Let go of constants that a node was the last to read, once others were made of them."""
-        for name in reads:
-            readers[name] -= 1
-            if not readers[name]:
-                tensor = scope.release(name)
-                if tensor is not None:
-                    self.builder.forget(tensor)
-
-    def _node(self, node: Wired, count: int, scope: Scope) -> None:
         resolved = node.attributes
         if scope.attributes:  # of a function's call
             resolved = attributes.resolve(node.node.attribute, scope.attributes)
         inputs = tuple(map(scope.get, node.inputs))
         site = Site(node, inputs, resolved, count, scope, place(scope.where, node.node))
         function = self._file.functions.get(node.key)
-        if function is not None:
-            defaults = {attribute.name: attribute for attribute in function.attribute_proto}
-            opsets = opsets_of(function.opset_import, site.where)
-            made = self._call(site, function, opsets, defaults)
-        else:
-            made = self._op(site)
+        made = self._op(site) if function is None else self._function(site, function)
         if len(made) < count:
             raise InvalidModelError(f"{site.where}: gives {len(made)} outputs; {count} are read")
-        for name, tensor in zip(node.outputs[:count], made, strict=False):
-            if name and tensor is None:
+        for name, value in zip(outputs[:count], made, strict=False):
+            if not name:
+                continue
+            if value is None:
                 raise UnsupportedModelError(
                     f"{site.where}: headrace does not compute {quote(name)}, "
                     f"an output of {node.key[1]}"
                 )
-            if name and isinstance(tensor, Tensor) and not scope.depth:
-                scope.bind(name, self.builder.as_found(name, tensor))
-            elif name:
-                scope.bind(name, tensor)
+            if isinstance(value, Tensor) and not scope.depth:
+                value = self.builder.as_found(name, value)
+            scope.bind(name, value)
+
+    def _function(self, site: Site, function: FunctionProto) -> Given:
+        """Import a call of a function of the model."""
+        defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+        return self._call(site, function, opsets_of(function.opset_import, site.where), defaults)
 
     def _op(self, site: Site) -> Given:
         """Import a node of an op that ONNX declares, or a plugin."""
@@ -284,12 +280,13 @@ class Importer:
         dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
         outputs = len(site.wired.outputs)
         schemas.check_node(declared, dtypes, outputs, site.resolved.kinds, site.where)
-        if not domain and op == "If":
-            return self._branch(site)
-        if not domain and op in LOOPS:
-            return self._loop(site, opset)
-        if not domain and op in CONVERTERS:
-            return self._convert(site, opset, CONVERTERS[op])
+        if not domain:
+            if op == "If":
+                return self._branch(site)
+            if op in LOOPS:
+                return self._loop(site, opset)
+            if op in CONVERTERS:
+                return self._convert(site, opset, CONVERTERS[op])
         if domain == ML_DOMAIN and op in MACHINE_LEARNING:
             return self._convert(site, opset, MACHINE_LEARNING[op])
         if (domain, op) in microsoft.CONTRIB:
@@ -310,19 +307,19 @@ class Importer:
     ) -> Given:
         """Put the body of a function in the place of its call."""
         where = f"{site.where}, in function {quote(function.name)}"
-        if len(site.inputs) > len(function.input) or site.count > len(function.output):
+        if len(site.inputs) > len(function.input) or site.used > len(function.output):
             raise InvalidModelError(
                 f"{where}: takes {len(function.input)} inputs and gives {len(function.output)} "
-                f"outputs; the call has {len(site.inputs)} and {site.count}"
+                f"outputs; the call has {len(site.inputs)} and {site.used}"
             )
         given = {**defaults, **site.attributes}
         scope = Scope(where, opsets, attributes=given, depth=site.scope.depth + 1)
         for name in function.input:
             scope.bind(name, None)
-        for name, tensor in zip(function.input, site.inputs, strict=False):
-            scope.bind(name, tensor)
+        for name, value in zip(function.input, site.inputs, strict=False):
+            scope.bind(name, value)
         # A body made for a call need not compute what the call has no name for.
-        given_names = site.wired.outputs[: site.count]
+        given_names = site.wired.outputs[: site.used]
         called = zip(function.output, given_names, strict=False)
         wanted = [inner for inner, outer in called if outer]
         made = iter(self._body(order(wired(function.node), wanted, where), wanted, scope))
@@ -333,7 +330,7 @@ class Importer:
         node, where = site.wired, site.where
         op = plugin_ops.find(domain, node.key[1], where, self._ops)
         attrs = plugin_ops.attrs(op, site.attributes, where)
-        count = plugin_ops.output_count(op, site.count, len(node.outputs), where)
+        count = plugin_ops.output_count(op, site.used, len(node.outputs), where)
         inputs = [_tensor(value, where) for value in site.inputs]
         try:
             return self.builder.op(op.name, inputs, outputs=count, location=where, attrs=attrs)
@@ -411,7 +408,7 @@ class Importer:
     def _convert(self, site: Site, opset: int, convert: Converter) -> Given:
         """Run the node's converter."""
         node = self._node_of(site, opset)
-        made = _blamed(node, lambda: convert(node))
+        made = _blamed(node, convert, node)
         if node.computed:
             for name, tensor in zip(site.wired.inputs, site.inputs, strict=True):
                 if isinstance(tensor, Tensor) and tensor in node.computed:
@@ -421,8 +418,18 @@ class Importer:
     def _node_of(self, site: Site, opset: int) -> Node:
         """What a converter sees of a node."""
         values = attributes.values(site.resolved, site.where, self._file.folder)
-        op, declared = site.wired.key[1], len(site.wired.outputs)
-        return Node(self.builder, op, opset, site.inputs, site.count, declared, values, site.where)
+        return Node(self.builder, site, opset, values)
+
+
+def _last_reads(nodes: Sequence[Wired], wanted: Iterable[str]) -> list[AbstractSet[str]]:
+    """What each node reads and none behind it does, of what is not wanted."""
+    later = set(wanted)
+    last: list[AbstractSet[str]] = []
+    for node in reversed(nodes):
+        last.append(node.reads - later)
+        later |= node.reads
+    last.reverse()
+    return last
 
 
 def _outputs(graph: GraphProto) -> list[str]:
@@ -438,10 +445,10 @@ def _tensor(value: Value | None, where: str) -> Tensor | None:
 Made = TypeVar("Made")
 
 
-def _blamed(node: Node, convert: Callable[[], Made]) -> Made:
+def _blamed(node: Node, convert: Callable[..., Made], *given: object) -> Made:
     """What ``convert`` makes of a node; whatever is wrong is told as an error of the model."""
     try:
-        return convert()
+        return convert(*given)
     except (DTypeError, UnknownOpError, UnsupportedError) as error:
         raise UnsupportedModelError(_located(node, error)) from error
     except (OpError, GraphError) as error:

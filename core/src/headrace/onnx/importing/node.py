@@ -9,7 +9,8 @@ from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelEr
 from headrace.onnx.importing.builder import BoundedBuilder
 from headrace.onnx.importing.guesses import Assumption
 from headrace.onnx.importing.measure import Compute, MeasureNeeded
-from headrace.onnx.importing.values import Given, TensorSequence, Value
+from headrace.onnx.importing.site import Site
+from headrace.onnx.importing.values import TensorSequence, Value
 from headrace.op_call import OpCall
 from headrace.ops import Tensor, get_op, make_call
 from headrace.tensor_spec import Array, TensorSpec
@@ -38,46 +39,47 @@ class Node:
     """A node, its inputs as values of the job under construction, and its attributes.
 
     Attributes:
-        op_type: ONNX name, for example ``Conv``.
         opset: version of the operator set that gives the node its meaning.
         inputs: None for an input left out.
-        output_count: how many outputs are used, counted up to the last that is.
-        declared_count: how many outputs the node has, used or not.
+        location: file and node.
         computed: for tensors that an earlier stage of the model has computed, what holds them now.
     """
 
     __slots__ = (
         "_attrs",
         "_builder",
+        "_site",
         "computed",
-        "declared_count",
         "inputs",
         "location",
-        "op_type",
         "opset",
-        "output_count",
     )
 
     def __init__(
-        self,
-        builder: BoundedBuilder,
-        op_type: str,
-        opset: int,
-        inputs: Given,
-        output_count: int,
-        declared_count: int,
-        attrs: Mapping[str, Any],
-        location: str,
+        self, builder: BoundedBuilder, site: Site, opset: int, attrs: Mapping[str, Any]
     ) -> None:
-        self.op_type = op_type
         self.opset = opset
-        self.inputs = tuple(inputs)
-        self.output_count = output_count
-        self.declared_count = declared_count
-        self.location = location
+        self.inputs = site.inputs
+        self.location = site.where
         self.computed: dict[Tensor, Tensor] = {}
         self._builder = builder
+        self._site = site
         self._attrs = attrs
+
+    @property
+    def op_type(self) -> str:
+        """ONNX name, for example ``Conv``."""
+        return self._site.wired.key[1]
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs are used, counted up to the last that is."""
+        return self._site.used
+
+    @property
+    def declared_count(self) -> int:
+        """How many outputs the node has, used or not."""
+        return len(self._site.wired.outputs)
 
     def attr(self, name: str, default: Any = REQUIRED) -> Any:
         """The attribute as int, float, str, numpy array, or a list of these.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 from onnx import AttributeProto
 
@@ -12,8 +12,6 @@ from headrace.onnx.file.attributes import Attributes
 from headrace.onnx.file.text import quote
 from headrace.onnx.importing.values import Value, tensors_of
 from headrace.ops import Tensor
-
-_ABSENT: Any = object()
 
 
 class Scope:
@@ -40,41 +38,44 @@ class Scope:
         self.attributes: Attributes = attributes or {}
         self.depth = depth
         self._outer = outer
+        self._values: dict[str, Value | None] = {}
         # A constant is made when it is first read: models bring some that nothing reads.
-        self._values: dict[str, Value | Callable[[], Tensor] | None] = {}
-        # Of each tensor: it may have several, and be in sequences that have.
-        self._names: dict[str, int] = {}
+        self._later: dict[str, Callable[[], Tensor]] = {}
+        # How many each tensor has: it may have several, and be in sequences that have.
+        self._names: defaultdict[str, int] = defaultdict(int)
 
     def bind(self, name: str, value: Value | None) -> None:
         """Give a value its name; None stands for an input that the caller left out."""
         if name in self._values:
-            self.release(name)
+            self.release((name,))
         self._values[name] = value
         if isinstance(value, Tensor):
-            self._names[value.name] = self._names.get(value.name, 0) + 1
+            self._names[value.name] += 1
             return
         for tensor in tensors_of(value):
-            self._names[tensor.name] = self._names.get(tensor.name, 0) + 1
+            self._names[tensor.name] += 1
 
-    def bind_later(self, name: str, make: Callable[[], Tensor]) -> None:
-        """Name a tensor that ``make`` makes when it is first read."""
-        self._values[name] = make
+    def bind_later(self, make: Mapping[str, Callable[[], Tensor]]) -> None:
+        """Name tensors that are made when they are first read."""
+        self._later.update(make)
 
     def computed(self) -> dict[str, Value]:
         """What has a value by now, by name, in the order in which names were given."""
-        return {name: v for name, v in self._values.items() if v is not None and not callable(v)}
+        return {name: value for name, value in self._values.items() if value is not None}
 
-    def release(self, name: str) -> Tensor | None:
-        """Let a name be nobody's; returns the tensor that had it, if that has no other one here."""
-        value = self._values.pop(name, None)
-        if value is None or callable(value):
-            return None
-        if isinstance(value, Tensor):
-            self._names[value.name] = left = self._names[value.name] - 1
-            return None if left else value
-        for tensor in tensors_of(value):
-            self._names[tensor.name] -= 1
-        return None
+    def release(self, names: Iterable[str]) -> list[Tensor]:
+        """Let names be nobody's; returns the tensors that had one, and have no other one here."""
+        nameless: list[Tensor] = []
+        for name in names:
+            value = self._values.pop(name, None)
+            if isinstance(value, Tensor):
+                self._names[value.name] -= 1
+                if not self._names[value.name]:
+                    nameless.append(value)
+                continue
+            for tensor in tensors_of(value):
+                self._names[tensor.name] -= 1
+        return nameless
 
     def get(self, name: str) -> Value | None:
         """The value called ``name``; None for "" and for an input left out.
@@ -82,21 +83,20 @@ class Scope:
         Raises:
             InvalidModelError: there is none.
         """
-        if not name:
-            return None
         scope: Scope | None = self
         while scope is not None:
-            found: Value | Callable[[], Tensor] | None = scope._values.get(name, _ABSENT)
-            if isinstance(found, Tensor):
-                return found
-            if found is not _ABSENT:
-                if callable(found):
-                    made = found()
-                    del scope._values[name]
-                    scope.bind(name, made)
-                    return made
-                return found
+            value = scope._values.get(name)
+            if value is not None:
+                return value
+            if name in scope._later:
+                made = scope._later.pop(name)()
+                scope.bind(name, made)
+                return made
+            if name in scope._values:
+                return None
             scope = scope._outer
+        if not name:
+            return None
         raise InvalidModelError(f"{self.where}: {quote(name)} is read before it is made")
 
     def inside(self) -> Scope:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from headrace.light_dataclass import dataclass, setters
+from headrace.light_tuple import NamedTuple
 from headrace.onnx.file.attributes import Attributes, Resolved
 from headrace.onnx.file.graphs import Wired
 from headrace.onnx.importing.scope import Scope
 from headrace.onnx.importing.values import Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class Site(NamedTuple):
     """A node at the place where it is imported.
 
     Attributes:
         wired: the node.
         inputs: its values; None for an input left out.
         resolved: its attributes, with references to those of a function's call resolved.
-        count: how many outputs are used, counted up to the last that is.
+        used: how many outputs are used, counted up to the last that is.
         scope: the names that hold here.
         where: file and node, for messages.
     """
@@ -27,25 +26,9 @@ class Site:
     wired: Wired
     inputs: tuple[Value | None, ...]
     resolved: Resolved
-    count: int
+    used: int
     scope: Scope
     where: str
-
-    def __init__(
-        self,
-        wired: Wired,
-        inputs: tuple[Value | None, ...],
-        resolved: Resolved,
-        count: int,
-        scope: Scope,
-        where: str,
-    ) -> None:
-        _put_wired(self, wired)
-        _put_inputs(self, inputs)
-        _put_resolved(self, resolved)
-        _put_count(self, count)
-        _put_scope(self, scope)
-        _put_where(self, where)
 
     @property
     def attributes(self) -> Attributes:
@@ -61,6 +44,3 @@ class Site:
             node.attribute.add().CopyFrom(attribute)
             node.attribute[-1].name = name
         return node
-
-
-_put_wired, _put_inputs, _put_resolved, _put_count, _put_scope, _put_where = setters(Site)
