@@ -16,7 +16,7 @@ from onnx import AttributeProto
 from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
-from headrace.errors import InvalidModelError, UnsupportedModelError
+from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.light_dataclass import dataclass
 from headrace.onnx.file.keys import MICROSOFT
 from headrace.onnx.file.text import quote
@@ -60,6 +60,7 @@ class Declaration:
         attributes: type number of each attribute.
         required: names of the attributes that must be given.
         types: the tensor types that each type parameter allows.
+        is_gone: the op was taken out of ONNX by then.
         sound: forms of nodes that were found to be as declared.
     """
 
@@ -69,6 +70,7 @@ class Declaration:
     attributes: Mapping[str, int]
     required: tuple[str, ...]
     types: Mapping[str, frozenset[str]]
+    is_gone: bool
     sound: set[object] = field(default_factory=set)
 
 
@@ -96,6 +98,9 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
         {name: attribute.type.value for name, attribute in attributes.items()},
         tuple(name for name, attribute in attributes.items() if attribute.required),
         {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
+        # GroupNormalization of operator set 18 was deprecated after the fact, for the wrong shape
+        # of its scale; nothing was there before it that would be gone, and models have it.
+        schema.deprecated and declaration(domain, op, schema.since_version - 1) is not None,
     )
 
 
@@ -107,24 +112,25 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
         UnsupportedModelError: it is of onnxruntime's domain, and none that is imported.
     """
     found = declaration(domain, op, opset)
-    if found is None and domain == MICROSOFT:
-        raise UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     if found is None:
-        from difflib import get_close_matches
-
-        close = get_close_matches(op, _names(domain))
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        of = f" of domain {quote(domain)}" if domain else ""
-        raise InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
-    since = found.schema.since_version
-    # GroupNormalization of operator set 18 was deprecated after the fact, for the wrong shape of
-    # its scale; nothing was there before it that would have been taken out, and models have it.
-    if found.schema.deprecated and declaration(domain, op, since - 1) is not None:
+        raise _no_such_op(domain, op, opset, where)
+    if found.is_gone:
         raise InvalidModelError(
-            f"{where}: {op} was taken out of ONNX in operator set {since}, "
+            f"{where}: {op} was taken out of ONNX in operator set {found.schema.since_version}, "
             f"and the model is written for {opset}"
         )
     return found
+
+
+def _no_such_op(domain: str, op: str, opset: int, where: str) -> HeadraceError:
+    if domain == MICROSOFT:
+        return UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
+    from difflib import get_close_matches  # seldom
+
+    close = get_close_matches(op, _names(domain))
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    of = f" of domain {quote(domain)}" if domain else ""
+    return InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
 
 
 def check_node(
@@ -146,7 +152,7 @@ def check_node(
     Raises:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
-    form = (*[dtype and dtype.number for dtype in dtypes], outputs, kinds)
+    form = (*dtypes, outputs, kinds)
     if form in declared.sound:  # nets repeat themselves
         return
     _check_counts(declared, len(dtypes), outputs, where)
