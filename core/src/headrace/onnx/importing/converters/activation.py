@@ -19,9 +19,10 @@ def _clip(node: Node) -> Tensor:
 
 def _limit(node: Node, index: int, name: str) -> Tensor | None:
     """A limit, an attribute before opset 11; ONNX limits an absent one to the finite values."""
+    given = node.optional(index) if node.opset >= 11 else None
+    if given is not None:
+        return given
     x = node.input(0)
-    if node.opset >= 11 and node.optional(index) is not None:
-        return node.input(index)
     if node.opset < 11 and node.has_attr(name):
         return scalar(node, node.attr(name, 0.0), x)
     if not x.spec.dtype.is_float or node.opset < 6:

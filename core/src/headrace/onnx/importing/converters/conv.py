@@ -29,8 +29,9 @@ def _conv(node: Node) -> Tensor:
 
 
 def _conv_transpose(node: Node) -> Tensor:
-    spatial, kernel = spatial_shape(node), kernel_shape(node, _weight_kernel(node))
-    rank, rule = len(spatial), auto_pad(node)
+    spatial, rule = spatial_shape(node), auto_pad(node)
+    rank = len(spatial)
+    kernel = kernel_shape(node, rank, _weight_kernel(node))
     strides = numbers(node, "strides", rank, 1, 1)
     dilations = numbers(node, "dilations", rank, 1, 1)
     extra = list(numbers(node, "output_padding", rank, 0, 0))

@@ -131,13 +131,14 @@ def _root(node: Node, sums: Tensor, p: float) -> Tensor:
 
 def _max_unpool(node: Node) -> Tensor:
     """Zeros, with each element where its index says."""
-    x, indices, kernel = node.input(0), node.input(1), kernel_shape(node)
-    rank = len(kernel)
+    x, indices, space = node.input(0), node.input(1), spatial_shape(node)
+    rank = len(space)
+    kernel = kernel_shape(node, rank)
     strides, pads = numbers(node, "strides", rank, 1, 1), numbers(node, "pads", 2 * rank, 0, 0)
     # Indices count through the shape that the window implies, also when another one is wanted.
     spatial = tuple(
         (size - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank]
-        for i, size in enumerate(spatial_shape(node))
+        for i, size in enumerate(space)
     )
     if any(size < 1 for size in spatial):
         node.invalid(f"pads {pads} leave nothing of the result: {spatial}")

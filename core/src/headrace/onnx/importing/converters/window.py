@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.onnx.importing.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class WindowAttrs:
+class WindowAttrs(NamedTuple):
     """kernel_shape, strides, dilations, pads (beginnings, then ends): complete."""
 
     kernel: tuple[int, ...]
@@ -38,22 +37,23 @@ def numbers(node: Node, name: str, count: int, default: int, lowest: int) -> tup
         InvalidModelError: it has another length, or a number below.
     """
     values = tuple(node.attr(name, [default] * count))
-    if len(values) != count or any(value < lowest for value in values):
+    if len(values) != count or min(values, default=lowest) < lowest:
         node.invalid(f"{name} {values} must be {count} numbers, none below {lowest}")
     return values
 
 
-def kernel_shape(node: Node, weight_kernel: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """The taps on each axis: given, or those of the weight.
+def kernel_shape(
+    node: Node, rank: int, weight_kernel: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
+    """The taps on each of ``rank`` axes: given, or those of the weight.
 
     Raises:
         InvalidModelError: it is absent, has a number below 1, or contradicts the weight.
     """
-    rank = len(spatial_shape(node))
     if not node.has_attr("kernel_shape") and weight_kernel is not None:
         return weight_kernel
     kernel = tuple(node.attr("kernel_shape"))
-    if len(kernel) != rank or any(k < 1 for k in kernel):
+    if len(kernel) != rank or min(kernel) < 1:
         node.invalid(f"kernel_shape {kernel} must be {rank} numbers, none below 1")
     if weight_kernel is not None and kernel != weight_kernel:
         node.invalid(f"kernel_shape {kernel} contradicts the weight {node.input(1).spec}")
@@ -78,8 +78,9 @@ def sliding_window(node: Node, weight_kernel: tuple[int, ...] | None = None) -> 
     Raises:
         InvalidModelError: an attribute is malformed.
     """
-    spatial, kernel = spatial_shape(node), kernel_shape(node, weight_kernel)
+    spatial = spatial_shape(node)
     rank = len(spatial)
+    kernel = kernel_shape(node, rank, weight_kernel)
     strides = numbers(node, "strides", rank, 1, 1)
     dilations = numbers(node, "dilations", rank, 1, 1)
     rule = auto_pad(node)
