@@ -14,6 +14,7 @@ from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.builder import JobGraphBuilder
 from headrace.graph.constants import Entry
 from headrace.graph.job_graph import JobOp
+from headrace.graph.sized import SizedConstant
 from headrace.onnx.file import limits
 from headrace.onnx.importing.draws import draw_name, drawn_by
 from headrace.onnx.importing.guesses import GUESSED_ELEMENTS, Assumption
@@ -100,6 +101,14 @@ class BoundedBuilder(JobGraphBuilder):
         if known is None and self._given and VALUE_OF + tensor.name in self._given:
             known = super().value(self._given[VALUE_OF + tensor.name])
         return known
+
+    def integers(self, tensor: Tensor) -> Array | None:
+        """The value of a tensor of integers; of objects where some are sizes that are not said yet.
+
+        None where it is not known, and where sizes say how many there are.
+        """
+        entry = self._constants.get(tensor.name)
+        return entry.numbers if isinstance(entry, SizedConstant) else self.value(tensor)
 
     def is_known(self, tensor: Tensor) -> bool:
         """As ``JobGraphBuilder.is_known``; or an earlier stage computed it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.importing.builder import BoundedBuilder
 from headrace.onnx.importing.guesses import Assumption
@@ -106,10 +108,10 @@ class Node:
         Raises:
             InvalidModelError: it is absent, or no tensor.
         """
-        tensor = self.optional(index)
-        if tensor is None:
-            self.invalid(f"input {index} is required and is absent")
-        return tensor
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if not isinstance(value, Tensor):
+            self._no_tensor(index, value)
+        return value
 
     def optional(self, index: int) -> Tensor | None:
         """The input ``index``, or None when it is left out.
@@ -119,8 +121,13 @@ class Node:
         """
         value = self.inputs[index] if index < len(self.inputs) else None
         if value is not None and not isinstance(value, Tensor):
-            self.invalid(f"input {index} is {value}; it takes a tensor")
+            self._no_tensor(index, value)
         return value
+
+    def _no_tensor(self, index: int, value: Value | None) -> NoReturn:
+        if value is None:
+            self.invalid(f"input {index} is required and is absent")
+        self.invalid(f"input {index} is {value}; it takes a tensor")
 
     def given(self, index: int) -> Value:
         """The required input ``index``, whatever it is.
@@ -158,11 +165,21 @@ class Node:
         return value
 
     def ints(self, index: int) -> tuple[int, ...] | None:
-        """The value of input ``index`` as integers, or None when it is left out."""
-        if self.optional(index) is None:
+        """The value of input ``index``, integers, or None when it is left out.
+
+        Some may be sizes that are not said yet.
+
+        Raises:
+            ValueNeeded: as ``value``.
+        """
+        tensor = self.optional(index)
+        if tensor is None:
             return None
-        numbers = self.numbers(index)
-        return tuple(numbers) if numbers else tuple(map(int, self.value(index).reshape(-1)))
+        known = self._builder.integers(tensor)
+        integers = self.value(index) if known is None else known
+        if integers.dtype.kind == "f":  # as some ops took them at first
+            integers = integers.astype(np.int64)
+        return tuple(integers.reshape(-1).tolist())
 
     def numbers(self, index: int) -> tuple[int, ...] | None:
         """The elements of input ``index`` if it is of a few integers that are known, else None.
@@ -237,10 +254,7 @@ class Node:
         An array of objects where some are sizes that are not said yet; None where these say how
         many there are.
         """
-        tensor = self.input(index)
-        if self._builder.depends_on_sizes(tensor):
-            return self._builder.numbers(tensor)
-        return self._builder.value(tensor)
+        return self._builder.integers(self.input(index))
 
     def progression(self, index: int) -> tuple[int, int, int] | None:
         """The first element of the required input ``index``, the step to the next, and the count.
