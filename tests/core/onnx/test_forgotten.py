@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
+import pytest
 from onnx_models import info, model, node
 
+from headrace import numpy_ops
 from headrace.graph.job_graph import JobGraph
 from headrace.onnx.file.read import read_model
+from headrace.onnx.importing import builder
 from headrace.onnx.importing.specialise import Importing, specialise
 from headrace.placement import Placement
 from headrace.tensor_spec import TensorSpec
@@ -61,3 +66,23 @@ def test_results_are_kept() -> None:
     graph = imported("Neg w -> a", "Abs a -> b", "Mul x b -> y", outputs="a y")
     values = {name: graph.constants.get(tensor.name) for name, tensor in graph.outputs}
     np.testing.assert_array_equal(values["a"], -W)
+
+
+def test_large_ones_are_gone_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a chain is folded, no more of it is held than was said."""
+    evaluate, made, alive = numpy_ops.evaluate, list[weakref.ref[np.ndarray]](), list[int]()
+
+    def watched(*given: object) -> tuple[np.ndarray, ...]:
+        alive.append(sum(array() is not None for array in made))
+        arrays = evaluate(*given)
+        made.extend(weakref.ref(array.base) for array in arrays)  # jobs hold views
+        return arrays
+
+    monkeypatch.setattr(numpy_ops, "evaluate", watched)
+    monkeypatch.setattr(builder, "IDLE_BYTES", 5 * W.nbytes)
+    names = "abcdefgh"
+    chain = [f"Neg {x} -> {y}" for x, y in zip("w" + names, names, strict=False)]
+    graph = imported(*chain, "Identity c -> other", "Mul x h -> k", "Mul k other -> y")
+    assert len(alive) == len(names)
+    assert max(alive) == 3
+    assert sorted(value[1].item() for value in graph.constants.values()) == [-1, 1]

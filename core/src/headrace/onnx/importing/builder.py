@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,9 @@ from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
+
+IDLE_BYTES = 8 << 20
+"""So much is folded before what it was folded from is let go of."""
 
 
 class Names(NamedTuple):
@@ -65,6 +68,7 @@ class BoundedBuilder(JobGraphBuilder):
         super().__init__(name, placement, empty=empty, ops=ops)
         self._device_ops = ops
         self._folded = 0
+        self._idle = 0  # bytes of what was folded, and of what it was folded from
         self._given: dict[str, Tensor] = {}
         self._node = self._asked = 0
         self._guesses: dict[str, Array] = {}
@@ -193,13 +197,32 @@ class BoundedBuilder(JobGraphBuilder):
                 )
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
-        self._folded += sum(spec.nbytes for spec in call.outputs)
+        made = sum([spec.nbytes for spec in call.outputs])
+        self._folded += made
+        self._idle += made + sum([spec.nbytes for spec in call.inputs if spec is not None])
         if self._folded > limits.FOLDED_BYTES:
             raise ResourceLimitError(
                 f"{call.location}: tensors that do not depend on the inputs take over "
                 f"{limits.FOLDED_BYTES} bytes"
             )
         return super()._fold(call, names)
+
+    @property
+    def holds_much(self) -> bool:
+        """Whether so much was folded that it is worth to ``forget_unread``."""
+        return self._idle > IDLE_BYTES
+
+    def forget_unread(self, tensors: Iterable[Tensor] = ()) -> None:
+        """Hold values of those constants alone that ops or results read, or that are ``tensors``.
+
+        Large constants that others were folded from are most of the memory of a job under
+        construction. What is left is no one's but the job's when the model is imported.
+        """
+        self._idle = 0
+        assumed = [tensor for assumption in self.assumptions for tensor in assumption.tensors]
+        read = [*tensors, *assumed, *self._given.values(), *self._outputs.values()]
+        names = self._read.union([tensor.name for tensor in read])
+        self._constants = {n: entry for n, entry in self._constants.items() if n in names}
 
     def _add(self, op: JobOp) -> None:
         super()._add(op)

@@ -10,7 +10,7 @@ has a converter; or ONNX itself writes the op in simpler ones, and these take it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from types import MappingProxyType
@@ -80,11 +80,11 @@ class Importer:
         self._file = file
         self._nodes = 0
         self._scope = Scope(file.name, file.opsets)
-        # Of the model's graph: what its nodes and results read, and what of it by what this stage
-        # does not import, or by the results; nodes that are left, with what none behind them reads.
+        # Of the model's graph: what its nodes and results read; what of it the results do, and
+        # nodes that this stage does not import; and the nodes that are left.
         self._read: AbstractSet[str] = frozenset()
         self._awaited: set[str] = set()
-        self._left: deque[tuple[int, Wired, AbstractSet[str]]] = deque()
+        self._left: deque[tuple[int, Wired]] = deque()
 
     def run(
         self,
@@ -130,6 +130,7 @@ class Importer:
         for check, assumption in zip(checks_of(assumptions), assumptions, strict=True):
             for name, tensor in zip(check.outputs, assumption.tensors, strict=True):
                 self.builder.output(name, tensor)
+        self.builder.forget_unread()
         return self.builder.finish()
 
     def alive(self) -> dict[str, Tensor]:
@@ -188,9 +189,7 @@ class Importer:
             for node in nodes:
                 self._node(node, scope, read)
         else:
-            self._read, self._awaited = read, set(wanted)
-            last_reads = _last_reads(nodes, wanted)
-            self._left.extend(zip(range(len(nodes)), nodes, last_reads, strict=True))
+            self._read, self._awaited, self._left = read, set(wanted), deque(enumerate(nodes))
             while self._left:
                 self._first_left()
         results: list[Value] = []
@@ -203,13 +202,13 @@ class Importer:
 
     def _first_left(self) -> None:
         """Import the first node of the model's graph that is left; it is so until that is done."""
-        number, node, last_read = self._left[0]
+        number, node = self._left[0]
         self.builder.begin(number)
         self._node(node, self._scope, self._read)
-        # Nobody needs constants any more of which others were made.
-        for tensor in self._scope.release(last_read - self._awaited):
-            self.builder.forget(tensor)
         self._left.popleft()
+        if self.builder.holds_much:
+            unread = self._awaited.union(*[left.reads for _, left in self._left])
+            self.builder.forget_unread(self._scope.tensors(unread))
 
     def look_ahead(self) -> list[MeasureNeeded]:
         """Import what is left and does not depend on the node that the import ended at.
@@ -220,7 +219,7 @@ class Importer:
         needs: list[MeasureNeeded] = []
         unknown = set[str]()
         while self._left:
-            _, node, _ = self._left[0]
+            _, node = self._left[0]
             try:
                 if unknown and unknown.isdisjoint(node.reads):
                     self._first_left()
@@ -419,17 +418,6 @@ class Importer:
         """What a converter sees of a node."""
         values = attributes.values(site.resolved, site.where, self._file.folder)
         return Node(self.builder, site, opset, values)
-
-
-def _last_reads(nodes: Sequence[Wired], wanted: Iterable[str]) -> list[AbstractSet[str]]:
-    """What each node reads and none behind it does, of what is not wanted."""
-    later = set(wanted)
-    last: list[AbstractSet[str]] = []
-    for node in reversed(nodes):
-        last.append(node.reads - later)
-        later |= node.reads
-    last.reverse()
-    return last
 
 
 def _outputs(graph: GraphProto) -> list[str]:

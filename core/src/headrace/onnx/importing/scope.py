@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from onnx import AttributeProto
@@ -41,19 +40,10 @@ class Scope:
         self._values: dict[str, Value | None] = {}
         # A constant is made when it is first read: models bring some that nothing reads.
         self._later: dict[str, Callable[[], Tensor]] = {}
-        # How many each tensor has: it may have several, and be in sequences that have.
-        self._names: defaultdict[str, int] = defaultdict(int)
 
     def bind(self, name: str, value: Value | None) -> None:
         """Give a value its name; None stands for an input that the caller left out."""
-        if name in self._values:
-            self.release((name,))
         self._values[name] = value
-        if isinstance(value, Tensor):
-            self._names[value.name] += 1
-            return
-        for tensor in tensors_of(value):
-            self._names[tensor.name] += 1
 
     def bind_later(self, make: Mapping[str, Callable[[], Tensor]]) -> None:
         """Name tensors that are made when they are first read."""
@@ -63,19 +53,9 @@ class Scope:
         """What has a value by now, by name, in the order in which names were given."""
         return {name: value for name, value in self._values.items() if value is not None}
 
-    def release(self, names: Iterable[str]) -> list[Tensor]:
-        """Let names be nobody's; returns the tensors that had one, and have no other one here."""
-        nameless: list[Tensor] = []
-        for name in names:
-            value = self._values.pop(name, None)
-            if isinstance(value, Tensor):
-                self._names[value.name] -= 1
-                if not self._names[value.name]:
-                    nameless.append(value)
-                continue
-            for tensor in tensors_of(value):
-                self._names[tensor.name] -= 1
-        return nameless
+    def tensors(self, names: Iterable[str]) -> list[Tensor]:
+        """The tensors that have one of these names here, or are in sequences that have."""
+        return [tensor for name in names for tensor in tensors_of(self._values.get(name))]
 
     def get(self, name: str) -> Value | None:
         """The value called ``name``; None for "" and for an input left out.
