@@ -33,7 +33,7 @@ from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
 
 IDLE_BYTES = 8 << 20
-"""So much is folded before what it was folded from is let go of."""
+"""When so much was folded it is worth to look for what nobody reads any more."""
 
 
 class Names(NamedTuple):
@@ -56,6 +56,10 @@ class BoundedBuilder(JobGraphBuilder):
     A file of a hundred bytes can ask for tensors of any size; the bounds of
     ``file/limits.py`` are checked on their specs, and nothing of that size has been allocated when
     it fails.
+
+    Attributes:
+        assumptions: what the job is built for.
+        idle_bytes: of what was folded, and of what it was folded from, since ``forget_unread``.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class BoundedBuilder(JobGraphBuilder):
         super().__init__(name, placement, empty=empty, ops=ops)
         self._device_ops = ops
         self._folded = 0
-        self._idle = 0  # bytes of what was folded, and of what it was folded from
+        self.idle_bytes = 0
         self._given: dict[str, Tensor] = {}
         self._node = self._asked = 0
         self._guesses: dict[str, Array] = {}
@@ -199,7 +203,7 @@ class BoundedBuilder(JobGraphBuilder):
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
         made = sum([spec.nbytes for spec in call.outputs])
         self._folded += made
-        self._idle += made + sum([spec.nbytes for spec in call.inputs if spec is not None])
+        self.idle_bytes += made + sum([spec.nbytes for spec in call.inputs if spec is not None])
         if self._folded > limits.FOLDED_BYTES:
             raise ResourceLimitError(
                 f"{call.location}: tensors that do not depend on the inputs take over "
@@ -207,18 +211,13 @@ class BoundedBuilder(JobGraphBuilder):
             )
         return super()._fold(call, names)
 
-    @property
-    def holds_much(self) -> bool:
-        """Whether so much was folded that it is worth to ``forget_unread``."""
-        return self._idle > IDLE_BYTES
-
     def forget_unread(self, tensors: Iterable[Tensor] = ()) -> None:
         """Hold values of those constants alone that ops or results read, or that are ``tensors``.
 
         Large constants that others were folded from are most of the memory of a job under
         construction. What is left is no one's but the job's when the model is imported.
         """
-        self._idle = 0
+        self.idle_bytes = 0
         assumed = [tensor for assumption in self.assumptions for tensor in assumption.tensors]
         read = [*tensors, *assumed, *self._given.values(), *self._outputs.values()]
         names = self._read.union([tensor.name for tensor in read])

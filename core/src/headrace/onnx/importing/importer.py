@@ -40,7 +40,7 @@ from headrace.onnx.file.keys import LOOPS, ML_DOMAIN
 from headrace.onnx.file.read import ModelFile
 from headrace.onnx.file.text import place, quote
 from headrace.onnx.importing import bodies, plugin_ops, schemas
-from headrace.onnx.importing.builder import BoundedBuilder
+from headrace.onnx.importing.builder import IDLE_BYTES, BoundedBuilder
 from headrace.onnx.importing.converters import CONVERTERS, microsoft
 from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
 from headrace.onnx.importing.guesses import checks_of
@@ -79,6 +79,8 @@ class Importer:
         self._ops = ops
         self._file = file
         self._nodes = 0
+        # What all nodes of an op have: its declaration, and the converter if it has one.
+        self._known: dict[tuple[str, str, int], tuple[schemas.Declaration, Converter | None]] = {}
         self._scope = Scope(file.name, file.opsets)
         # Of the model's graph: what its nodes and results read; what of it the results do, and
         # nodes that this stage does not import; and the nodes that are left.
@@ -206,7 +208,7 @@ class Importer:
         self.builder.begin(number)
         self._node(node, self._scope, self._read)
         self._left.popleft()
-        if self.builder.holds_much:
+        if self.builder.idle_bytes > IDLE_BYTES:
             unread = self._awaited.union(*[left.reads for _, left in self._left])
             self.builder.forget_unread(self._scope.tensors(unread))
 
@@ -273,23 +275,20 @@ class Importer:
             raise InvalidModelError(
                 f"{site.where}: the operator set of domain {quote(domain)} is not imported"
             )
-        if domain not in declared_domains():
-            return self._plugin_op(site, domain)
-        declared = schemas.require(domain, op, opset, site.where)
-        dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
-        outputs = len(site.wired.outputs)
-        schemas.check_node(declared, dtypes, outputs, site.resolved.kinds, site.where)
-        if not domain:
-            if op == "If":
-                return self._branch(site)
-            if op in LOOPS:
-                return self._loop(site, opset)
-            if op in CONVERTERS:
-                return self._convert(site, opset, CONVERTERS[op])
-        if domain == ML_DOMAIN and op in MACHINE_LEARNING:
-            return self._convert(site, opset, MACHINE_LEARNING[op])
-        if (domain, op) in microsoft.CONTRIB:
-            return self._convert(site, opset, microsoft.CONTRIB[domain, op].convert)
+        known = self._known.get((domain, op, opset))
+        if known is None:
+            if domain not in declared_domains():
+                return self._plugin_op(site, domain)
+            known = schemas.require(domain, op, opset, site.where), _converter(domain, op)
+            self._known[domain, op, opset] = known
+        declared, convert = known
+        schemas.check_node(declared, site)
+        if convert is not None:
+            return self._convert(site, opset, convert)
+        if not domain and op == "If":
+            return self._branch(site)
+        if not domain and op in LOOPS:
+            return self._loop(site, opset)
         body = bodies.body_of(declared, site.written(), opset, site.inputs)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
@@ -392,7 +391,8 @@ class Importer:
                 scope.bind(value.name, tensor)
             return self._body(nodes, wanted, scope)
 
-        node, jobs_of = self._node_of(site, opset), self._jobs_of
+        node = Node(self.builder, site, opset, self._file.folder)
+        jobs_of = self._jobs_of
 
         def write() -> list[Value]:
             return WRITERS[node.op_type](site, node, run)
@@ -406,7 +406,7 @@ class Importer:
 
     def _convert(self, site: Site, opset: int, convert: Converter) -> Given:
         """Run the node's converter."""
-        node = self._node_of(site, opset)
+        node = Node(self.builder, site, opset, self._file.folder)
         made = _blamed(node, convert, node)
         if node.computed:
             for name, tensor in zip(site.wired.inputs, site.inputs, strict=True):
@@ -414,10 +414,16 @@ class Importer:
                     site.scope.bind(name, node.computed[tensor])
         return made if isinstance(made, tuple) else (made,)
 
-    def _node_of(self, site: Site, opset: int) -> Node:
-        """What a converter sees of a node."""
-        values = attributes.values(site.resolved, site.where, self._file.folder)
-        return Node(self.builder, site, opset, values)
+
+def _converter(domain: str, op: str) -> Converter | None:
+    if not domain and op in CONVERTERS:
+        return CONVERTERS[op]
+    if domain == ML_DOMAIN and op in MACHINE_LEARNING:
+        return MACHINE_LEARNING[op]
+    if not domain and (op == "If" or op in LOOPS):  # few models need the table of the others
+        return None
+    contrib = microsoft.CONTRIB.get((domain, op))
+    return None if contrib is None else contrib.convert
 
 
 def _outputs(graph: GraphProto) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
+from headrace.onnx.file import attributes
 from headrace.onnx.importing.builder import BoundedBuilder
 from headrace.onnx.importing.guesses import Assumption
 from headrace.onnx.importing.measure import Compute, MeasureNeeded
@@ -58,15 +60,20 @@ class Node:
     )
 
     def __init__(
-        self, builder: BoundedBuilder, site: Site, opset: int, attrs: Mapping[str, Any]
+        self, builder: BoundedBuilder, site: Site, opset: int, folder: Path | None
     ) -> None:
+        """The node at ``site``; ``folder`` is where the model's file is.
+
+        Raises:
+            InvalidModelError, UnsupportedModelError: an attribute cannot be read.
+        """
         self.opset = opset
         self.inputs = site.inputs
         self.location = site.where
         self.computed: dict[Tensor, Tensor] = {}
         self._builder = builder
         self._site = site
-        self._attrs = attrs
+        self._attrs = attributes.values(site.resolved, site.where, folder)
 
     @property
     def op_type(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import onnx.defs
@@ -18,10 +17,13 @@ from onnx.defs import OpSchema
 from headrace.dtypes import DType
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.onnx.file.keys import MICROSOFT
 from headrace.onnx.file.text import quote
 from headrace.onnx.importing.contrib import not_run
 from headrace.onnx.importing.converters import microsoft
+from headrace.onnx.importing.site import Site
+from headrace.ops import Tensor
 
 # ONNX makes the table of its ops when it is first asked for one, which takes as long as to compile
 # a small model: it is a part of importing it.
@@ -32,8 +34,7 @@ _MOST_SOUND = 256
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameter:
+class Parameter(NamedTuple):
     """An input of an op.
 
     Attributes:
@@ -71,7 +72,7 @@ class Declaration:
     required: tuple[str, ...]
     types: Mapping[str, frozenset[str]]
     is_gone: bool
-    sound: set[object] = field(default_factory=set)
+    sound: set[object]
 
 
 @functools.cache
@@ -86,21 +87,22 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
         if (domain, op) not in microsoft.CONTRIB:
             return None
         schema = microsoft.CONTRIB[domain, op].schema
-    parameters = (
+    parameters = [
         Parameter(i.name, i.type_str, i.option == _VARIADIC and not i.is_homogeneous)
         for i in schema.inputs
-    )
+    ]
     attributes = schema.attributes
     return Declaration(
         schema,
         ((schema.min_input, schema.max_input), (schema.min_output, schema.max_output)),
         tuple(parameters),
         {name: attribute.type.value for name, attribute in attributes.items()},
-        tuple(name for name, attribute in attributes.items() if attribute.required),
+        tuple([name for name, attribute in attributes.items() if attribute.required]),
         {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
         # GroupNormalization of operator set 18 was deprecated after the fact, for the wrong shape
         # of its scale; nothing was there before it that would be gone, and models have it.
         schema.deprecated and declaration(domain, op, schema.since_version - 1) is not None,
+        set(),
     )
 
 
@@ -133,25 +135,14 @@ def _no_such_op(domain: str, op: str, opset: int, where: str) -> HeadraceError:
     return InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
 
 
-def check_node(
-    declared: Declaration,
-    dtypes: Sequence[DType | None],
-    outputs: int,
-    kinds: tuple[tuple[str, int], ...],
-    where: str,
-) -> None:
+def check_node(declared: Declaration, site: Site) -> None:
     """Check numbers of inputs and outputs, dtypes, and names and types of attributes.
-
-    Args:
-        declared: the op's declaration.
-        dtypes: of the inputs; None for one left out.
-        outputs: how many the node has.
-        kinds: name and type number of each attribute.
-        where: for messages.
 
     Raises:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
+    dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
+    outputs, kinds, where = len(site.wired.outputs), site.resolved.kinds, site.where
     form = (*dtypes, outputs, kinds)
     if form in declared.sound:  # nets repeat themselves
         return
