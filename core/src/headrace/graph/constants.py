@@ -60,11 +60,12 @@ class MadeConstants:
             known = make()
             known.flags.writeable = False
             self._alive.put(key, known)
-            if hash(key) in self._met and known.nbytes <= AGAIN_BYTES:
+            met = hash(key)
+            if met in self._met and known.nbytes <= AGAIN_BYTES:
                 self._hold(known)
             if len(self._met) >= _MOST_MET:
                 self._met.clear()
-            self._met.add(hash(key))
+            self._met.add(met)
         return known
 
     def _hold(self, value: Array) -> None:
@@ -190,11 +191,11 @@ class LazyConstant:
             compute: computes them; gives the same bits each time, and does not fail.
             empty: gives memory for them.
         """
-        made: MadeConstants | None = None
+        sources: list[LazyConstant] = []
         keys: list[Hashable] = []
         for entry in inputs:
             if isinstance(entry, LazyConstant):
-                made = entry._made
+                sources.append(entry)
                 keys.append(entry._key)
             elif entry is None:
                 keys.append(None)
@@ -202,11 +203,9 @@ class LazyConstant:
                 keys.append((TensorSpec.of(entry), entry.tobytes()))
             else:
                 return None
-        if made is None:
+        if not sources:
             return None
-        given = tuple(inputs)
-        sources = [entry for entry in given if isinstance(entry, LazyConstant)]
-        common = _common([source._sources for source in sources])
+        given, common = tuple(inputs), _common(sources)
 
         def make(empty: Empty) -> Sequence[Array]:
             held = [source.passing() for source in common]  # or each input would have it made
@@ -214,21 +213,16 @@ class LazyConstant:
             del held
             return outputs
 
-        outputs = _Outputs(make)
+        take, made = _Outputs(make).take, sources[0]._made
         key = _Recipe(call.op, call.attrs.form, call.outputs, *keys)
         is_view = call.op in _VIEWS
-        return tuple(
+        outputs = [
             LazyConstant(
-                spec,
-                _Recipe(index, key),
-                partial(outputs.take, index),
-                made,
-                empty,
-                sources,
-                is_view,
+                spec, _Recipe(index, key), partial(take, index), made, empty, sources, is_view
             )
             for index, spec in enumerate(call.outputs)
-        )
+        ]
+        return tuple(outputs)
 
 
 class _Outputs:
@@ -245,18 +239,18 @@ class _Outputs:
         """An output, which is not held here from now on."""
         taken = self._left.pop(index, None)
         if taken is None:
-            made = self._make(empty)
-            taken = made[index]
-            self._left = {i: output for i, output in enumerate(made) if i != index}
+            left = dict(enumerate(self._make(empty)))
+            taken, self._left = left.pop(index), left
         return taken
 
 
-def _common(sources: Sequence[Sequence[LazyConstant]]) -> list[LazyConstant]:
-    """What is among the sources of more than one constant, as a weight is of its gates."""
-    if len(sources) < 2:
+def _common(constants: Sequence[LazyConstant]) -> list[LazyConstant]:
+    """What is among the sources of more than one of them, as a weight is of its gates."""
+    if len(constants) < 2:
         return []
-    found = {source._key: source for several in sources for source in several}
-    counts = Counter(key for several in sources for key in {source._key for source in several})
+    found = {source._key: source for constant in constants for source in constant._sources}
+    keys = [{source._key for source in constant._sources} for constant in constants]
+    counts = Counter(key for several in keys for key in several)
     return [source for key, source in found.items() if counts[key] > 1]
 
 

@@ -7,7 +7,7 @@ what shapes are computed of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -153,25 +153,22 @@ _NOTHING = MadeConstants(lambda array: array)
 
 def call_has_sizes(call: OpCall) -> bool:
     """Whether a size that is not said yet is in a call."""
-    return _call_scope(call) is not None
+    specs = (*call.inputs, *call.outputs)
+    if any(spec is not None and has_sizes(spec.shape) for spec in specs):
+        return True
+    return _attrs_scope(call.attrs) is not None
 
 
-def _call_scope(call: OpCall) -> Scope | None:
-    """The scope of the sizes in a call; None where it has none."""
-    for spec in (*call.inputs, *call.outputs):
-        if spec is not None and has_sizes(spec.shape):
-            return _scope_of(spec.shape)
-    if MARK not in call.attrs.form:
+def _attrs_scope(attrs: Attrs) -> Scope | None:
+    """The scope of the sizes in attributes; None where there is none."""
+    if MARK not in attrs.form:
         return None
-    for value in call.attrs.values():
+    for value in attrs.values():
         items = value if isinstance(value, tuple) else (value,)
-        if has_sizes(items):
-            return _scope_of(items)
+        for size in map(as_size, items):
+            if size is not None:
+                return size.scope
     return None
-
-
-def _scope_of(items: Iterable[object]) -> Scope:
-    return next(size.scope for size in map(as_size, items) if size is not None)
 
 
 def filled_spec(spec: TensorSpec, values: Values) -> TensorSpec:
@@ -214,10 +211,9 @@ def fold_sized(
         inputs: what it is computed of.
         fold: computes it when sizes are said.
     """
-    scope = _call_scope(call)
-    for entry in inputs:
-        if scope is None and isinstance(entry, SizedConstant):
-            scope = entry._scope
+    # A shape has sizes where they are in what it is computed of: attributes, and other constants.
+    scopes = [entry._scope for entry in inputs if isinstance(entry, SizedConstant)]
+    scope = scopes[0] if scopes else _attrs_scope(call.attrs)
     if scope is None:
         return None
     numbers = _numbers_made(call, inputs)
