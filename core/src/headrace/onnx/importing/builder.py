@@ -116,6 +116,8 @@ class BoundedBuilder(JobGraphBuilder):
         None where it is not known, and where sizes say how many there are.
         """
         entry = self._constants.get(tensor.name)
+        if isinstance(entry, np.ndarray):
+            return entry
         return entry.numbers if isinstance(entry, SizedConstant) else self.value(tensor)
 
     def is_known(self, tensor: Tensor) -> bool:

@@ -20,9 +20,9 @@ def _reshape(node: Node) -> Tensor:
     wanted = node.ints(1) if node.opset >= 5 else tuple(node.attr("shape"))
     if wanted is None:
         node.invalid("input 1, the shape, is required and is absent")
-    if not node.attr("allowzero", 0):
+    if 0 in wanted and not node.attr("allowzero", 0):
         # A 0 copies the dimension at the same place; headrace takes it for an empty dimension.
-        if any(dim == 0 for dim in wanted[x.spec.rank :]):
+        if 0 in wanted[x.spec.rank :]:
             node.invalid(f"shape {wanted} has a 0 that stands for no dimension of {x.spec}")
         copied = (*x.spec.shape, *wanted[x.spec.rank :])
         wanted = tuple(dim or copy for dim, copy in zip(wanted, copied, strict=False))
@@ -62,10 +62,9 @@ def _unsqueeze(node: Node) -> Tensor:
     x, axes = node.input(0), _axes(node)
     if axes is None:
         node.invalid("axes are required and are absent")
-    rank = x.spec.rank + len(axes)
-    new = set(normal_axes(node, axes, rank))  # they count in the result
-    old = iter(x.spec.shape)
-    shape = tuple(1 if axis in new else next(old) for axis in range(rank))
+    shape = list(x.spec.shape)
+    for axis in sorted(normal_axes(node, axes, len(shape) + len(axes))):  # of the result
+        shape.insert(axis, 1)
     return node.one("reshape", [x], shape=shape)
 
 

@@ -30,11 +30,11 @@ def _slice(node: Node) -> Tensor:
     steps = node.ints(4) or (1,) * len(first)
     if not len(first) == len(last) == len(axes) == len(steps):
         node.invalid(f"starts {first}, ends {last}, axes {axes}, steps {steps} differ in length")
-    bounds = [
-        _backwards(x.spec.shape[axis], start, end) if step < 0 else (start, end)
-        for axis, start, end, step in zip(axes, first, last, steps, strict=True)
-    ]
-    starts, ends = [start for start, _ in bounds], [end for _, end in bounds]
+    starts, ends = list(first), list(last)
+    for place, step in enumerate(steps):
+        if step < 0:
+            dim = x.spec.shape[axes[place]]
+            starts[place], ends[place] = _backwards(dim, starts[place], ends[place])
     return node.one("slice", [x], starts=starts, ends=ends, axes=axes, steps=steps)
 
 
@@ -124,17 +124,19 @@ def _pad(node: Node) -> Tensor:
     else:
         pads = node.ints(1) or ()
     named = node.ints(3) if node.opset >= 18 else None
-    axes = tuple(range(rank)) if named is None else normal_axes(node, named, rank)
+    axes = range(rank) if named is None else normal_axes(node, named, rank)
     if len(pads) != 2 * len(axes):
         node.invalid(f"pads {pads} must hold two amounts for each of {len(axes)} axes")
-    amounts = [0] * (2 * rank)
-    for number, axis in enumerate(axes):
-        amounts[axis], amounts[axis + rank] = pads[number], pads[number + len(axes)]
+    if named is not None:
+        amounts = [0] * (2 * rank)
+        for number, axis in enumerate(axes):
+            amounts[axis], amounts[axis + rank] = pads[number], pads[number + len(axes)]
+        pads = tuple(amounts)
     mode = node.attr("mode", "constant")
     known = ("constant", "reflect", "edge") + (("wrap",) if node.opset >= 19 else ())
     if mode not in known:
         node.invalid(f"mode {mode!r} is none of {', '.join(known)}")
-    return node.one("pad", [x, value if mode == "constant" else None], pads=amounts, mode=mode)
+    return node.one("pad", [x, value if mode == "constant" else None], pads=pads, mode=mode)
 
 
 def _tile(node: Node) -> Tensor:
