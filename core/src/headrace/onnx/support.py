@@ -47,9 +47,11 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
                     missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
                 if looked_at[key] and not hosted and is_always_hosted(node):
                     hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
-                for body in attributes.graphs if _runs_always(key) else ():
-                    results, inside = [o.name for o in body.output], place(where, node)
-                    pending.append((inside, order(wired(body.node), results, inside), opsets))
+                if attributes.graphs and _runs_always(key):
+                    inside = place(where, node)
+                    for body in attributes.graphs:
+                        results = [output.name for output in body.output]
+                        pending.append((inside, order(wired(body.node), results, inside), opsets))
             elif key not in seen:
                 seen.add(key)
                 function = file.functions[key]
