@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -117,9 +116,7 @@ class Importer:
             scope.bind(name, fed)
             if name in guessed and given is None:
                 self.builder.guess(fed, guessed[name])
-        constant = self.builder.constant
-        weights = self._file.weights.items()
-        scope.bind_later({n: partial(constant, value) for n, value in weights if n not in specs})
+        scope.bind_later(self._file.weights, self.builder.constant)
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
         results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
@@ -162,19 +159,18 @@ class Importer:
         return self._body(order(wired(graph.node), wanted, scope.where), wanted, scope)
 
     def _bind_initializers(self, graph: GraphProto, scope: Scope) -> None:
-        where = scope.where
-        scope.bind_later({p.name: partial(self._initializer, p, where) for p in graph.initializer})
-        scope.bind_later(
-            {p.values.name: partial(self._sparse, p, where) for p in graph.sparse_initializer}
-        )
+        where, folder, constant = scope.where, self._file.folder, self.builder.constant
 
-    def _initializer(self, proto: TensorProto, where: str) -> Tensor:
-        place = f"{where}: initializer {quote(proto.name)}"
-        return self.builder.constant(tensors.to_array(proto, place, self._file.folder))
+        def dense(proto: TensorProto) -> Tensor:
+            place = f"{where}: initializer {quote(proto.name)}"
+            return constant(tensors.to_array(proto, place, folder))
 
-    def _sparse(self, sparse: SparseTensorProto, where: str) -> Tensor:
-        place = f"{where}: initializer {quote(sparse.values.name)}"
-        return self.builder.constant(tensors.sparse_to_array(sparse, place, self._file.folder))
+        def sparse(proto: SparseTensorProto) -> Tensor:
+            place = f"{where}: initializer {quote(proto.values.name)}"
+            return constant(tensors.sparse_to_array(proto, place, folder))
+
+        scope.bind_later({proto.name: proto for proto in graph.initializer}, dense)
+        scope.bind_later({proto.values.name: proto for proto in graph.sparse_initializer}, sparse)
 
     def _body(self, nodes: Sequence[Wired], wanted: Sequence[str], scope: Scope) -> list[Value]:
         """Import the nodes, which the wanted values are computed with; returns these."""

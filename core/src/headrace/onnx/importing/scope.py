@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from onnx import AttributeProto
 
@@ -11,6 +12,8 @@ from headrace.onnx.file.attributes import Attributes
 from headrace.onnx.file.text import quote
 from headrace.onnx.importing.values import Value, tensors_of
 from headrace.ops import Tensor
+
+Brought = TypeVar("Brought")
 
 
 class Scope:
@@ -39,15 +42,15 @@ class Scope:
         self._outer = outer
         self._values: dict[str, Value | None] = {}
         # A constant is made when it is first read: models bring some that nothing reads.
-        self._later: dict[str, Callable[[], Tensor]] = {}
+        self._later: list[tuple[Mapping[str, Any], Callable[[Any], Tensor]]] = []
 
     def bind(self, name: str, value: Value | None) -> None:
         """Give a value its name; None stands for an input that the caller left out."""
         self._values[name] = value
 
-    def bind_later(self, make: Mapping[str, Callable[[], Tensor]]) -> None:
-        """Name tensors that are made when they are first read."""
-        self._later.update(make)
+    def bind_later(self, brought: Mapping[str, Brought], make: Callable[[Brought], Tensor]) -> None:
+        """Name tensors that ``make`` makes of what is ``brought`` when they are first read."""
+        self._later.append((brought, make))
 
     def computed(self) -> dict[str, Value]:
         """What has a value by now, by name, in the order in which names were given."""
@@ -68,12 +71,12 @@ class Scope:
             value = scope._values.get(name)
             if value is not None:
                 return value
-            if name in scope._later:
-                made = scope._later.pop(name)()
-                scope.bind(name, made)
-                return made
             if name in scope._values:
                 return None
+            for brought, make in scope._later:
+                if name in brought:
+                    made = scope._values[name] = make(brought[name])
+                    return made
             scope = scope._outer
         if not name:
             return None
