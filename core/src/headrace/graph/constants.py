@@ -214,11 +214,11 @@ class LazyConstant:
             return outputs
 
         take, made = _Outputs(make).take, sources[0]._made
-        key = _Recipe(call.op, call.attrs.form, call.outputs, *keys)
+        parts = (call.op, call.attrs.form, call.outputs, *keys)
         is_view = call.op in _VIEWS
         outputs = [
             LazyConstant(
-                spec, _Recipe(index, key), partial(take, index), made, empty, sources, is_view
+                spec, _Recipe(index, parts), partial(take, index), made, empty, sources, is_view
             )
             for index, spec in enumerate(call.outputs)
         ]

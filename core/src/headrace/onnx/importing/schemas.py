@@ -56,7 +56,7 @@ class Declaration:
 
     Attributes:
         schema: ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out.
-        counts: the least and the most inputs, and the least and the most outputs.
+        counts: how many inputs, and how many outputs, a node may have.
         parameters: its inputs; the last may be variadic.
         attributes: type number of each attribute.
         required: names of the attributes that must be given.
@@ -66,7 +66,7 @@ class Declaration:
     """
 
     schema: Any
-    counts: tuple[tuple[int, int], tuple[int, int]]
+    counts: tuple[range, range]
     parameters: tuple[Parameter, ...]
     attributes: Mapping[str, int]
     required: tuple[str, ...]
@@ -94,7 +94,10 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
     attributes = schema.attributes
     return Declaration(
         schema,
-        ((schema.min_input, schema.max_input), (schema.min_output, schema.max_output)),
+        (
+            range(schema.min_input, schema.max_input + 1),
+            range(schema.min_output, schema.max_output + 1),
+        ),
         tuple(parameters),
         {name: attribute.type.value for name, attribute in attributes.items()},
         tuple([name for name, attribute in attributes.items() if attribute.required]),
@@ -142,25 +145,26 @@ def check_node(declared: Declaration, site: Site) -> None:
         InvalidModelError: the node is not what the op's declaration asks for.
     """
     dtypes = [value.spec.dtype if isinstance(value, Tensor) else None for value in site.inputs]
-    outputs, kinds, where = len(site.wired.outputs), site.resolved.kinds, site.where
+    outputs, kinds = len(site.wired.outputs), site.resolved.kinds
     form = (*dtypes, outputs, kinds)
     if form in declared.sound:  # nets repeat themselves
         return
-    _check_counts(declared, len(dtypes), outputs, where)
+    where, counts = site.where, declared.counts
+    _check_count(declared, "inputs", len(dtypes), counts[0], where)
+    _check_count(declared, "outputs", outputs, counts[1], where)
     _check_attributes(declared, dict(kinds), where)
     _check_dtypes(declared, dtypes, where)
     if len(declared.sound) < _MOST_SOUND:
         declared.sound.add(form)
 
 
-def _check_counts(declared: Declaration, inputs: int, outputs: int, where: str) -> None:
-    found = (("inputs", inputs), ("outputs", outputs))
-    for (what, count), (least, most) in zip(found, declared.counts, strict=True):
-        if not least <= count <= most:
-            allowed = f"{least}" if least == most else f"{least} to {most}"
-            raise InvalidModelError(
-                f"{where}: {declared.schema.name} has {allowed} {what}; the node has {count}"
-            )
+def _check_count(declared: Declaration, what: str, count: int, may_be: range, where: str) -> None:
+    if count not in may_be:
+        least, most = may_be[0], may_be[-1]
+        allowed = f"{least}" if least == most else f"{least} to {most}"
+        raise InvalidModelError(
+            f"{where}: {declared.schema.name} has {allowed} {what}; the node has {count}"
+        )
 
 
 def _check_attributes(declared: Declaration, kinds: Mapping[str, int], where: str) -> None:

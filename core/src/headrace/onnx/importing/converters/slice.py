@@ -9,7 +9,7 @@ import numpy as np
 from headrace.dtypes import int64
 from headrace.onnx.importing.axes import normal_axes, normal_axis
 from headrace.onnx.importing.formula import cast, with_number
-from headrace.onnx.importing.node import Converter, Node
+from headrace.onnx.importing.node import Converter, Node, ValueNeeded
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
 
@@ -19,11 +19,13 @@ def _slice(node: Node) -> Tensor:
     if node.opset < 10:
         starts, ends, axes = node.attr("starts"), node.attr("ends"), node.attr("axes", [])
         return node.one("slice", [x], starts=starts, ends=ends, axes=axes)
-    if not node.is_known(1) or not node.is_known(2):
+    try:
+        first, last = node.ints(1), node.ints(2)
+    except ValueNeeded:
         moving = _moving_slice(node, x)
-        if moving is not None:
-            return moving
-    first, last = node.ints(1), node.ints(2)
+        if moving is None:
+            raise
+        return moving
     if first is None or last is None:
         node.invalid("starts and ends are required and one is absent")
     axes = normal_axes(node, node.ints(3) or range(len(first)), x.spec.rank)
