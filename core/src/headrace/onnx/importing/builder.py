@@ -58,6 +58,7 @@ class BoundedBuilder(JobGraphBuilder):
     it fails.
 
     Attributes:
+        node: position of the node of the model's graph that is imported.
         assumptions: what the job is built for.
         idle_bytes: of what was folded, and of what it was folded from, since ``forget_unread``.
     """
@@ -74,20 +75,18 @@ class BoundedBuilder(JobGraphBuilder):
         self._folded = 0
         self.idle_bytes = 0
         self._given: dict[str, Tensor] = {}
-        self._node = self._asked = 0
+        self.node = 0
+        self._asked: dict[int, int] = {}  # how many names, by node
         self._guesses: dict[str, Array] = {}
         self.assumptions: list[Assumption] = []
 
-    def begin(self, node: int) -> None:
-        """What is measured or drawn from here on is so for this node of the model's graph.
-
-        Its name comes of that: stages reach nodes in different orders, and mean the same by it.
-        """
-        self._node, self._asked = node, 0
-
     def _next_name(self) -> str:
-        self._asked += 1
-        return f"{self._node}.{self._asked}"
+        """A name for what is measured or drawn, which comes of the node that it is so for.
+
+        Stages reach nodes in different orders, and mean the same by it.
+        """
+        asked = self._asked[self.node] = self._asked.get(self.node, 0) + 1
+        return f"{self.node}.{asked}"
 
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""

@@ -201,7 +201,7 @@ class Importer:
     def _first_left(self) -> None:
         """Import the first node of the model's graph that is left; it is so until that is done."""
         number, node = self._left[0]
-        self.builder.begin(number)
+        self.builder.node = number
         self._node(node, self._scope, self._read)
         self._left.popleft()
         if self.builder.idle_bytes > IDLE_BYTES:
