@@ -11,8 +11,10 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
+from headrace.graph.constants import SMALL_BYTES, LazyConstant, MadeConstants
 from headrace.onnx.file.content import HeldContent
-from headrace.onnx.file.read import read_model
+from headrace.onnx.file.read import parse_model, read_model
+from headrace.onnx.file.source import open_model
 from headrace.onnx.file.split import LEAST_BYTES, split_model
 
 LARGE = np.arange(LEAST_BYTES, dtype=np.float32)
@@ -131,6 +133,25 @@ def test_a_model_may_say_itself_what_a_constant_is() -> None:
     read = read_model(proto.SerializeToString())
     assert read.weights.keys() == {"small", "large"}
     assert read.graph.node[0] == proto.graph.node[0]
+
+
+@pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])
+def test_weights_of_nodes_that_are_called_the_same_are_told_apart(raw: bool) -> None:
+    """Names of nodes mean nothing: of a model given as bytes one weight stood for all of them."""
+    values = np.arange(2 * SMALL_BYTES, dtype=np.float32).reshape(2, -1)
+    nodes = [constant(value, f"c{i}") for i, value in enumerate(values)]
+    for made_by in nodes:
+        made_by.name = "Constant"
+        if not raw:
+            tensor = made_by.attribute[0].t
+            tensor.float_data[:] = np.frombuffer(tensor.raw_data, np.float32).tolist()
+            tensor.ClearField("raw_data")
+    proto = model([*nodes, node("Add", "c0 c1", "y")], outputs=[info("y", [SMALL_BYTES])])
+    read = parse_model(open_model(proto), made=MadeConstants(lambda array: array))
+    for i, value in enumerate(values):
+        weight = read.weights[f"c{i}"]
+        assert isinstance(weight, LazyConstant)
+        np.testing.assert_array_equal(weight.value(), value)
 
 
 @pytest.mark.parametrize("where", ["initializer", "constant"])

@@ -143,8 +143,8 @@ class _Taking:
         value = self.weights[name] = aligned(read)
         if made is not None:
             # It stays in memory, since it can be read nowhere again; what is made of it need not.
-            spec, key = TensorSpec.of(value), str(where)
-            self.weights[name] = LazyConstant(spec, key, lambda empty: value, made)
+            spec = TensorSpec.of(value)
+            self.weights[name] = LazyConstant(spec, name, lambda empty: value, made)
 
     def settle(self) -> None:
         """Let what is small lie aligned, in memory of its own."""
