@@ -17,6 +17,7 @@ from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
 from headrace.errors import InvalidModelError
+from headrace.onnx.file import wire
 from headrace.onnx.file.content import Content, Extent, HeldContent
 from headrace.onnx.file.read import read_model
 from headrace.onnx.file.source import open_model
@@ -138,6 +139,56 @@ def test_a_file_that_was_written_to_is_not_read(
     ):
         with pytest.raises(InvalidModelError, match=r"data: was written to after it was opened"):
             use()
+
+
+def test_however_many_fields_follow_each_other_nothing_is_kept_of_each() -> None:
+    """Numbers are passed by a pattern, which could remember where each began."""
+    data = HeldContent(b"\x08\x01" * 1_000_000 + b"\x12\x01x")
+    tracemalloc.start()
+    try:
+        (part,) = wire.parts(data, 0, len(data))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert part == (2, 2_000_000, 2_000_002, 2_000_003)
+    assert peak < 100_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x08",
+        b"\x08\x80",
+        b"\x08" + b"\x80" * 10 + b"\x01",
+        b"\x12",
+        b"\x12\x80",
+        b"\x12\x02x",
+        b"\x12\xff\xff\xff\xff\xff\xff\x01",
+        b"\x82\x80",
+        b"\x0d\x01\x02\x03",
+        b"\x09\x01",
+        b"\x0b",
+        b"\x0b\x0c",
+    ],
+)
+def test_what_is_no_message_is_told(data: bytes) -> None:
+    """Whatever it ends amid, and whatever follows it."""
+    for behind in (b"", b"\x00" * 40, b"\xff" * 40):
+        whole = HeldContent(data + behind)
+        with pytest.raises(wire.WireError):
+            list(wire.parts(whole, 0, len(data)))
+
+
+def test_keys_and_lengths_may_take_more_bytes_than_they_need() -> None:
+    """As protobuf reads them; and there are numbers of all kinds between them."""
+    numbers = b"\x08\x05\xa0\x01\x07\x0d1234\x0912345678\x10" + b"\xff" * 9 + b"\x01"
+    data = numbers + b"\x92\x80\x00\x83\x80\x80\x00abc" + numbers + b"\x82\x01\x01d"
+    counts = wire.Counts(int)
+    assert [
+        (part.field, data[part.start : part.end])
+        for part in wire.parts(HeldContent(data), 0, len(data), counts=counts)
+    ] == [(2, b"abc"), (16, b"d")]
+    assert counts == {2: 1, 16: 1}
 
 
 def test_stored_tensors_are_found_in_an_open_file(tmp_path: Path) -> None:

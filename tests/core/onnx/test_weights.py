@@ -65,7 +65,7 @@ def test_initializers_and_constants_are_arrays() -> None:
     """Of any size, whether they were cut out of the file or not; nothing is left in the graph."""
     data = with_weights().SerializeToString()
     split = split_model(HeldContent(data))
-    assert [*split.initializers, *split.constants] == [1, 0]
+    assert [*split.initializers, *split.nodes] == [1, 0]
     assert len(split.message) < len(data) - 2 * LARGE.nbytes + 100
     check(data)
     graph = read_model(data).graph

@@ -132,9 +132,9 @@ class FileContent(Content):
         weakref.finalize(self, os.close, descriptor)
         self._stamp = _stamp(descriptor)
         self._nbytes = self._stamp[0]
-        # The last two, and where they begin: who cuts a tensor out looks before and behind it by
-        # turns. Replaced as a whole, for other threads.
-        self._windows = ((0, b""), (0, b""))
+        # The last two, where they begin, and where one can look at the last: who cuts a tensor out
+        # looks before and behind it by turns. Replaced as a whole, for other threads.
+        self._windows = ((0, b"", -1), (0, b"", -1))
 
     def __len__(self) -> int:
         return self._nbytes
@@ -143,14 +143,13 @@ class FileContent(Content):
         self._require(_stamp(self._descriptor) == self._stamp)
 
     def look(self, position: int) -> tuple[bytes | memoryview, int]:
-        end = min(position + LOOK_BYTES, self._nbytes)
-        for begin, window in self._windows:
-            if begin <= position and end <= begin + len(window):
+        for begin, window, last in self._windows:
+            if begin <= position <= last:
                 return window, position - begin
         return self._window_from(position), 0
 
     def part(self, start: int, end: int) -> bytes:
-        for begin, window in self._windows:
+        for begin, window, _ in self._windows:
             if begin <= start and end <= begin + len(window):
                 return window[start - begin : end - begin]
         if end - start > _WINDOW_BYTES:
@@ -158,8 +157,10 @@ class FileContent(Content):
         return self._window_from(start)[: end - start]
 
     def _window_from(self, position: int) -> bytes:
-        window = super().part(position, min(position + _WINDOW_BYTES, self._nbytes))
-        self._windows = (position, window), self._windows[0]
+        end = min(position + _WINDOW_BYTES, self._nbytes)
+        window = super().part(position, end)
+        last = end if end == self._nbytes else end - LOOK_BYTES
+        self._windows = (position, window, last), self._windows[0]
         return window
 
     def fill(self, memory: memoryview, start: int) -> None:

@@ -68,10 +68,8 @@ def take_weights(
     # A model may say for itself what the op is.
     is_own = any(function.name == CONSTANT for function in model.functions)
     for index, node in enumerate(model.graph.node):
-        if node.op_type != CONSTANT:
-            continue
-        raw = split.constants.get(index)
-        tensor = None if is_own else _tensor_of(node)
+        raw = split.nodes.get(index)
+        tensor = _tensor_of(node) if node.op_type == CONSTANT and not is_own else None
         if tensor is not None:
             output = node.output[0]
             if output not in taking.weights and output not in inputs:  # else the names' check tells
