@@ -8,9 +8,10 @@ are there must be the number that the shape asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
@@ -57,7 +58,10 @@ _FIELD_OF = {
     dtypes.uint32: "uint64_data",
     dtypes.uint64: "uint64_data",
 }
+_typed = attrgetter(*_FIELDS)
 _PACKED = {dtype_of("uint4"), dtype_of("int4")}
+# Bytes of a bool may be any; ml_dtypes has no little-endian twin of the machine's own bfloat16.
+_CODED = {*_PACKED, dtypes.bool_, dtypes.bfloat16}
 
 
 def dtype_from_onnx(number: int, where: Where) -> DType:
@@ -91,16 +95,17 @@ class Header(NamedTuple):
     Attributes:
         shape, dtype: of the array that it becomes.
         elements: how many it has.
+        nbytes: of the array.
+        stored_bytes: of the elements in a file, where two of 4 bits share a byte.
+        stored: what numpy calls them there; None if they are to be decoded.
     """
 
     shape: tuple[int, ...]
     dtype: DType
     elements: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the array."""
-        return self.elements * self.dtype.itemsize
+    nbytes: int
+    stored_bytes: int
+    stored: np.dtype[Any] | None
 
 
 def header_of(tensor: TensorProto, where: Where) -> Header:
@@ -110,8 +115,13 @@ def header_of(tensor: TensorProto, where: Where) -> Header:
         InvalidModelError: a dimension is negative or the data type does not exist.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    shape = tuple(tensor.dims[:])
-    return Header(shape, dtype_from_onnx(tensor.data_type, where), _count(shape, where))
+    shape = tuple(tensor.dims)
+    dtype = dtype_from_onnx(tensor.data_type, where)
+    count = _count(shape, where)
+    nbytes = count * dtype.itemsize
+    stored_bytes = (count + 1) // 2 if dtype in _PACKED else nbytes
+    stored = None if dtype in _CODED else dtype.numpy.newbyteorder("<")
+    return Header(shape, dtype, count, nbytes, stored_bytes, stored)
 
 
 def external_range(tensor: TensorProto, where: Where) -> external.ExternalRange:
@@ -120,8 +130,7 @@ def external_range(tensor: TensorProto, where: Where) -> external.ExternalRange:
     Raises:
         InvalidModelError, UnsupportedModelError: as ``to_array``.
     """
-    _, dtype, count = header_of(tensor, where)
-    return external.range_of(tensor, _packed_bytes(count, dtype), where)
+    return external.range_of(tensor, header_of(tensor, where).stored_bytes, where)
 
 
 def is_here(tensor: TensorProto) -> bool:
@@ -141,18 +150,19 @@ def to_array(tensor: TensorProto, where: Where, folder: Path | None) -> Array:
         InvalidModelError: it contradicts itself, or its elements cannot be read.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    files = external.ExternalFiles(folder)
-    return array_maker(tensor, header_of(tensor, where), where, files)[0](aligned_empty)
+    header = header_of(tensor, where)
+    found = elements_of(tensor, header, where, external.ExternalFiles(folder))
+    return read(found, header) if isinstance(found, Extent) else found
 
 
-def array_maker(
+def elements_of(
     tensor: TensorProto,
     header: Header,
     where: Where,
     files: external.ExternalFiles,
     cut: Extent | None = None,
-) -> tuple[Callable[[Empty], Array], Extent | None]:
-    """``to_array`` in two: the tensor is checked here, what this returns reads its elements.
+) -> Extent | Array:
+    """``to_array``, where elements that lie in a file are not read yet, but found.
 
     Args:
         tensor, where: as for ``to_array``.
@@ -161,51 +171,39 @@ def array_maker(
         cut: where its ``raw_data`` is, if that was taken out.
 
     Returns:
-        What makes the array; and where its elements lie, in the model's file or another: they are
-        read anew each time, into the memory that is given. None: they are in memory by now.
+        Where they lie, in the model's file or another; or, if they are in memory by now, the array.
 
     Raises:
-        InvalidModelError, UnsupportedModelError: as ``to_array``; what is returned raises as well,
-            where what lies in a file cannot be read.
+        InvalidModelError, UnsupportedModelError: as ``to_array``, but for what cannot be read.
     """
-    shape, dtype, count = header
     if tensor.HasField("segment"):
         raise UnsupportedModelError(f"{where}: tensors in segments are not read")
-    filled = _filled(tensor)
+    filled = [name for name in _FIELDS if getattr(tensor, name)] if any(_typed(tensor)) else []
     if tensor.data_location == TensorProto.EXTERNAL:
         if filled or cut is not None or tensor.raw_data:
             raise InvalidModelError(f"{where}: has both external data and data of its own")
-        cut = files.find(external.range_of(tensor, _packed_bytes(count, dtype), where), where)
-    elif tensor.HasField("raw_data"):
-        if filled:
-            raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
-        needed = _packed_bytes(count, dtype)
-        found = len(tensor.raw_data) if cut is None else cut.nbytes
-        if found != needed:
-            raise InvalidModelError(
-                f"{where}: {dtype}[{_text(shape)}] takes {needed} bytes and raw_data has {found}"
-            )
-        if cut is None:
-            flat = _from_bytes(np.frombuffer(tensor.raw_data, np.uint8), dtype, count)
-    else:
-        flat = _from_field(tensor, dtype, count, filled, where)
-    if cut is None:
-        return lambda empty: flat.reshape(shape), None
-    return lambda empty: _from_bytes(cut.array(empty), dtype, count).reshape(shape), cut
+        return files.find(external.range_of(tensor, header.stored_bytes, where), where)
+    if not tensor.HasField("raw_data"):
+        return _from_field(tensor, header, filled, where).reshape(header.shape)
+    if filled:
+        raise InvalidModelError(f"{where}: has both raw_data and {filled[0]}")
+    raw = tensor.raw_data
+    nbytes = len(raw) if cut is None else cut.nbytes
+    if nbytes != header.stored_bytes:
+        raise InvalidModelError(
+            f"{where}: {header.dtype}[{_text(header.shape)}] takes {header.stored_bytes} bytes and "
+            f"raw_data has {nbytes}"
+        )
+    return _from_bytes(np.frombuffer(raw, np.uint8), header) if cut is None else cut
 
 
-def _filled(tensor: TensorProto) -> list[str]:
-    """Names of the typed fields that have elements."""
-    if not (  # of most tensors none has
-        tensor.float_data
-        or tensor.int64_data
-        or tensor.int32_data
-        or tensor.double_data
-        or tensor.uint64_data
-        or tensor.string_data
-    ):
-        return []
-    return [name for name in _FIELDS if getattr(tensor, name)]
+def read(elements: Extent, header: Header, empty: Empty = aligned_empty) -> Array:
+    """The array of a tensor whose elements lie in a file; read anew, into memory that is given.
+
+    Raises:
+        InvalidModelError: they cannot be read.
+    """
+    return _from_bytes(elements.array(empty), header)
 
 
 def sparse_to_array(sparse: SparseTensorProto, where: Where, folder: Path | None) -> Array:
@@ -253,22 +251,21 @@ def _text(dims: Iterable[int]) -> str:
     return ", ".join(map(str, dims))
 
 
-def _packed_bytes(count: int, dtype: DType) -> int:
-    """Bytes of ``count`` elements in a file, where two 4-bit elements share a byte."""
-    return (count + 1) // 2 if dtype in _PACKED else count * dtype.itemsize
+def _from_bytes(raw: Array, header: Header) -> Array:
+    """The array whose bytes a file has, which are little-endian on every machine."""
+    if header.stored is None:
+        return _decoded(raw, header).reshape(header.shape)
+    stored = raw.view(header.stored).reshape(header.shape)
+    return stored if header.stored.isnative else stored.astype(header.dtype.numpy)
 
 
-def _from_bytes(raw: Array, dtype: DType, count: int) -> Array:
-    """Elements out of the bytes of a file, which are little-endian on every machine."""
-    if dtype.itemsize == 1:
-        if dtype in _PACKED:
-            return _unpack(raw, dtype, count)
-        return _truth(raw) if dtype == dtypes.bool_ else raw.view(dtype.numpy)
-    if dtype == dtypes.bfloat16:  # ml_dtypes has no little-endian twin of the machine's own
-        return raw.view("<u2").astype(np.uint16, copy=False).view(dtype.numpy)
-    stored = dtype.numpy.newbyteorder("<")
-    flat = raw.view(stored)
-    return flat if stored.isnative else flat.astype(dtype.numpy)
+def _decoded(raw: Array, header: Header) -> Array:
+    """The elements of a dtype whose bytes in a file are not those in memory."""
+    if header.dtype == dtypes.bool_:
+        return _truth(raw)
+    if header.dtype == dtypes.bfloat16:
+        return raw.view("<u2").astype(np.uint16, copy=False).view(header.dtype.numpy)
+    return _unpack(raw, header)
 
 
 def _truth(raw: Array) -> Array:
@@ -276,24 +273,23 @@ def _truth(raw: Array) -> Array:
     return np.not_equal(raw, 0)
 
 
-def _unpack(raw: Array, dtype: DType, count: int) -> Array:
+def _unpack(raw: Array, header: Header) -> Array:
     """4-bit elements, the first of each pair in the low half of the byte."""
-    pairs = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
-    values = (pairs ^ 8).astype(np.int8) - 8 if dtype.kind == "i" else pairs
-    return values.astype(dtype.numpy)
+    pairs = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[: header.elements]
+    values = (pairs ^ 8).astype(np.int8) - 8 if header.dtype.kind == "i" else pairs
+    return values.astype(header.dtype.numpy)
 
 
-def _from_field(
-    tensor: TensorProto, dtype: DType, count: int, filled: list[str], where: Where
-) -> Array:
+def _from_field(tensor: TensorProto, header: Header, filled: list[str], where: Where) -> Array:
+    dtype = header.dtype
     name = _FIELD_OF.get(dtype, "int32_data")
     if filled and filled != [name]:
         raise InvalidModelError(f"{where}: {dtype} elements are in {name}, not in {filled}")
     field = getattr(tensor, name)
-    expected = _packed_bytes(count, dtype) if dtype in _PACKED else count
+    expected = header.stored_bytes if dtype in _PACKED else header.elements
     if len(field) != expected:
         raise InvalidModelError(
-            f"{where}: {dtype}[{_text(tensor.dims)}] takes {expected} elements and {name} has "
+            f"{where}: {dtype}[{_text(header.shape)}] takes {expected} elements and {name} has "
             f"{len(field)}"
         )
     if dtype in _FIELD_OF and dtype != dtypes.uint32:
@@ -307,7 +303,7 @@ def _from_field(
         raise InvalidModelError(f"{where}: {name} has elements that are no {dtype}")
     narrow = values.astype(stored)
     if dtype in _PACKED:
-        return _unpack(narrow, dtype, count)
+        return _unpack(narrow, header)
     if dtype == dtypes.bool_:
         return _truth(narrow)
     return narrow.view(dtype.numpy) if bits else narrow

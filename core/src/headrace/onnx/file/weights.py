@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -10,12 +11,19 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from headrace.aligned import Empty, Region, aligned, together
 from headrace.errors import ResourceLimitError
 from headrace.graph.constants import SMALL_BYTES, Entry, LazyConstant, MadeConstants
-from headrace.onnx.file import limits, tensors
+from headrace.onnx.file import limits
 from headrace.onnx.file.content import Extent
 from headrace.onnx.file.external import ExternalFiles
 from headrace.onnx.file.keys import domain_of
 from headrace.onnx.file.split import LEAST_BYTES, SplitModel
-from headrace.onnx.file.tensors import Header
+from headrace.onnx.file.tensors import (
+    Header,
+    elements_of,
+    header_of,
+    is_here,
+    read,
+    sparse_to_array,
+)
 from headrace.onnx.file.text import Said, place, quote
 from headrace.tensor_spec import Array, TensorSpec
 
@@ -63,22 +71,21 @@ def take_weights(
     """
     taking = _Taking(name, files, made, Region(split.cut_bytes).empty)
     taking.initializers(model.graph, split.initializers)
-    inputs = {value.name for value in model.graph.input}
+    cuts = dict(split.nodes)
     taken: dict[int, str] = {}
     # A model may say for itself what the op is.
-    is_own = any(function.name == CONSTANT for function in model.functions)
-    for index, node in enumerate(model.graph.node):
-        raw = split.nodes.get(index)
-        tensor = _tensor_of(node) if node.op_type == CONSTANT and not is_own else None
-        if tensor is not None:
-            output = node.output[0]
+    if all(function.name != CONSTANT for function in model.functions):
+        inputs = {value.name for value in model.graph.input}
+        for index, node, output, tensor in _constants(model.graph):
             if output not in taking.weights and output not in inputs:  # else the names' check tells
                 taken[index] = output
             where = Said(place, name, node)
-            taking.weight(output, tensor, tensors.header_of(tensor, where), where, raw)
+            taking.weight(
+                output, tensor, taking.header(tensor, where), where, cuts.pop(index, None)
+            )
             node.ClearField("attribute")
-        elif raw is not None:
-            node.attribute[0].t.raw_data = raw.part()
+    for index, left in cuts.items():
+        model.graph.node[index].attribute[0].t.raw_data = left.part()
     taking.settle()
     return Taken(taking.weights, taken, taking.later_bytes)
 
@@ -98,47 +105,56 @@ class _Taking:
         self.later_bytes = 0
         self._name, self._files, self._made, self._empty = name, files, made, empty
         self._small: dict[str, Array] = {}  # in the memory of messages
+        self._headers: dict[tuple[int, ...], Header] = {}  # those of most tensors are not new
 
     def initializers(self, graph: GraphProto, cut: Mapping[int, Extent]) -> None:
         """Take all initializers; raises as ``take_weights``."""
-        places = [Said(_initializer, self._name, tensor.name) for tensor in graph.initializer]
-        headers = list(map(tensors.header_of, graph.initializer, places))
+        protos = graph.initializer[:]
+        places = [Said(_initializer, self._name, proto.name) for proto in protos]
+        headers = list(map(self.header, protos, places))
         total = sum(header.nbytes for header in headers)
         if total > limits.WEIGHT_BYTES:
             raise ResourceLimitError(
                 f"{self._name}: initializers take {total} bytes; the limit is {limits.WEIGHT_BYTES}"
             )
-        every = zip(graph.initializer, headers, places, strict=True)
-        for index, (tensor, header, where) in enumerate(every):
-            self.weight(tensor.name, tensor, header, where, cut.get(index))
+        for index, proto in enumerate(protos):
+            self.weight(proto.name, proto, headers[index], places[index], cut.get(index))
         for sparse in graph.sparse_initializer:
             name = sparse.values.name
-            dense = tensors.sparse_to_array(
-                sparse, _initializer(self._name, name), self._files.folder
-            )
+            dense = sparse_to_array(sparse, _initializer(self._name, name), self._files.folder)
             self.weights[name] = aligned(dense)
         graph.ClearField("initializer")
         graph.ClearField("sparse_initializer")
+
+    def header(self, tensor: TensorProto, where: Said) -> Header:
+        """``header_of`` a tensor."""
+        key = (tensor.data_type, *tensor.dims)
+        known = self._headers.get(key)
+        if known is None:
+            known = self._headers[key] = header_of(tensor, where)
+        return known
 
     def weight(
         self, name: str, tensor: TensorProto, header: Header, where: Said, cut: Extent | None
     ) -> None:
         """Take a tensor: its elements, aligned, or how they are read later."""
         made = self._made
-        make, place = tensors.array_maker(tensor, header, where, self._files, cut)
-        if made is not None and place is not None and _is_read_later(place):
+        elements = elements_of(tensor, header, where, self._files, cut)
+        if not isinstance(elements, Extent):
+            array = elements
+        elif made is None or not _is_read_later(elements):
+            array = read(elements, header, self._empty)
+        else:
             spec = TensorSpec(header.shape, header.dtype)
-            lazy = LazyConstant(spec, place.key(spec), lambda empty: aligned(make(empty)), made)
-            self.weights[name] = lazy
+            self.weights[name] = LazyConstant(
+                spec, elements.key(spec), lambda empty: aligned(read(elements, header, empty)), made
+            )
             self.later_bytes += header.nbytes
             return
-        read = make(self._empty)
         if header.nbytes <= SMALL_BYTES:
-            self.weights[name] = read
-            if place is None:
-                self._small[name] = read
+            self.weights[name] = self._small[name] = array
             return
-        value = self.weights[name] = aligned(read)
+        value = self.weights[name] = aligned(array)
         if made is not None:
             # It stays in memory, since it can be read nowhere again; what is made of it need not.
             spec = TensorSpec.of(value)
@@ -150,22 +166,31 @@ class _Taking:
         self.weights.update(zip(small, together(list(small.values())), strict=True))
 
 
-def _is_read_later(place: Extent) -> bool:
-    """Whether elements that lie there are worth being read only when they are asked for."""
-    return place.nbytes >= LEAST_BYTES and not place.content.is_held
+def _is_read_later(elements: Extent) -> bool:
+    """Whether they are worth being read only when they are asked for."""
+    return elements.nbytes >= LEAST_BYTES and not elements.content.is_held
 
 
 def _initializer(model: str, name: str) -> str:
     return f"{model}: initializer {quote(name)}"
 
 
-def _tensor_of(node: NodeProto) -> TensorProto | None:
-    """What a ``Constant`` of ONNX holds, if that is a tensor with its elements."""
-    attributes, outputs = node.attribute[:], node.output[:]
-    if domain_of(node.domain) or node.input or len(outputs) != 1 or len(attributes) != 1:
-        return None
-    attribute = attributes[0]
-    if attribute.name != "value" or attribute.type != AttributeProto.TENSOR or not outputs[0]:
-        return None
-    tensor = attribute.t
-    return tensor if tensors.is_here(tensor) and not attribute.ref_attr_name else None
+def _constants(graph: GraphProto) -> Iterator[tuple[int, NodeProto, str, TensorProto]]:
+    """The nodes ``Constant`` of ONNX that hold a tensor with its elements.
+
+    Yields:
+        The position of each, the node, the name of its output and the tensor.
+    """
+    for index, node in enumerate(graph.node):
+        if node.op_type != CONSTANT or domain_of(node.domain) or node.input:
+            continue
+        attributes, outputs = node.attribute[:], node.output[:]
+        if len(attributes) != 1 or len(outputs) != 1 or not outputs[0]:
+            continue
+        (attribute,) = attributes
+        if _form(attribute) == _VALUE and is_here(attribute.t):
+            yield index, node, outputs[0], attribute.t
+
+
+_form = attrgetter("name", "type", "ref_attr_name")
+_VALUE = ("value", AttributeProto.TENSOR, "")
