@@ -164,14 +164,14 @@ class FileContent(Content):
         return window
 
     def fill(self, memory: memoryview, start: int) -> None:
-        done = 0
+        left = memory
         try:
-            while done < len(memory):
-                count = os.preadv(self._descriptor, [memory[done:]], start + done)
-                done += count
+            while left:
+                count = os.preadv(self._descriptor, [left], start)
                 if not count:
                     break
-            is_same = done == len(memory) and _stamp(self._descriptor) == self._stamp
+                left, start = left[count:], start + count
+            is_same = not left and _stamp(self._descriptor) == self._stamp
         except OSError as error:
             raise InvalidModelError(
                 f"{self._path}: cannot be read: {error.strerror or error}"
