@@ -9,7 +9,7 @@ from onnx import NodeProto
 from headrace.errors import UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx.file.calls import declared_domains, opsets_of
-from headrace.onnx.file.graphs import order, wired
+from headrace.onnx.file.graphs import Wired, order, wired
 from headrace.onnx.file.hosted_error import HostedValuesError
 from headrace.onnx.file.keys import LOOPS, MICROSOFT, ML_DOMAIN, FunctionKey, domain_of
 from headrace.onnx.file.read import ModelFile
@@ -39,18 +39,17 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
     pending = [(file.name, file.nodes, file.opsets)]
     while pending:
         where, nodes, opsets = pending.pop()
-        looked_at: dict[FunctionKey, bool] = {}  # of ops, whose nodes say all the same
-        for node, key, *_, attributes in nodes:
+        by_op: dict[FunctionKey, list[Wired]] = {}
+        for node in nodes:
+            by_op.setdefault(node.key, []).append(node)
+        for key, alike in by_op.items():
             if key not in file.functions:
-                if key not in looked_at:
-                    looked_at[key] = may_be_hosted(key)
-                    missing.update(dict.fromkeys(_missing(node, opsets, where, ops)))
-                if looked_at[key] and not hosted and is_always_hosted(node):
-                    hosted = f"{place(where, node)}: {node.op_type} is of text or maps"
-                if attributes.graphs and _runs_always(key):
-                    inside = place(where, node)
-                    for body in attributes.graphs:
-                        results = [output.name for output in body.output]
+                missing.update(dict.fromkeys(_missing(alike[0].node, opsets, where, ops)))
+                if may_be_hosted(key) and not hosted:
+                    hosted = _hosted(alike, where)
+                for node in alike if _runs_always(key) else ():
+                    for body in node.attributes.graphs:
+                        results, inside = [o.name for o in body.output], place(where, node.node)
                         pending.append((inside, order(wired(body.node), results, inside), opsets))
             elif key not in seen:
                 seen.add(key)
@@ -77,6 +76,14 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
     if schema.has_function or schema.has_context_dependent_function:
         return True
     return (domain, op) in microsoft.CONTRIB
+
+
+def _hosted(nodes: Iterable[Wired], where: str) -> str:
+    """The first of some nodes that only the host can run, in words; empty if there is none."""
+    for node in nodes:
+        if is_always_hosted(node.node):
+            return f"{place(where, node.node)}: {node.key[1]} is of text or maps"
+    return ""
 
 
 def _runs_always(key: FunctionKey) -> bool:
