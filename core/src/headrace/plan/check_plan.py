@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from headrace.errors import PlanError
+from headrace.light_tuple import NamedTuple
 from headrace.plan.model import OP_KINDS, JobKind, Plan, TaskDesc, TaskKind, VariableDesc
+
+_Registers = Sequence[tuple[int, ...]]
+"""Of each task, numbers of registers."""
+
+
+class _Edges(NamedTuple):
+    """What each task waits for, and what it makes."""
+
+    waits: _Registers
+    makes: _Registers
 
 
 def check(plan: Plan) -> None:
@@ -23,80 +34,89 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _job_problems(plan)
     if any(register >= len(plan.registers) for register in plan.persistent()):
         return  # which was said of the variable
-    yield from _task_problems(plan)
-    yield from _order_problems(plan)
-    yield from _actor_problems(plan)
+    edges = _Edges([task.waits_for for task in plan.tasks], [task.makes for task in plan.tasks])
+    yield from _task_problems(plan, edges)
+    yield from _order_problems(plan, edges)
+    yield from _actor_problems(plan, edges)
     yield from _section_problems(plan)
 
 
 def _register_problems(plan: Plan) -> Iterator[str]:
     """Every register lies in a chunk, and its slots apart."""
-    for register in plan.registers:
-        if register.chunk >= len(plan.chunks):
-            yield f"register {register.name!r} lies in chunk {register.chunk}, which is not there"
+    sizes = [chunk.nbytes for chunk in plan.chunks]
+    for name, spec, slots, chunk, offset, stride, _ in plan.registers:
+        if chunk >= len(sizes):
+            yield f"register {name!r} lies in chunk {chunk}, which is not there"
             continue
-        end = register.offset + register.stride * (register.slots - 1) + register.spec.nbytes
-        size = plan.chunks[register.chunk].nbytes
-        if register.slots < 1 or register.offset < 0 or end > size:
+        nbytes = spec.nbytes
+        end = offset + stride * (slots - 1) + nbytes
+        if slots < 1 or offset < 0 or end > sizes[chunk]:
             yield (
-                f"register {register.name!r} ends at byte {end} of chunk {register.chunk}, which "
-                f"has {size} bytes (offset {register.offset}, {register.slots} slots)"
+                f"register {name!r} ends at byte {end} of chunk {chunk}, which has {sizes[chunk]} "
+                f"bytes (offset {offset}, {slots} slots)"
             )
-        if register.slots > 1 and register.stride < register.spec.nbytes:
+        if slots > 1 and stride < nbytes:
             yield (
-                f"register {register.name!r} has {register.slots} slots of {register.spec.nbytes} "
-                f"bytes, one every {register.stride} bytes"
+                f"register {name!r} has {slots} slots of {nbytes} bytes, one every {stride} bytes"
             )
 
 
-def _task_problems(plan: Plan) -> Iterator[str]:
+def _task_problems(plan: Plan, edges: _Edges) -> Iterator[str]:
     """What a task names is there, and it has an op where its kind has one."""
-    registers = len(plan.registers)
+    registers, jobs = len(plan.registers), len(plan.jobs)
     actor_of = {t: number for number, actor in enumerate(plan.actors) for t in actor.tasks}
-    for position, task in enumerate(plan.tasks):
-        used = [*task.waits_for, *task.makes]
-        if task.workspace is not None:
-            used.append(task.workspace)
-        if max(used, default=-1) >= registers:
-            yield f"task {task.name!r} names register {max(used)}; there are {registers}"
+    for position, (task, waits, makes) in enumerate(zip(plan.tasks, *edges, strict=True)):
+        scratch = () if task.workspace is None else (task.workspace,)
+        highest = max((*waits, *makes, *scratch), default=-1)
+        if highest >= registers:
+            yield f"task {task.name!r} names register {highest}; there are {registers}"
             continue
         if actor_of.get(position) != task.actor:
             yield f"task {task.name!r} is not in the task list of its actor {task.actor}"
         if (task.kind in OP_KINDS) != (task.call is not None):
             has = "no op" if task.call is None else "an op"
             yield f"task {task.name!r} of kind {task.kind.value} has {has}"
-        yield from _shared_problems(plan, task)
-        if task.job >= len(plan.jobs):
-            yield f"task {task.name!r} belongs to job {task.job}; there are {len(plan.jobs)}"
+        if task.kind is TaskKind.VIEW or task.in_place:
+            yield from _shared_problems(plan, task)
+        for index in (*task.control_inputs, *task.control_outputs):
+            if plan.registers[index].spec.nbytes:
+                named = plan.registers[index].name
+                yield f"task {task.name!r} is controlled by register {named!r}, which has bytes"
+        if task.job >= jobs:
+            yield f"task {task.name!r} belongs to job {task.job}; there are {jobs}"
 
 
-def _order_problems(plan: Plan) -> Iterator[str]:
+def _order_problems(plan: Plan, edges: _Edges) -> Iterator[str]:
     """Every register is written once, before it is read; constants and variables are not."""
     persistent = plan.persistent()
-    written: dict[int, str] = {}
-    for task in plan.tasks:
-        for index in task.waits_for:
-            if plan.registers[index].constant is not None or index in persistent:
-                continue
-            if index not in written:
-                yield (
-                    f"task {task.name!r} reads register {plan.registers[index].name!r} before "
-                    "any task writes it"
-                )
-        for index in task.makes:
-            if index in persistent:
-                if task.kind is not TaskKind.COPY_D2D:
-                    yield f"task {task.name!r} of kind {task.kind.value} writes a variable"
-                continue
-            if index in written:
-                yield f"tasks {written[index]!r} and {task.name!r} write one register"
-            if plan.registers[index].constant is not None:
-                yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
-            written[index] = task.name
+    there = {n for n, register in enumerate(plan.registers) if register.constant is not None}
+    there.update(persistent)
+    for task, waits, makes in zip(plan.tasks, *edges, strict=True):
+        if not there.issuperset(waits):
+            name = next(plan.registers[index].name for index in waits if index not in there)
+            yield f"task {task.name!r} reads register {name!r} before any task writes it"
+        count = len(there)
+        there.update(makes)
+        if len(there) < count + len(makes):
+            yield from _again_problems(plan, task, persistent)
+
+
+def _again_problems(plan: Plan, task: TaskDesc, persistent: Container[int]) -> Iterator[str]:
+    """A task writes what was there before: a variable may be copied into."""
+    for index in task.makes:
+        if index in persistent:
+            if task.kind is not TaskKind.COPY_D2D:
+                yield f"task {task.name!r} of kind {task.kind.value} writes a variable"
+            continue
+        writers = [other.name for other in plan.tasks for made in other.makes if made == index]
+        if len(writers) > 1:
+            yield f"tasks {writers[0]!r} and {writers[1]!r} write one register"
+        if plan.registers[index].constant is not None:
+            yield f"task {task.name!r} writes {plan.registers[index].name!r}, a constant"
 
 
 def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:
-    """What is written over an input, or is part of one, lies there; control has no bytes."""
+    """What is written over an input, or is part of one, lies there."""
     pairs = (*task.in_place, (0, 0)) if task.kind is TaskKind.VIEW else task.in_place
     for i, o in pairs:
         source = task.inputs[i] if i < len(task.inputs) else None
@@ -104,19 +124,14 @@ def _shared_problems(plan: Plan, task: TaskDesc) -> Iterator[str]:
             yield f"task {task.name!r} has no input {i} or output {o} that could share bytes"
             continue
         read, made = plan.registers[source], plan.registers[task.outputs[o]]
-        over = made.offset - read.offset
-        whole = over == 0 and read.spec.nbytes == made.spec.nbytes
-        part = 0 <= over <= read.spec.nbytes - made.spec.nbytes
+        over, less = made.offset - read.offset, read.spec.nbytes - made.spec.nbytes
+        lies = 0 <= over <= less if task.kind is TaskKind.VIEW else over == less == 0
         alike = (read.chunk, read.slots, read.stride) == (made.chunk, made.slots, made.stride)
-        if not alike or not (part if task.kind is TaskKind.VIEW else whole):
+        if not alike or not lies:
             yield f"task {task.name!r}: {made.name!r} should lie on {read.name!r} and does not"
-    for index in (*task.control_inputs, *task.control_outputs):
-        if plan.registers[index].spec.nbytes:
-            named = plan.registers[index].name
-            yield f"task {task.name!r} is controlled by register {named!r}, which has bytes"
 
 
-def _actor_problems(plan: Plan) -> Iterator[str]:
+def _actor_problems(plan: Plan, edges: _Edges) -> Iterator[str]:
     """Every task in one actor, on its stream; credits exactly where registers cross actors."""
     actor_of: dict[int, int] = {}
     for number, actor in enumerate(plan.actors):
@@ -134,25 +149,16 @@ def _actor_problems(plan: Plan) -> Iterator[str]:
             actor_of[position] = number
             if task.task_id.stream_id != actor.stream_id:
                 yield f"task {task.name!r} is not on the stream of its actor, {actor.stream_id}"
-    persistent = plan.persistent()
-    maker = {
-        index: task.actor for task in plan.tasks for index in task.makes if index not in persistent
-    }
-    crossing = [
-        {
-            index
-            for position in actor.tasks
-            for index in plan.tasks[position].waits_for
-            if maker.get(index, number) != number
-        }
-        for number, actor in enumerate(plan.actors)
-    ]
-    read_elsewhere = set().union(*crossing)
+    lasting = plan.persistent().keys()
+    made = [set().union(*[edges.makes[n] for n in actor.tasks]) - lasting for actor in plan.actors]
+    read = [set().union(*[edges.waits[n] for n in actor.tasks]) for actor in plan.actors]
+    made_by_any = set().union(*made)
+    consumed = [(mine & made_by_any) - own for mine, own in zip(read, made, strict=True)]
+    read_elsewhere = set().union(*consumed)
     for number, actor in enumerate(plan.actors):
-        made = {index for position in actor.tasks for index in plan.tasks[position].makes}
         for what, said, true in (
-            ("consumes", actor.consumed, crossing[number]),
-            ("produces", actor.produced, made & read_elsewhere),
+            ("consumes", actor.consumed, consumed[number]),
+            ("produces", actor.produced, made[number] & read_elsewhere),
         ):
             if sorted(said) != sorted(true):
                 yield f"actor {number} {what} registers {sorted(true)}; the plan says {list(said)}"
@@ -189,6 +195,8 @@ def _job_problems(plan: Plan) -> Iterator[str]:
 def _section_problems(plan: Plan) -> Iterator[str]:
     """What a call reads and writes of variables is in its critical section."""
     persistent = plan.persistent()
+    if not persistent:
+        return
     sections = {section.job: section for section in plan.sections}
     for task in plan.tasks:
         section = sections[plan.jobs[task.job].serves]

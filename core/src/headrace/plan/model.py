@@ -12,6 +12,7 @@ inside an actor are only memory. Ids are positions: register 3 is ``plan.registe
 from __future__ import annotations
 
 from enum import Enum
+from typing import cast
 
 from headrace.graph.variable import Variable
 from headrace.ids import ActorId, DeviceTypes, KernelName, RegisterId, StreamId, TaskId
@@ -176,12 +177,14 @@ class TaskDesc(NamedTuple):
     @property
     def waits_for(self) -> tuple[RegisterId, ...]:
         """Registers that must be there before it runs, in order."""
-        return (*[r for r in self.inputs if r is not None], *self.control_inputs)
+        if None in self.inputs:
+            return (*[r for r in self.inputs if r is not None], *self.control_inputs)
+        return cast("tuple[RegisterId, ...]", self.inputs) + self.control_inputs
 
     @property
     def makes(self) -> tuple[RegisterId, ...]:
         """Registers that are there after it ran, in order."""
-        return (*self.outputs, *self.control_outputs)
+        return self.outputs + self.control_outputs
 
 
 class RegisterDesc(NamedTuple):
