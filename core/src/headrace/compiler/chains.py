@@ -13,7 +13,7 @@ middle of a chain: so a chain also ends, for who reads it, with a task that such
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from headrace.compiler.task_graph import Stream, TaskGraph
 from headrace.plan import TaskKind
@@ -21,33 +21,39 @@ from headrace.plan import TaskKind
 
 def assign_chains(graph: TaskGraph) -> tuple[tuple[int, ...], ...]:
     """Positions of the tasks of each chain, in launch order; chains ordered by their first task."""
-    producer = {name: i for i, task in enumerate(graph.tasks) for name in task.outputs}
+    makers = {
+        name: position
+        for position, task in enumerate(graph.tasks)
+        for name in task.outputs
+        if not graph.tensors[name].variable
+    }
     waits: dict[int, list[int]] = {}
     for first, second in graph.control:
         waits.setdefault(second, []).append(first)
-    ends = _read_by_another_stream(graph, producer)
-    level: list[int] = []
-    chains: dict[tuple[Stream, int, int], list[int]] = {}
+    ends = _read_by_another_stream(graph, makers)
+    levels: list[int] = []
+    keys: list[tuple[Stream, int]] = []
+    chains: dict[tuple[tuple[Stream, int], int], list[int]] = {}
     for position, task in enumerate(graph.tasks):
-        here = 0
-        made = [producer[n] for n in task.inputs if n in producer and not graph.tensors[n].variable]
+        key, level = (task.stream, task.job), 0
+        made = [makers[name] for name in task.inputs if name in makers]
         for before in (*made, *waits.get(position, ())):
-            other = graph.tasks[before]
-            same = (other.stream, other.job) == (task.stream, task.job) and before not in ends
-            here = max(here, level[before] + (not same))
-        level.append(here)
-        chains.setdefault((task.stream, task.job, here), []).append(position)
+            rises = keys[before] != key or before in ends
+            level = max(level, levels[before] + rises)
+        keys.append(key)
+        levels.append(level)
+        chains.setdefault((key, level), []).append(position)
     return tuple(map(tuple, chains.values()))
 
 
-def _read_by_another_stream(graph: TaskGraph, producer: Mapping[str, int]) -> frozenset[int]:
+def _read_by_another_stream(graph: TaskGraph, makers: Mapping[str, int]) -> Set[int]:
     """The tasks that compute what a task on another compute stream of their device reads."""
-    found = set()
-    for task in graph.tasks:
-        for name in task.inputs if task.kind is TaskKind.COMPUTE else ():
-            position = None if name is None else producer.get(name)
-            if position is not None:
-                maker = graph.tasks[position]
-                if maker.kind is TaskKind.COMPUTE and maker.stream != task.stream:
-                    found.add(position)
-    return frozenset(found)
+    stream_of = {n: t.stream for n, t in enumerate(graph.tasks) if t.kind is TaskKind.COMPUTE}
+    if len(set(stream_of.values())) <= 1:
+        return frozenset()
+    return {
+        makers[name]
+        for reader, stream in stream_of.items()
+        for name in graph.tasks[reader].inputs
+        if name is not None and name in makers and stream_of.get(makers[name], stream) != stream
+    }
