@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NewType
 
 from headrace.errors import PlanError
-from headrace.light_dataclass import dataclass
+from headrace.light_dataclass import dataclass, setters
 
 __all__ = [
     "HOST_TAG", "HOST_TYPE", "RESERVED_TYPES", "ActorId", "DeviceId", "DeviceTypes",
@@ -127,8 +127,10 @@ class TaskId:
     stream_id: StreamId
     task_index: int
 
-    def __post_init__(self) -> None:
-        _check("task index", self.task_index, TASK_INDEX_BITS)
+    def __init__(self, stream_id: StreamId, task_index: int) -> None:
+        _check("task index", task_index, TASK_INDEX_BITS)
+        _put_stream_id(self, stream_id)
+        _put_task_index(self, task_index)
 
     def packed(self) -> int:
         """64 bits, unsigned, stream highest."""
@@ -142,6 +144,9 @@ class TaskId:
 
     def __str__(self) -> str:
         return f"{self.stream_id}/{self.task_index}"
+
+
+_put_stream_id, _put_task_index = setters(TaskId)
 
 
 @dataclass(frozen=True, slots=True, order=True)

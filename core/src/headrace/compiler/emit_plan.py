@@ -55,6 +55,8 @@ def _tasks(
     control_of: tuple[_ByTask, _ByTask],
 ) -> Iterator[TaskDesc]:
     task_ids = {stream: _task_ids(found) for stream, found in stream_ids.items()}
+    optional: dict[str | None, RegisterId | None] = {None: None}  # of inputs, which may be absent
+    optional.update(register.items())
     waits, signals = control_of
     for position, task in enumerate(graph.tasks):
         workspace = memory.workspaces.get(position)
@@ -64,8 +66,8 @@ def _tasks(
             TaskKind.VIEW if position in memory.views else task.kind,
             task.job,
             actor[position],
-            tuple([None if name is None else register[name] for name in task.inputs]),
-            tuple([register[name] for name in task.outputs]),
+            tuple(map(optional.__getitem__, task.inputs)),
+            tuple(map(register.__getitem__, task.outputs)),
             None if workspace is None else register[workspace.name],
             task.call,
             task.sbp,
@@ -92,16 +94,8 @@ def _task_ids(stream_id: StreamId) -> Iterator[TaskId]:
 
 
 def _register(tensor: PhysicalTensor, memory: MemoryPlan) -> RegisterDesc:
-    place = memory.places[tensor.name]
-    return RegisterDesc(
-        tensor.name,
-        tensor.spec,
-        place.slots,
-        place.chunk,
-        place.offset,
-        place.stride,
-        tensor.constant,
-    )
+    chunk, offset, stride, slots = memory.places[tensor.name]
+    return RegisterDesc(tensor.name, tensor.spec, slots, chunk, offset, stride, tensor.constant)
 
 
 def _control_registers(
@@ -142,22 +136,15 @@ def _actors(
     # Variables carry no credits: who may read and write them when is said by control edges and,
     # between jobs, by critical sections.
     variables = {register[part] for node in graph.variables for part in node.parts}
-    maker = {r: task.actor for task in tasks for r in task.makes if r not in variables}
-    reads = [
-        {
-            register
-            for position in chain
-            for register in tasks[position].waits_for
-            if maker.get(register, number) != number
-        }
-        for number, chain in enumerate(chains)
-    ]
-    crossing = set().union(*reads)
+    made = [set().union(*[tasks[i].makes for i in chain]) - variables for chain in chains]
+    read = [set().union(*[tasks[i].waits_for for i in chain]) for chain in chains]
+    made_by_any = set().union(*made)
+    consumed = [(mine & made_by_any) - own for mine, own in zip(read, made, strict=True)]
+    crossing = set().union(*consumed)
     for number, chain in enumerate(chains):
-        produced = {r for i in chain for r in tasks[i].makes if r in crossing}
         yield ActorDesc(
             stream_ids[graph.tasks[chain[0]].stream],
             tuple(chain),
-            tuple(sorted(reads[number])),
-            tuple(sorted(produced)),
+            tuple(sorted(consumed[number])),
+            tuple(sorted(made[number] & crossing)),
         )
