@@ -101,14 +101,8 @@ class _Builder:
             self._compute(node)
         for name, tensor in job.outputs:
             self._pull(name, tensor)
-        values = [(name, self._new_value(name, tensor)) for name, tensor in job.updates]
-        readers: dict[str, list[int]] = {}
-        for position in range(before, len(self._tasks)):
-            for source in self._tasks[position].inputs:
-                if source is not None:
-                    readers.setdefault(source, []).append(position)
-        for name, value in values:
-            self._assign(self._variables[name], value, readers)
+        if job.updates:
+            self._update(job.updates, before)
         return self._job
 
     def _push(self, tensor: Tensor) -> None:
@@ -286,6 +280,17 @@ class _Builder:
         before = self._define(f"{value.name} as it was", source.spec, source.memory)
         self._copy_within(self._variables[value.name], source, before)
         return before
+
+    def _update(self, updates: Sequence[tuple[str, Tensor]], first: int) -> None:
+        """Give variables their new values, when the tasks from ``first`` on have read the old."""
+        values = [(name, self._new_value(name, tensor)) for name, tensor in updates]
+        readers: dict[str, list[int]] = {}
+        for position in range(first, len(self._tasks)):
+            for source in self._tasks[position].inputs:
+                if source is not None:
+                    readers.setdefault(source, []).append(position)
+        for name, value in values:
+            self._assign(self._variables[name], value, readers)
 
     def _assign(
         self, part: VariablePart, value: PhysicalTensor, readers: Mapping[str, Sequence[int]]

@@ -34,6 +34,8 @@ def pin_staging(graph: TaskGraph, registry: BackendRegistry) -> TaskGraph:
             stream = task.stream
             memory = MemoryCase.pinned(stream.tag, stream.device_index, stream.machine)
             pinned.setdefault(staged, memory)
+    if not pinned:
+        return graph
     tensors = {
         name: tensor._replace(memory=tensor.memory.merge(pinned[name]))
         if name in pinned
