@@ -15,9 +15,10 @@ reaches what is alive at once, which none can go below, the rest is spared:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 
 import numpy as np
 
@@ -82,23 +83,21 @@ def place(intervals: Sequence[Interval]) -> Placed:
 
 def _stacked(intervals: Sequence[Interval]) -> Placed:
     """One behind the other."""
-    ends = [0, *accumulate(aligned(interval.nbytes) for interval in intervals)]
+    ends = [0, *accumulate([aligned(interval.nbytes) for interval in intervals])]
     return Placed(tuple(ends[:-1]), ends[-1])
 
 
 def largest_live_set(intervals: Sequence[Interval]) -> int:
     """The most bytes, aligned, that are needed at one moment: no placement takes less."""
-    changes: dict[int, int] = {}
-    for interval in intervals:
-        size = aligned(interval.nbytes)
-        changes[interval.first] = changes.get(interval.first, 0) + size
-        changes[interval.last + 1] = changes.get(interval.last + 1, 0) - size
-    alive = 0
-    most = sum(aligned(interval.nbytes) for interval in intervals if interval.between)
-    for time in sorted(changes):
-        alive += changes[time]
-        most = max(most, alive)
-    return most
+    changes: dict[int, int] = defaultdict(int)
+    lasting = 0
+    for first, last, nbytes, between in intervals:
+        size = aligned(nbytes)
+        changes[first] += size
+        changes[last + 1] -= size
+        if between:
+            lasting += size
+    return max([lasting, *accumulate([change for _, change in sorted(changes.items())])])
 
 
 def _attempts(intervals: Sequence[Interval]) -> Iterator[Placed]:
@@ -115,17 +114,19 @@ def _attempts(intervals: Sequence[Interval]) -> Iterator[Placed]:
 def timeline(intervals: Sequence[Interval]) -> Placed:
     """Walk through time with a free list. What is needed between runs is kept to the end."""
     offsets = [0] * len(intervals)
+    sizes = [aligned(interval.nbytes) for interval in intervals]
+    first = [interval.first for interval in intervals]
     end = max((interval.last for interval in intervals), default=0)
     # More than it must be, and simple: so no two of those that are needed between runs share.
-    lives = [(i.first, end if i.between else i.last) for i in intervals]
+    last = [end if interval.between else interval.last for interval in intervals]
     free = FreeList()
     by_end: list[tuple[int, int]] = []  # heap of (last, index) of what is alive
-    for index in sorted(range(len(intervals)), key=lambda i: (lives[i][0], i)):
-        while by_end and by_end[0][0] < lives[index][0]:
+    for index in sorted(range(len(intervals)), key=first.__getitem__):
+        while by_end and by_end[0][0] < first[index]:
             gone = heappop(by_end)[1]
-            free.give(offsets[gone], aligned(intervals[gone].nbytes))
-        offsets[index] = free.take(aligned(intervals[index].nbytes))
-        heappush(by_end, (lives[index][1], index))
+            free.give(offsets[gone], sizes[gone])
+        offsets[index] = free.take(sizes[index])
+        heappush(by_end, (last[index], index))
     return Placed(tuple(offsets), free.end)
 
 
@@ -154,18 +155,18 @@ class FirstFit:
 
     def place(self, order: Sequence[int]) -> Placed:
         """Place the intervals in ``order``, all of them."""
-        offsets = [-1] * len(order)
+        offsets = [0] * len(order)
+        spans: list[tuple[int, int] | None] = [None] * len(order)
         total = 0
         for index in order:
-            size = self._sizes[index]
-            placed = [(at, self._sizes[j]) for j in self._meets[index] if (at := offsets[j]) >= 0]
-            placed.sort()
-            offset = 0
-            for begin, other in placed:
+            size, offset = self._sizes[index], 0
+            for begin, end in sorted(filter(None, map(spans.__getitem__, self._meets[index]))):
                 if begin - offset >= size:
                     break
-                offset = max(offset, begin + other)
+                if end > offset:
+                    offset = end
             offsets[index] = offset
+            spans[index] = offset, offset + size
             total = max(total, offset + size)
         return Placed(tuple(offsets), total)
 
@@ -193,10 +194,9 @@ class FirstFit:
 
 def _meetings(intervals: Sequence[Interval]) -> list[list[int]]:
     """For each interval, the others that it meets."""
-    first, last, between = (
-        np.array([getattr(i, name) for i in intervals])[:, None]
-        for name in ("first", "last", "between")
-    )
-    meets = ((first <= last.T) & (last >= first.T)) | (between & between.T)
+    first, last, _, between = np.array(intervals, np.int64).T[:, :, None]
+    meets = ((first <= last.T) & (last >= first.T)) | (between * between.T > 0)
     np.fill_diagonal(meets, False)
-    return [np.flatnonzero(row).tolist() for row in meets]
+    others = np.nonzero(meets)[1].tolist()
+    ends = np.cumsum(np.count_nonzero(meets, axis=1)).tolist()
+    return [others[begin:end] for begin, end in pairwise([0, *ends])]
