@@ -59,9 +59,13 @@ class Arenas:
         joined: frozenset[int],
     ) -> None:
         """Join chains into arenas in the jobs ``joined``; elsewhere make one for each chain."""
-        before = _chains_before(graph, chains, uses)
-        order = _in_order(before)
-        self._waits = _waits(before, order) if joined and len(chains) <= MOST_CHAINS else None
+        order: Sequence[int] = range(len(chains))
+        self._waits: list[int] | None = None
+        if joined:
+            before = _chains_before(graph, chains, uses)
+            order = _in_order(before)
+            if len(chains) <= MOST_CHAINS:
+                self._waits = _waits(before, order)
         self._chain_of = uses.chain_of
         self._of_chain: dict[int, Arena] = {}
         self._times = [0] * len(graph.tasks)
@@ -83,6 +87,12 @@ class Arenas:
             arena.chains.append(number)
             arena.starts.append(arena.end + len(chains[number]) + 1)
             self._of_chain[number] = arena
+
+    @staticmethod
+    def may_be_joined(graph: TaskGraph, chains: Sequence[Sequence[int]]) -> bool:
+        """True when there are several chains of one job on one stream."""
+        firsts = [graph.tasks[chain[0]] for chain in chains]
+        return len({(task.stream, task.job) for task in firsts}) < len(firsts)
 
     def of(self, position: int) -> Arena:
         """The arena of the chain of a task."""

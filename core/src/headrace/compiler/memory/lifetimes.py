@@ -44,12 +44,15 @@ def lifetimes(
 def _lifetime(graph: TaskGraph, uses: Uses, storage: Storage, arenas: Arenas) -> Lifetime:
     maker = uses.maker[storage.root.name]
     readers = [r for name in storage.offsets for r in uses.readers_of(name)]
-    home = arenas.of(maker)
-    elsewhere = {arenas.of(r) for r in readers}
+    chains = {uses.chain_of[r] for r in readers}
+    home, first = arenas.of(maker), arenas.time(maker)
     nbytes = storage.root.spec.nbytes
+    if chains <= {uses.chain_of[maker]}:  # as most: nobody else knows of it
+        last = arenas.time(max(readers, default=maker))
+        return Lifetime(storage, home, Interval(first, last, nbytes))
+    elsewhere = {arenas.of(r) for r in readers}
     if graph.tasks[maker].kind not in OP_KINDS and len(elsewhere) == 1 and home not in elsewhere:
         return _fed(storage, uses, arenas, maker, readers)
-    first = arenas.time(maker)
     last = max((arenas.time(r) for r in readers if arenas.of(r) is home), default=first)
     between = False
     for chain in {uses.chain_of[r] for r in readers if arenas.of(r) is not home}:

@@ -35,6 +35,8 @@ def several_slots(graph: TaskGraph, uses: Uses, sharing: Sharing) -> Mapping[str
     """
     overlapping = overlapping_jobs(graph)
     slots: dict[str, int] = {}
+    if not overlapping:
+        return slots
     for name, position in uses.maker.items():
         maker = uses.chain_of[position]
         if graph.tasks[position].job in overlapping and any(
