@@ -87,6 +87,8 @@ def plan_memory(
     if not options.reuse:
         return planner.plan(apart, reuse=False)
     plan = planner.plan(apart)
+    if not Arenas.may_be_joined(graph, chains):
+        return plan
     # Joined chains wait for each other, and calls that overlap must not.
     joined = Arenas(graph, chains, uses, frozenset(range(len(graph.jobs))) - overlapping)
     if len(joined.all) == len(apart.all):
@@ -115,7 +117,7 @@ class _Planner:
         for position, scratch in self.workspaces.items():
             time = arenas.time(position)
             interval = Interval(time, time, scratch.spec.nbytes)
-            needed.append(Lifetime(Storage.of(scratch), arenas.of(position), interval))
+            needed.append(Lifetime(Storage(scratch), arenas.of(position), interval))
         chunks = _Chunks()
         for storage in distinct:
             if storage.root.persists:
@@ -174,18 +176,21 @@ class _Planner:
         return chunks
 
 
+class _Layer(NamedTuple):
+    """Storages at offsets behind where the layer begins, each with its slots one after another."""
+
+    begin: int
+    storages: Sequence[Storage]
+    offsets: Sequence[int]
+    slots: int
+
+
 @dataclass(slots=True)
 class _Chunk:
-    """A chunk that grows, and what lies in it.
-
-    Attributes:
-        nbytes: its size so far.
-        places: offset, stride and slots by name: each layer moves all of them, and objects would
-            cost more than all the rest of it.
-    """
+    """A chunk that grows, and what lies in it: layers are moved as a whole."""
 
     nbytes: int = 0
-    places: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    layers: list[_Layer] = field(default_factory=list)
 
 
 class _Chunks:
@@ -199,10 +204,7 @@ class _Chunks:
     ) -> None:
         """Put an arena, whose storages lie at ``offsets`` in it, behind what is there."""
         chunk = self._of(storages[0].memory)
-        for storage, offset in zip(storages, offsets, strict=True):
-            base, stride = chunk.nbytes + offset, aligned(storage.root.spec.nbytes)
-            for name, inside in storage.offsets.items():
-                chunk.places[name] = (base + inside, stride, slots)
+        chunk.layers.append(_Layer(chunk.nbytes, storages, offsets, slots))
         chunk.nbytes += aligned(nbytes)
 
     def add_slots(self, storage: Storage, slots: int) -> None:
@@ -211,13 +213,13 @@ class _Chunks:
 
     def overlay(self, layers: Sequence[_Chunks]) -> None:
         """Put chunks behind what is there, all of them in the same place."""
-        begin: dict[MemoryCase, int] = {}  # of those that are met: a plan has one of each device
+        bases: dict[MemoryCase, int] = {}  # of those that are met: a plan has one of each device
         for layer in layers:
             for memory, above in layer._chunks.items():
                 chunk = self._of(memory)
-                base = begin.setdefault(memory, chunk.nbytes)
-                for name, (offset, stride, slots) in above.places.items():
-                    chunk.places[name] = (base + offset, stride, slots)
+                base = bases.setdefault(memory, chunk.nbytes)
+                for begin, storages, offsets, slots in above.layers:
+                    chunk.layers.append(_Layer(base + begin, storages, offsets, slots))
                 chunk.nbytes = max(chunk.nbytes, base + above.nbytes)
 
     def _of(self, memory: MemoryCase) -> _Chunk:
@@ -229,14 +231,14 @@ class _Chunks:
     def finish(self) -> tuple[tuple[ChunkDesc, ...], Mapping[str, Place]]:
         """The chunks, sorted by memory case, and where every tensor lies."""
         chunks = sorted(self._chunks.items(), key=itemgetter(0))
-        return (
-            tuple(ChunkDesc(memory, chunk.nbytes) for memory, chunk in chunks),
-            {
-                name: Place(number, *where)
-                for number, (_, chunk) in enumerate(chunks)
-                for name, where in chunk.places.items()
-            },
-        )
+        places: dict[str, Place] = {}
+        for number, (_, chunk) in enumerate(chunks):
+            for begin, storages, offsets, slots in chunk.layers:
+                for storage, offset in zip(storages, offsets, strict=True):
+                    at, stride = begin + offset, aligned(storage.root.spec.nbytes)
+                    for name, inside in storage.offsets.items():
+                        places[name] = Place(number, at + inside, stride, slots)
+        return tuple([ChunkDesc(memory, chunk.nbytes) for memory, chunk in chunks]), places
 
 
 def _by_arena(needed: Iterable[Lifetime]) -> dict[int, _Chunks]:

@@ -42,10 +42,11 @@ class Storage:
     memory: MemoryCase
     offsets: dict[str, int]
 
-    @staticmethod
-    def of(tensor: PhysicalTensor) -> Storage:
-        """The storage of a tensor that shares nothing."""
-        return Storage(tensor, tensor.memory, {tensor.name: 0})
+    def __init__(self, root: PhysicalTensor) -> None:
+        """That of a tensor that shares nothing."""
+        self.root = root
+        self.memory = root.memory
+        self.offsets = {root.name: 0}
 
 
 @dataclass(slots=True)
@@ -69,11 +70,12 @@ class Sharing:
 
 def share(graph: TaskGraph, uses: Uses, inplace: bool) -> Sharing:
     """Find the storages; without ``inplace``, each tensor has its own."""
-    sharing = Sharing({name: Storage.of(tensor) for name, tensor in graph.tensors.items()})
+    sharing = Sharing({name: Storage(tensor) for name, tensor in graph.tensors.items()})
     if inplace:
         sharer = _Sharer(graph, uses, sharing)
-        for position in range(len(graph.tasks)):
-            sharer.visit(position)
+        for position, task in enumerate(graph.tasks):
+            if task.view is not None or task.in_place:
+                sharer.visit(position)
     return sharing
 
 
@@ -188,8 +190,9 @@ class _Sharer:
 
     def _count(self, readers: _Readers, root: str, name: str) -> None:
         chain_of, maker = self._uses.chain_of, self._uses.maker
-        for position in self._uses.readers_of(name):
-            readers.chains.add(chain_of[position])
-            readers.last = max(readers.last, position)
-            if chain_of[maker[name]] == chain_of[maker[root]]:
-                readers.waited_for.add(chain_of[position])
+        positions = self._uses.readers_of(name)
+        chains = [chain_of[position] for position in positions]
+        readers.chains.update(chains)
+        readers.last = max([readers.last, *positions])
+        if chain_of[maker[name]] == chain_of[maker[root]]:
+            readers.waited_for.update(chains)
