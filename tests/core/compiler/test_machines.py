@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.compiler.passes.lower_ops import lower_ops
 from headrace.compiler.pipeline import Rewritten, compile_job, compile_jobs
 from headrace.errors import UnsupportedError
 from headrace.frontend.compiled_job import CompiledJob
@@ -63,7 +64,8 @@ def test_machines_pass_on_what_many_read(registry: BackendRegistry, tag: str) ->
             builder.op("relu", [made], name=f"op{machine}")
     builder.output("y", made)
     graph = replace(builder.finish(), outputs=(), updates=())
-    plan = compile_jobs([Rewritten(graph, (), (), ())], registry, verify=True).plan
+    decisions = lower_ops(graph, registry).decisions
+    plan = compile_jobs([Rewritten(graph, decisions, (), ())], registry, verify=True).plan
     crossings = [(a, b) for kind, a, b in copies(plan) if kind is TaskKind.COPY_NETWORK]
     assert sorted(receiver for _, receiver in crossings) == list(range(1, 40))
     assert set(Counter(sender for sender, _ in crossings).values()) <= {1, 2, 3, 4}

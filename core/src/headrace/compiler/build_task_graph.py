@@ -76,6 +76,8 @@ class _Builder:
         graph = job.graph.job
         self._program = program
         self._graph = job.graph
+        self._constants = entries_of(graph.constants)
+        self._kernels = job.kernels
         self._kind = job.kind
         self._scope = job.scope
         self._registry = program.registry
@@ -145,10 +147,9 @@ class _Builder:
         )
         made = []
         for name, spec in zip(op.outputs, call.outputs, strict=True):
-            self._homes[name] = self._define(name, spec, site.memory)
-            made.append(self._homes[name].name)
-        entry = site.backend.kernels.select(call)
-        assert entry is not None, f"{call} was not lowered for {site.backend.tag}"
+            tensor = self._homes[name] = self._define(name, spec, site.memory)
+            made.append(tensor.name)
+        kernel = self._kernels[call.name].create(call)
         schema = self._registry.op(call.op).op
         self._tasks.append(
             TaskNode(
@@ -160,7 +161,7 @@ class _Builder:
                 tuple(made),
                 call,
                 node.output_sbp[0],
-                workspace_bytes(entry.create(call), call, site.backend.tag),
+                workspace_bytes(kernel, call, site.backend.tag),
                 in_place=schema.in_place(call) if site.in_place else (),
                 view=schema.view(call),
             )
@@ -211,9 +212,9 @@ class _Builder:
 
     def _in_memory(self, logical: str, memory: MemoryCase, job: int) -> PhysicalTensor:
         """The tensor in ``memory``, copied there once if need be, by a task of ``job``."""
-        if logical in self._graph.job.constants:
+        home = self._homes.get(logical)
+        if home is None:
             return self._constant(logical, memory)
-        home = self._homes[logical]
         if home.memory == memory:
             return home
         found = self._copies.get((logical, memory))
@@ -259,7 +260,7 @@ class _Builder:
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
         found = self._copies.get((logical, memory))
         if found is None:
-            spec = spec_of(entries_of(self._graph.job.constants)[logical])
+            spec = spec_of(self._constants[logical])
             name = f"{logical}@{memory.zone}"
             found = self._define(name, spec, memory, constant=logical)
             self._copies[logical, memory] = found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from headrace.device import CollectiveEntry, KernelEntry
-from headrace.light_dataclass import dataclass
+from headrace.light_tuple import NamedTuple
 from headrace.op_call import OpCall
 from headrace.placement import Placement
 from headrace.plan.saved import PassRun
 
-__all__ = ["Decision", "Fallback", "How", "PassRun"]
+__all__ = ["Decision", "Fallback", "How", "PassRun", "kernels_of"]
 
 
 class Fallback(StrEnum):
@@ -37,8 +38,7 @@ class How(StrEnum):
     """Not at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What was decided for one op.
 
     Attributes:
@@ -58,3 +58,13 @@ class Decision:
     ops: tuple[str, ...]
     kernels: tuple[tuple[str, KernelEntry | CollectiveEntry], ...]
     why: str = ""
+
+
+def kernels_of(decisions: Iterable[Decision]) -> dict[str, KernelEntry]:
+    """What makes the kernel of each op that was decided on, by the names of what they became."""
+    return {
+        name: entry
+        for decision in decisions
+        for name, (_, entry) in zip(decision.ops, decision.kernels, strict=True)
+        if isinstance(entry, KernelEntry)
+    }

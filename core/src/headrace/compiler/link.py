@@ -7,10 +7,11 @@ variable and not as the model, and so that any of them can be loaded alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
 from headrace.compiler.op_graph import OpGraph
+from headrace.device import KernelEntry
 from headrace.errors import DeviceError, VariableError
 from headrace.graph import JobGraph, JobGraphBuilder, Variable
 from headrace.ids import HOST_TAG
@@ -32,12 +33,14 @@ class LinkedJob:
 
     Attributes:
         graph: what it computes, and how each tensor lies.
+        kernels: what makes the kernel of each of its ops, by the op's name.
         kind: whose it is.
         scope: put before the names of its tensors and tasks, which must be unique in the plan.
         concurrency: how much of it may happen at once.
     """
 
     graph: OpGraph
+    kernels: Mapping[str, KernelEntry]
     kind: JobKind = JobKind.USER
     scope: str = ""
     concurrency: Concurrency = ONE_AT_A_TIME

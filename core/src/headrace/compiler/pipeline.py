@@ -15,7 +15,7 @@ from headrace import plan as plans
 from headrace.compiler.build_task_graph import build_task_graph
 from headrace.compiler.chains import assign_chains
 from headrace.compiler.concurrency import ONE_AT_A_TIME, Concurrency
-from headrace.compiler.decision import Decision, Fallback, PassRun
+from headrace.compiler.decision import Decision, Fallback, PassRun, kernels_of
 from headrace.compiler.emit_plan import emit_plan
 from headrace.compiler.link import LinkedJob, agreed_variables, system_jobs
 from headrace.compiler.memory.options import MemoryOptions
@@ -286,15 +286,17 @@ def _user_jobs(jobs: Sequence[Rewritten]) -> Iterator[LinkedJob]:
     for job in jobs:
         # The names of a job alone stay as its user gave them.
         scope = f"{job.graph.name}/" if len(jobs) > 1 else ""
-        yield LinkedJob(infer_sbp(job.graph), scope=scope, concurrency=job.concurrency)
+        graph, kernels = infer_sbp(job.graph), kernels_of(job.decisions)
+        yield LinkedJob(graph, kernels, scope=scope, concurrency=job.concurrency)
 
 
 def _system_jobs(variables: Sequence[Variable], registry: BackendRegistry) -> Iterator[LinkedJob]:
     """The jobs of variables, with boxing where these have several parts."""
     for kind, graph in system_jobs(variables, registry):
         sharded = shard_ops(graph, registry, RegisteredDevices(registry)).graph
-        lowered = lower_ops(sharded, registry).graph
-        yield LinkedJob(infer_sbp(lowered), kind, f"{graph.name}/")
+        lowered = lower_ops(sharded, registry)
+        kernels = kernels_of(lowered.decisions)
+        yield LinkedJob(infer_sbp(lowered.graph), kernels, kind, f"{graph.name}/")
 
 
 def _watched(registry: BackendRegistry, verify: bool | None, watch: Watch) -> Watch:

@@ -54,8 +54,8 @@ class Program:
         """Add a tensor; gives it another name if this one is taken."""
         while name in self._tensors:  # a user's tensor may look like a copy of another
             name += "'"
-        self._tensors[name] = PhysicalTensor(name, spec, memory, constant, variable)
-        return self._tensors[name]
+        tensor = self._tensors[name] = PhysicalTensor(name, spec, memory, constant, variable)
+        return tensor
 
     def part(self, part: VariablePart) -> PhysicalTensor:
         """The tensor that is a variable, or one part of it."""
