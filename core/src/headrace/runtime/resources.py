@@ -127,11 +127,12 @@ class Resources:
         return buffer
 
     def _memory(self, register: RegisterDesc, slot: int = 0) -> Buffer:
-        lying = self._lying.get((register.chunk, register.offset))
-        if lying is not None:
-            return lying.view(0, register.spec.nbytes)
-        offset = register.offset + slot * register.stride - self._begins[register.chunk]
-        return self._chunks[register.chunk].view(offset, register.spec.nbytes)
+        chunk, nbytes = register.chunk, register.spec.nbytes
+        lying = self._lying.get((chunk, register.offset))
+        if lying is not None:  # empty ones may begin there as well
+            return lying if nbytes == lying.nbytes else lying.view(0, nbytes)
+        offset = register.offset + slot * register.stride - self._begins[chunk]
+        return self._chunks[chunk].view(offset, nbytes)
 
     def _sizes(self) -> list[int]:
         """What is allocated of each chunk."""

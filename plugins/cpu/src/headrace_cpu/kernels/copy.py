@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,7 +36,8 @@ class Part(NamedTuple):
 
 def strides_of(shape: Dims) -> Dims:
     """Elements from one index of each axis to the next, in row-major order."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    from_last = accumulate(shape[:0:-1], mul, initial=1)
+    return tuple(from_last)[::-1] if shape else ()
 
 
 class Copy(NativeKernel):
@@ -48,8 +50,7 @@ class Copy(NativeKernel):
     def _make(self, views: Views) -> Launch:
         call = self._call
         parts = self._parts(call)
-        arrays = (views.input(i) for i in range(len(parts)))
-        pairs = [(x, *part) for x, part in zip(arrays, parts, strict=True)]
+        pairs = [(views.input(index), *part) for index, part in enumerate(parts)]
         return native.copy(pairs, views.output())
 
 
@@ -139,11 +140,12 @@ def _padded(call: OpCall) -> Sequence[Table | None]:
 @lru_cache(maxsize=64)  # the layers of a net are padded alike
 def _padded_axis(count: int, before: int, after: int, mode: str) -> Table:
     kept = np.arange(max(-before, 0), min(count, count + after), dtype=np.int32)
-    around = (max(before, 0), max(after, 0))
+    first, behind = max(before, 0), max(after, 0)
     if mode == "constant" or not kept.size:
-        table = np.pad(kept, around, constant_values=-1)
+        table = np.full(first + kept.size + behind, -1, np.int32)
+        table[first : first + kept.size] = kept
     else:
-        table = np.pad(kept, around, mode=mode)  # type: ignore[call-overload]
+        table = np.pad(kept, (first, behind), mode=mode)  # type: ignore[call-overload]
     table.setflags(write=False)
     return table
 
