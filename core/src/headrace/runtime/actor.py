@@ -26,7 +26,7 @@ from typing import assert_never
 
 from headrace.errors import ProtocolError
 from headrace.ids import ActorId, RegisterId
-from headrace.light_dataclass import dataclass
+from headrace.light_dataclass import dataclass, setters
 from headrace.runtime.commands import Act, Command, Publish, Return
 from headrace.runtime.events import ActLaunched, CallArrived, Event, RegisterReady, RegisterReturned
 
@@ -74,9 +74,27 @@ class Actor:
     arrived: Mapping[RegisterId, int]
     returned: Mapping[tuple[RegisterId, ActorId], int]
     blocking: int
-    calls: int = 0
-    started: int = 0
-    launched: int = 0
+    calls: int
+    started: int
+    launched: int
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        arrived: Mapping[RegisterId, int],
+        returned: Mapping[tuple[RegisterId, ActorId], int],
+        blocking: int,
+        calls: int = 0,
+        started: int = 0,
+        launched: int = 0,
+    ) -> None:
+        _put_wiring(self, wiring)
+        _put_arrived(self, arrived)
+        _put_returned(self, returned)
+        _put_blocking(self, blocking)
+        _put_calls(self, calls)
+        _put_started(self, started)
+        _put_launched(self, launched)
 
     @staticmethod
     def initial(wiring: Wiring) -> Actor:
@@ -149,3 +167,14 @@ class Actor:
 
     def _unexpected(self, event: Event, why: str) -> ProtocolError:
         return ProtocolError(f"actor {self.wiring.actor_id} got {event}, but {why}; state: {self}")
+
+
+(
+    _put_wiring,
+    _put_arrived,
+    _put_returned,
+    _put_blocking,
+    _put_calls,
+    _put_started,
+    _put_launched,
+) = setters(Actor)
