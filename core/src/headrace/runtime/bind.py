@@ -47,8 +47,8 @@ def bind_actor(
     """
     tasks = [plan.tasks[position] for position in actor.tasks]
     context = resources.contexts[actor.stream_id]
-    used = {r for t in tasks for r in (*t.inputs, *t.outputs) if r is not None}
-    phases = math.lcm(*(plan.registers[r].slots for r in used))
+    used = set[int | None]().union(*[t.inputs for t in tasks], *[t.outputs for t in tasks])
+    phases = math.lcm(*[plan.registers[r].slots for r in used if r is not None])
     bound = []
     for phase in range(phases):
         binding = _Binding(plan, resources, registry, actor.stream_id, phase)

@@ -262,8 +262,8 @@ class Resources:
 
     def _load_weights(self, constants: Mapping[str, Array], go_on: Callable[[], None]) -> None:
         for register in self._plan.registers:
-            go_on()
             if register.constant is not None:
+                go_on()
                 value = _weight(self._plan, register, constants)
                 if not self._lies(register, value):
                     with self._bringing(f"weight {register.constant!r}", register.chunk):
