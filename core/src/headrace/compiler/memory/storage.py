@@ -126,11 +126,12 @@ class _Sharer:
 
     def _join(self, source: str, made: str, offset: int) -> None:
         storage = self._sharing.storages[source]
-        readers = self._readers_of(storage)
         storage.offsets[made] = storage.offsets[source] + offset
         storage.memory = storage.memory.merge(self._tensors[made].memory)
         self._sharing.storages[made] = storage
-        self._count(readers, storage.root.name, made)
+        readers = self._readers.get(storage.root.name)
+        if readers is not None:
+            self._count(readers, storage.root.name, made)
 
     def _can_show(self, position: int, source: str, made: str, offset: int) -> bool:
         storage, tensor = self._sharing.storages[source], self._tensors[made]
@@ -180,13 +181,15 @@ class _Sharer:
         )
 
     def _readers_of(self, storage: Storage) -> _Readers:
-        """Kept up to date, and not gathered anew: a storage may have very many tensors."""
+        """Gathered once, and then kept up to date: a storage may have very many tensors."""
         root = storage.root.name
-        if root not in self._readers:
+        readers = self._readers.get(root)
+        if readers is None:
             writer = self._uses.chain_of[self._uses.maker[root]]
-            self._readers[root] = _Readers(set(), -1, {writer})
-            self._count(self._readers[root], root, root)
-        return self._readers[root]
+            readers = self._readers[root] = _Readers(set(), -1, {writer})
+            for name in storage.offsets:
+                self._count(readers, root, name)
+        return readers
 
     def _count(self, readers: _Readers, root: str, name: str) -> None:
         chain_of, maker = self._uses.chain_of, self._uses.maker
