@@ -193,7 +193,13 @@ def _copy(array: Array) -> Array:
 
 def is_aligned(array: Array) -> bool:
     """True when it lies row by row, and its first element at a multiple of ``ALIGNMENT_BYTES``."""
-    return array.flags.c_contiguous and not address_of(array) % ALIGNMENT_BYTES
+    return aligned_address(array) is not None
+
+
+def aligned_address(array: Array) -> int | None:
+    """Where its first element is, if it ``is_aligned``; else None."""
+    address = address_of(array)
+    return address if array.flags.c_contiguous and not address % ALIGNMENT_BYTES else None
 
 
 def address_of(array: Array) -> int:

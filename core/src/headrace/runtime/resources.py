@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from headrace.aligned import address_of, is_aligned
+from headrace.aligned import aligned_address
 from headrace.device import Allocator, Buffer, Device, DeviceContext, HostAllocator, HostBuffer
 from headrace.errors import OutOfMemoryError, PlanError, PluginError, RunError
 from headrace.ids import StreamId
@@ -276,9 +276,10 @@ class Resources:
         """Use a weight of host memory where it lies, if that will do."""
         if not self._lasting or not isinstance(self._chunks[register.chunk], HostBuffer):
             return False
-        if not value.nbytes or not is_aligned(value):
+        address = aligned_address(value)
+        if not value.nbytes or address is None:
             return False
-        lying = HostBuffer.at(address_of(value), value.reshape(-1).view(np.uint8), value)
+        lying = HostBuffer.at(address, value.reshape(-1).view(np.uint8), value)
         self._lying[register.chunk, register.offset] = lying
         return True
 
