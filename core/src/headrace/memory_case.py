@@ -62,7 +62,8 @@ class MemoryCase:
     @property
     def zone(self) -> str:
         """Whose it is, as short as names of tensors have it: ``tag:index``, after its machine."""
-        return f"{self.machine}:" * bool(self.machine) + f"{self.tag}:{self.device_index}"
+        device = f"{self.tag}:{self.device_index}"
+        return f"{self.machine}:{device}" if self.machine else device
 
     @property
     def place(self) -> str:

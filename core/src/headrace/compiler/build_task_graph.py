@@ -258,12 +258,11 @@ class _Builder:
         return sender
 
     def _constant(self, logical: str, memory: MemoryCase) -> PhysicalTensor:
-        found = self._copies.get((logical, memory))
+        key = logical, memory
+        found = self._copies.get(key)
         if found is None:
-            spec = spec_of(self._constants[logical])
-            name = f"{logical}@{memory.zone}"
-            found = self._define(name, spec, memory, constant=logical)
-            self._copies[logical, memory] = found
+            spec, name = spec_of(self._constants[logical]), f"{logical}@{memory.zone}"
+            found = self._copies[key] = self._define(name, spec, memory, constant=logical)
         return found
 
     def _are_peers(self, one: MemoryCase, other: MemoryCase) -> bool:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from operator import itemgetter
+from itertools import accumulate, groupby
+from operator import attrgetter, itemgetter
 
 from headrace.compiler.memory.arena import Arenas
 from headrace.compiler.memory.lifetimes import Lifetime, lifetimes
@@ -119,9 +120,7 @@ class _Planner:
             interval = Interval(time, time, scratch.spec.nbytes)
             needed.append(Lifetime(Storage(scratch), arenas.of(position), interval))
         chunks = _Chunks()
-        for storage in distinct:
-            if storage.root.persists:
-                chunks.add([storage], [0], storage.root.spec.nbytes)
+        chunks.stack([s for s in distinct if s.root.persists])
         if reuse:
             of_job = self._by_job(needed)
             for jobs in self._by_section():
@@ -129,8 +128,7 @@ class _Planner:
         else:
             for root, slots in self.slots.items():
                 chunks.add_slots(self.sharing.storages[root], slots)
-            for lifetime in needed:
-                chunks.add([lifetime.storage], [0], lifetime.interval.nbytes)
+            chunks.stack([lifetime.storage for lifetime in needed])
         return MemoryPlan(
             *chunks.finish(),
             self.workspaces,
@@ -206,6 +204,13 @@ class _Chunks:
         chunk = self._of(storages[0].memory)
         chunk.layers.append(_Layer(chunk.nbytes, storages, offsets, slots))
         chunk.nbytes += aligned(nbytes)
+
+    def stack(self, storages: Iterable[Storage]) -> None:
+        """Put storages behind what is there, one behind the other."""
+        for _, group in groupby(storages, attrgetter("memory")):
+            mine = [*group]
+            ends = [0, *accumulate([aligned(storage.root.spec.nbytes) for storage in mine])]
+            self.add(mine, ends[:-1], ends[-1])
 
     def add_slots(self, storage: Storage, slots: int) -> None:
         """Put a storage of several slots behind what is there."""
