@@ -196,7 +196,7 @@ def _meetings(intervals: Sequence[Interval]) -> list[list[int]]:
     """For each interval, the others that it meets."""
     first, last, _, between = np.array(intervals, np.int64).T[:, :, None]
     meets = ((first <= last.T) & (last >= first.T)) | (between * between.T > 0)
-    np.fill_diagonal(meets, False)
+    meets.flat[:: len(intervals) + 1] = False  # itself
     others = np.nonzero(meets)[1].tolist()
     ends = np.cumsum(np.count_nonzero(meets, axis=1)).tolist()
     return [others[begin:end] for begin, end in pairwise([0, *ends])]
