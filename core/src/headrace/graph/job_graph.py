@@ -43,6 +43,13 @@ class JobOp:
         _put_outputs(self, outputs)
         _put_placement(self, placement)
 
+    def reading(self, same: Mapping[str, str]) -> JobOp:
+        """The op that reads ``same[tensor]`` where that has it; itself where it has none."""
+        if same.keys().isdisjoint(self.inputs):
+            return self
+        inputs = [None if name is None else same.get(name, name) for name in self.inputs]
+        return JobOp(self.call, tuple(inputs), self.outputs, self.placement)
+
 
 _put_call, _put_inputs, _put_outputs, _put_placement = setters(JobOp)
 
@@ -127,6 +134,26 @@ class JobGraph:
         """True when it is made of ``graph``, if in several steps, by such alone."""
         return self._origin is graph._origin
 
+    def but(
+        self,
+        *,
+        ops: Iterable[JobOp] | None = None,
+        constants: Mapping[str, Array] | None = None,
+        hints: Mapping[str, SbpHint] | None = None,
+    ) -> JobGraph:
+        """The job, but with other ops, constants or hints: what passes most often change."""
+        return JobGraph(
+            self.name,
+            self.placement,
+            self.inputs,
+            self.outputs,
+            self.ops if ops is None else tuple(ops),
+            self.constants if constants is None else constants,
+            self.variables,
+            self.updates,
+            self.hints if hints is None else hints,
+        )
+
     def with_constants(self, more: Mapping[str, Array]) -> JobGraph:
         """The job with more constants, for ops that a pass puts into it.
 
@@ -137,7 +164,7 @@ class JobGraph:
         """
         entries: dict[str, Entry] = {**entries_of(self.constants), **more}
         specs = {**specs_of(self.constants), **specs_of(more)}
-        made = replace(self, constants=Constants(entries, specs))
+        made = self.but(constants=Constants(entries, specs))
         object.__setattr__(made, "_index", self.index)  # the ops are the same
         taken = [*self.inputs, *(part.tensor for part in self.variables)]
         old = {*self.constants, *self.index.specs, *(tensor.name for tensor in taken)}
@@ -146,13 +173,14 @@ class JobGraph:
     def reduced(self, ops: Sequence[JobOp], constants: Iterable[str]) -> JobGraph:
         """The job with some of its ops and constants, in their order; hints of others are gone."""
         entries, specs = entries_of(self.constants), specs_of(self.constants)
-        left = {name: entries[name] for name in constants}
+        names = list(constants)
+        left = dict(zip(names, map(entries.__getitem__, names), strict=True))
         hints = self.hints
         if hints:
             there = {*left, *(tensor.name for tensor in self.inputs)}
             there.update(*[op.outputs for op in ops])
             hints = MappingProxyType({name: hint for name, hint in hints.items() if name in there})
-        made = replace(self, ops=tuple(ops), constants=Constants(left, specs), hints=hints)
+        made = self.but(ops=ops, constants=Constants(left, specs), hints=hints)
         if len(ops) == len(self.ops):  # they are the same
             object.__setattr__(made, "_index", self.index)
         return made

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from headrace.dtypes import DType
 from headrace.graph.job_graph import JobGraph, JobOp
-from headrace.op_call import Attrs, AttrValue, OpCall
-from headrace.ops import get_op, make_call
+from headrace.op_call import Attrs, OpCall
 from headrace.ops.axes import permutation
 
 MOVES = ("transpose", "reshape", "cast")
@@ -31,11 +29,13 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     makers: dict[str, JobOp] = {}
     kept: list[JobOp] = []
     for op in graph.ops:
-        inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
-        op = op if inputs == op.inputs else replace(op, inputs=inputs)
-        before = None
-        if op.call.op in MOVES and graph.hints.keys().isdisjoint((inputs[0], *op.outputs)):
-            before = makers.get(inputs[0] or "")
+        op = op.reading(same) if same else op
+        if op.call.op not in MOVES:
+            kept.append(op)
+            continue
+        before = makers.get(op.inputs[0] or "")
+        if not graph.hints.keys().isdisjoint((op.inputs[0], *op.outputs)):
+            before = None
         if before is not None and (before.call.op, before.placement) == (op.call.op, op.placement):
             joined = _joined(before.call, op.call)
             if joined is not None and _is_nothing(joined):
@@ -44,27 +44,32 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
                 continue
             if joined is not None:
                 op = JobOp(joined, before.inputs, op.outputs, op.placement)
-        if op.call.op in MOVES:
-            makers[op.outputs[0]] = op
+        makers[op.outputs[0]] = op
         kept.append(op)
     return graph if tuple(kept) == graph.ops else graph.rewired(kept, same)
 
 
 def _joined(first: OpCall, second: OpCall) -> OpCall | None:
     """The call that does what both do; None when nothing does."""
-    attrs: Mapping[str, AttrValue]
+    attrs = second.attrs
     match second.op:
         case "transpose":
             inner, outer = permutation(first), permutation(second)
-            attrs = {"perm": tuple(inner[axis] for axis in outer)}
+            attrs = Attrs({**attrs, "perm": tuple([inner[axis] for axis in outer])})
         case "reshape":
-            attrs = {"shape": second.outputs[0].shape}
+            attrs = Attrs({**attrs, "shape": second.outputs[0].shape})
         case _:
             if not _passes_unseen(first, second):
                 return None
-            attrs = second.attrs
-    return make_call(
-        get_op(second.op), second.name, first.inputs, Attrs(attrs), location=second.location
+    # Nothing has to be checked and inferred: it makes what the second makes.
+    return OpCall(
+        second.op,
+        second.name,
+        first.inputs,
+        second.outputs,
+        attrs,
+        second.output_count,
+        second.location,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from headrace.graph.job_graph import JobGraph, JobOp
 
 
@@ -22,12 +20,14 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
     seen: dict[object, JobOp] = {}
     kept: list[JobOp] = []
     for op in graph.ops:
-        inputs = tuple(None if name is None else same.get(name, name) for name in op.inputs)
-        wanted = tuple(h and h.axes for h in map(graph.hints.get, op.outputs))
-        key = (op.call.op, inputs, op.call.attrs.form, op.call.output_count, op.placement, wanted)
+        op = op.reading(same) if same else op
+        call, hints = op.call, None
+        if graph.hints:
+            hints = tuple(h and h.axes for h in map(graph.hints.get, op.outputs))
+        key = (call.op, op.inputs, call.attrs.form, call.output_count, op.placement, hints)
         first = seen.setdefault(key, op)
         if first is op:
-            kept.append(op if inputs == op.inputs else replace(op, inputs=inputs))
+            kept.append(op)
         else:
             same.update(zip(op.outputs, first.outputs, strict=True))
     if not same:
