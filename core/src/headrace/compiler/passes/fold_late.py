@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from types import MappingProxyType
 
 from headrace.aligned import Region
 from headrace.device import COLLECTIVES
@@ -33,10 +31,10 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
     memory = Region(sum(spec.nbytes for op in late for spec in op.call.outputs))
     rewriter = GraphRewriter(graph, fold_late=True, empty=memory.empty, ops=known_ops)
     results = {tensor.name for _, tensor in graph.results}
-    graph = replace(graph, constants=MappingProxyType({}))
-    del constants
+    ops = graph.ops
+    del graph, constants
     folded: set[str | None] = set()
-    for op in graph.ops:
+    for op in ops:
         follows = op.call.op in kinds or not folded.isdisjoint(op.inputs)
         if not follows or op.placement.parallel_num > 1 or not rewriter.fold(op):
             rewriter.keep(op)

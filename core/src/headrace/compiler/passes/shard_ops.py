@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import MappingProxyType
+from operator import attrgetter
 
 from headrace.compiler.sharding.log import BoxedTensor
 from headrace.compiler.sharding.topology import Topology
 from headrace.graph import JobGraph, OpSource
 from headrace.light_dataclass import dataclass
+
+_devices = attrgetter("placement.devices")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +36,10 @@ def shard_ops(graph: JobGraph, ops: OpSource, topology: Topology) -> Sharded:
     Raises:
         SbpError: a tensor cannot lie as a hint wants it.
     """
-    placements = [graph.placement, *(part.placement for part in graph.variables)]
-    placements += [op.placement for op in graph.ops]
-    if all(placement.parallel_num == 1 for placement in placements):
-        return Sharded(replace(graph, hints=MappingProxyType({})), ())
+    placed = [graph.placement, *(part.placement for part in graph.variables)]
+    devices = {*map(_devices, graph.ops), *(placement.devices for placement in placed)}
+    if all(len(those) == 1 for those in devices):
+        return Sharded(graph.but(hints={}) if graph.hints else graph, ())
     from headrace.compiler.sharding.sharing import Sharing  # most jobs are on one device
 
     return Sharded(*Sharing(graph, ops, topology).run())
