@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from headrace.device import (
     ConformanceProfile,
     KernelEntry,
     OpCall,
+    any_call,
 )
 from headrace.errors import PluginError
 from headrace.graph import OpEntry, PassEntry
@@ -61,27 +62,30 @@ class _Table(Generic[_Entry]):
             PluginError: two that match have the same priority; or a match raised, or answered
                 neither yes nor no.
         """
-        best: list[_Entry] = []
+        best: _Entry | None = None
         for entry in self._candidates(call):
-            if best and entry.priority < best[0].priority:
+            if best is not None and entry.priority < best.priority:
                 break  # what is not chosen is not asked
             if _matches(entry, call):
-                best.append(entry)
-        if not best:
-            return None
-        if len(best) > 1:
-            names = " and ".join(
-                f"{name_of_function(entry.create)} for {entry.match}" for entry in best
-            )
-            raise PluginError(
-                f"{call}: device {best[0].tag!r} offers two {self._kind}s of priority "
-                f"{best[0].priority} for it: {names}; give one a higher priority"
-            )
-        return best[0]
+                if best is not None:
+                    self._refuse(call, best, entry)
+                best = entry
+        return best
+
+    def _refuse(self, call: OpCall, *best: _Entry) -> NoReturn:
+        names = " and ".join(
+            f"{name_of_function(entry.create)} for {entry.match}" for entry in best
+        )
+        raise PluginError(
+            f"{call}: device {best[0].tag!r} offers two {self._kind}s of priority "
+            f"{best[0].priority} for it: {names}; give one a higher priority"
+        )
 
 
 def _matches(entry: KernelEntry | CollectiveEntry, call: OpCall) -> bool:
     """Ask ``entry``; its answer may come from numpy, whose booleans are no ``bool``."""
+    if entry.match is any_call:
+        return True
     try:
         answer: object = entry.match(call)
     except RAISED as error:
@@ -103,6 +107,7 @@ class KernelTable(_Table[KernelEntry]):
 
     def __init__(self, entries: Iterable[KernelEntry]) -> None:
         super().__init__(((entry.op, entry) for entry in entries), "kernel")
+        self._shown: dict[tuple[str, str | None], tuple[KernelEntry, ...]] = {}
 
     def ops(self) -> tuple[str, ...]:
         """Names of the ops that have a kernel, sorted."""
@@ -112,12 +117,21 @@ class KernelTable(_Table[KernelEntry]):
         """True when a kernel of ``op`` takes calls of this format."""
         return any(data_format in entry.data_formats for entry in self.entries(op))
 
+    def takes_all(self, op: str) -> bool:
+        """True when a kernel of ``op``, which has no format, takes every call."""
+        return any(entry.match is any_call for entry in self.entries(op))
+
     def _candidates(self, call: OpCall) -> Iterable[KernelEntry]:
         data_format = format_of(call)
-        entries = self.entries(call.op)
-        if data_format is None:
-            return entries
-        return [entry for entry in entries if data_format in entry.data_formats]
+        return self._shown.get((call.op, data_format)) or self._of_format(call.op, data_format)
+
+    def _of_format(self, op: str, data_format: str | None) -> tuple[KernelEntry, ...]:
+        """The entries that are shown calls of a format."""
+        shown = self.entries(op)
+        if data_format is not None:
+            shown = tuple([entry for entry in shown if data_format in entry.data_formats])
+        self._shown[op, data_format] = shown
+        return shown
 
 
 class CollectiveTable(_Table[CollectiveEntry]):

@@ -74,7 +74,15 @@ def _preferred(kernels: Mapping[str, KernelEntry | None]) -> Choice | None:
 
 def can_move(call: OpCall, way: Way, backend: Backend) -> bool:
     """True when the device can bring what does not lie plain from the plain order and back."""
+    if _moves_all(backend.kernels):
+        return True
     return all(_goes_and_comes(spec, order, backend.kernels) for spec, order in way.moved(call))
+
+
+@lru_cache(maxsize=64)
+def _moves_all(kernels: KernelTable) -> bool:
+    """Whether there is no tensor that could not be moved, as on most devices."""
+    return kernels.takes_all("reshape") and kernels.takes_all("transpose")
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +94,7 @@ def _goes_and_comes(spec: TensorSpec, order: Order, kernels: KernelTable) -> boo
 
 def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
     """True when the device has a kernel for each step of it."""
-    return _can_transpose(spec, perm, backend.kernels)
+    return _moves_all(backend.kernels) or _can_transpose(spec, perm, backend.kernels)
 
 
 @lru_cache(maxsize=4096)
