@@ -19,6 +19,7 @@ Order = tuple[int, ...]
 the ``perm`` of a ``transpose``."""
 
 
+@lru_cache(maxsize=256)
 def order_between(source: str, target: str, rank: int) -> Order:
     """The axes of a tensor of format ``source`` in the order of format ``target``.
 

@@ -140,6 +140,16 @@ def test_what_is_apart_from_images_stays_itself() -> None:
     assert made.ops[1] is graph.ops[1]
 
 
+def test_ops_of_one_kind_are_written_in_two_formats() -> None:
+    """Each is in the one that its device prefers, whichever the first of them has."""
+    net = Net(1, 3, 4, 4)
+    weight = net.builder.constant(numbers(3, 3, 3, 3))
+    last = {"data_format": CHANNELS_LAST, "pads": (1, 1, 1, 1)}
+    a = net.op("conv", net.op("transpose", net.x, perm=TO_LAST), weight, **last)
+    b = net.conv(net.op("transpose", a, perm=TO_FIRST))
+    assert rewritten(net.done(b), device()) == ["transpose", "conv*", "conv*", "transpose"]
+
+
 @pytest.mark.parametrize("formats", [(CHANNELS_FIRST,), BOTH])
 def test_a_device_that_prefers_nothing_gets_the_job_as_it_is(formats: tuple[str, ...]) -> None:
     """Not an op and not a name of it changes, in either format that it computes."""

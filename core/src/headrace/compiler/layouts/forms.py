@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from headrace.compiler.layouts.choice import can_transpose
 from headrace.compiler.layouts.orders import after, between, lifted, plain, steps
+from headrace.compiler.layouts.ways import Way
 from headrace.data_format import Order, moves_nothing
 from headrace.graph import GraphRewriter, JobOp
 from headrace.ops import Tensor
 from headrace.ops.axes import permutation
 from headrace.registry.registry import BackendRegistry
+
+_NONE: Mapping[Order, Tensor] = MappingProxyType({})
 
 
 class Forms:
@@ -21,7 +27,7 @@ class Forms:
     def __init__(self, rewriter: GraphRewriter, registry: BackendRegistry) -> None:
         self._rewriter = rewriter
         self._registry = registry
-        self._forms: dict[str, dict[Order, Tensor]] = {}
+        self._forms: dict[str | None, dict[Order, Tensor]] = {}
         self._makers: dict[str, JobOp] = {}
 
     def add(self, name: str, order: Order, form: Tensor, maker: JobOp | None = None) -> None:
@@ -73,6 +79,21 @@ class Forms:
         if form is None:
             form = forms[order] = self._made(name, order, reader)
         return form
+
+    def read_by(self, op: JobOp, way: Way, own: Way) -> tuple[str | None, ...]:
+        """The names of what an op of the old graph reads in a way; as it is, it has its ``own``."""
+        known = self._forms
+        read: list[str | None] = []
+        for name, order, as_it_is in zip(op.inputs, way.inputs, own.inputs, strict=True):
+            if name is not None and (name in known or order != as_it_is):
+                read.append(self.get(name, order, op).name)
+            else:
+                read.append(name)
+        return tuple(read)
+
+    def moved(self, name: str | None) -> Mapping[Order, Tensor]:
+        """The forms of a tensor that need not lie plain; of others there may be none."""
+        return self._forms.get(name, _NONE)
 
     def of(self, name: str) -> dict[Order, Tensor]:
         """The forms of a tensor, by their orders; not to be changed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from headrace.graph import JobGraph, JobOp, OpSource
+from headrace.graph import JobGraph, OpSource
 from headrace.ops import Op
 
 
@@ -23,33 +23,29 @@ def ops_near(
         ops: where ops are known.
     """
     makers, readers = graph.index.makers, graph.index.readers
-    waiting = [op for op in graph.ops if op.call.name in turned or _may_move(op, free)]
+    waiting = [graph.index.by_name[name] for name in turned]
+    waiting += [op for op in graph.of_kind("transpose") if op.call.name in free]
     near = {op.call.name for op in waiting}
     loose: set[str | None] = {None}  # tensors
     kinds: dict[str, bool] = {}
     while waiting:
         op = waiting.pop()
-        for tensor in (*op.inputs, *op.outputs):
-            if tensor in loose:
-                continue
-            loose.add(tensor)
-            maker = makers.get(tensor or "")
-            others = readers.get(tensor, ())
+        met = {*op.inputs, *op.outputs} - loose
+        loose |= met
+        for tensor in met:
+            maker, others = makers.get(tensor), readers.get(tensor, ())
             for other in others if maker is None else (maker, *others):
-                name, kind = other.call.name, other.call.op
+                name = other.call.name
                 if name in near:
                     continue
                 near.add(name)
                 if name in free:
+                    kind = other.call.op
                     if kind not in kinds:
                         kinds[kind] = _has_orders(ops.op(kind).op)
                     if kinds[kind]:
                         waiting.append(other)
     return frozenset(near)
-
-
-def _may_move(op: JobOp, free: Collection[str]) -> bool:
-    return op.call.op == "transpose" and op.call.name in free
 
 
 def _has_orders(op: type[Op]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from headrace.compiler.layouts.orders import before, plain
 from headrace.compiler.layouts.ways import Kind, Way, Wishes
@@ -38,11 +38,11 @@ def orders_wanted(
         if kind is None:
             continue
         way = turned.get(name)
-        sure = way is not None or name not in free or kind.minds
+        sure = way is not None or name not in free or kind.minds()
         if sure:
             wishes = kind.wishes(way or kind.own)
         else:
-            wishes = _handed_on(op, tuple(wanted.get(op.outputs[0], ())), kind)
+            wishes = _handed_on(op, wanted.get(op.outputs[0], ()), kind)
         for index, order in wishes:
             read = op.inputs[index]
             assert read is not None
@@ -54,14 +54,12 @@ def orders_wanted(
     return wanted
 
 
-def _handed_on(op: JobOp, orders: tuple[Order, ...], kind: Kind) -> Wishes:
+def _handed_on(op: JobOp, orders: Collection[Order], kind: Kind) -> Wishes:
     """How an op that does not mind wants what it reads, if its result is wanted in ``orders``."""
     if op.call.op == "transpose":
         perm = permutation(op.call)
         return [(0, before(perm, order)) for order in orders]
-    if len(orders) != 1 or len(orders[0]) != kind.rank:
+    if len(orders) != 1:
         return ()
-    way = kind.in_order(orders[0])
-    if way is None or way.outputs[0] != orders[0]:
-        way = kind.own
-    return kind.wishes(way, small=True)
+    (order,) = orders
+    return kind.handed_on(order) if len(order) == kind.rank else ()

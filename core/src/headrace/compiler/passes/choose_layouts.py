@@ -51,20 +51,22 @@ def _turned(graph: JobGraph, registry: BackendRegistry, ways: Ways) -> dict[str,
     """By name, the ops that change their format, and how they run then."""
     turned = {}
     found: dict[tuple[str, Kind], Way | None] = {}
-    for op in graph.ops:
-        here = format_of(op.call)
-        if here is None:
+    for ops in graph.index.kinds.values():
+        if format_of(ops[0].call) is None:  # nor has another of these ops one
             continue
-        kind = ways.of(op.call)
-        key = (op.placement.tag, kind)
-        if key not in found:
-            choice = choose_format(op.call, registry.backend(op.placement.tag), ways)
-            there = here if choice is None else choice.data_format
-            order = order_between(here, there, op.call.input(0).rank)
-            found[key] = None if there == here else kind.in_order(order)
-        way = found[key]
-        if way is not None:
-            turned[op.call.name] = way
+        for op in ops:
+            kind = ways.of(op.call)
+            key = (op.placement.tag, kind)
+            if key not in found:
+                backend = registry.backend(op.placement.tag)
+                choice = choose_format(op.call, backend, ways)
+                here = op.call.str_attr("data_format")
+                there = here if choice is None else choice.data_format
+                order = order_between(here, there, op.call.input(0).rank)
+                found[key] = None if there == here else kind.in_order(order)
+            way = found[key]
+            if way is not None:
+                turned[op.call.name] = way
     return turned
 
 
@@ -78,7 +80,7 @@ class _Rewriting:
         self._registry = registry
         self._turned = turned
         # Devices that prefer nothing keep their ops as they are, between those that do, too.
-        tags = {op.placement.tag for op in graph.ops if op.call.name in turned}
+        tags = {graph.index.by_name[name].placement.tag for name in turned}
         self._free = frozenset(
             op.call.name
             for op in graph.ops
@@ -119,17 +121,13 @@ class _Rewriting:
 
     def _add(self, op: JobOp, kind: Kind, way: Way) -> None:
         """The op, under its own name."""
-        get = self._forms.get
-        given = [
-            name if name is None else get(name, order, op).name
-            for name, order in zip(op.inputs, way.inputs, strict=True)
-        ]
+        forms, inputs = self._forms, self._forms.read_by(op, way, kind.own)
         call = kind.call_of(op.call, way)
-        new = op if call is op.call else JobOp(call, tuple(given), op.outputs, op.placement)
-        made = self._rewriter.adopt(new, given)
+        new = op if call is op.call else JobOp(call, inputs, op.outputs, op.placement)
+        made = self._rewriter.adopt(new, inputs)
         maker = op if op.call.name in self._free else None
         for name, order, form in zip(op.outputs, way.outputs, made, strict=True):
-            self._forms.add(name, order, form, maker)
+            forms.add(name, order, form, maker)
 
     def _cheapest(self, op: JobOp, kind: Kind) -> Way:
         """The way that moves the fewest bytes, of those in which the device runs it as well."""
@@ -148,13 +146,12 @@ class _Rewriting:
 
     def _orders(self, op: JobOp, kind: Kind) -> list[Order]:
         """The other orders that an op may run in, each once: those that are there, or wanted."""
-        met = [*self._wanted.get(op.outputs[0], ())]
+        met: dict[Order, object] = {**self._wanted.get(op.outputs[0], {})}
         for name in op.inputs:
-            if name is not None:
-                met += [order for order in self._forms.of(name) if order not in met]
+            met |= self._forms.moved(name)
         rank = kind.rank
-        own = plain(rank)
-        return [order for order in met if len(order) == rank and order != own][:MOST_ORDERS]
+        met.pop(plain(rank), None)
+        return [order for order in met if len(order) == rank][:MOST_ORDERS]
 
     def _is_there(self, op: JobOp, way: Way) -> bool:
         """Whether all is there as ``way`` reads it, and nothing it makes must be moved."""
