@@ -8,6 +8,7 @@ says anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 from headrace.aligned import Empty, aligned_empty
 from headrace.errors import GraphError
@@ -17,6 +18,8 @@ from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_index import OpIndex
 from headrace.graph.op_source import CORE_OPS, OpSource
 from headrace.ops import Tensor
+
+_inputs = attrgetter("inputs")
 
 
 class GraphRewriter(JobGraphBuilder):
@@ -139,24 +142,39 @@ class GraphRewriter(JobGraphBuilder):
         self, graph: JobGraph, chosen: Collection[str], left: Collection[str], make: Make
     ) -> JobGraph:
         """``replace_ops``, for a rewriter that has just begun with ``graph``, without ``left``."""
-        by_name = graph.index.by_name
-        lost = {tensor for name in left if name not in chosen for tensor in by_name[name].outputs}
-        for op in graph.ops:
-            name = op.call.name
-            if name not in left:
-                self._is_sound = self._is_sound and lost.isdisjoint(op.inputs)
-                self.keep(op)
-            elif name in chosen:
-                before = len(self._ops)
-                self._placement = op.placement
-                made = make(op, self)
-                self.put(op, made)
-                read = [name for new in self._ops[before:] for name in new.inputs]
-                self._is_sound = self._is_sound and _is_before(op, read, made, graph.index)
+        ops, index = graph.ops, graph.index
+        lost = {made for name in left if name not in chosen for made in index.by_name[name].outputs}
+        begin = 0
+        for place in sorted([index.places[name] for name in left]):
+            self._keep_all(ops[begin:place], lost)
+            begin = place + 1
+            if ops[place].call.name in chosen:
+                self._replace(ops[place], make, index)
+        self._keep_all(ops[begin:], lost)
         finished = self.finish()
         # One that ``make`` kept is counted too.
-        is_sound = self._is_sound and self._kept == len(graph.ops) - len(left)
+        is_sound = self._is_sound and self._kept == len(ops) - len(left)
         return finished.made_soundly_of(graph) if is_sound else finished
+
+    def _keep_all(self, ops: Sequence[JobOp], lost: set[str]) -> None:
+        """Keep ops that follow each other; those that make what is lost are gone."""
+        read = set[str | None]().union(*map(_inputs, ops))
+        self._is_sound = self._is_sound and lost.isdisjoint(read)
+        if self._stand_ins.keys().isdisjoint(read):
+            self._read |= read
+            self._kept += len(ops)
+            self._ops += ops
+        else:
+            for op in ops:
+                self.keep(op)
+
+    def _replace(self, op: JobOp, make: Make, index: OpIndex) -> None:
+        before = len(self._ops)
+        self._placement = op.placement
+        made = make(op, self)
+        self.put(op, made)
+        names = {tensor.name for tensor in made}.union(*map(_inputs, self._ops[before:]))
+        self._is_sound = self._is_sound and _are_before(op, names, index)
 
     def finish(self) -> JobGraph:
         """The graph, with the results, updates and hints of the other one.
@@ -177,20 +195,15 @@ class GraphRewriter(JobGraphBuilder):
         return super().finish()
 
 
-def _is_before(
-    op: JobOp, read: Sequence[str | None], made: Sequence[Tensor], index: OpIndex
-) -> bool:
+def _are_before(op: JobOp, names: set[str | None], index: OpIndex) -> bool:
     """Whether what new ops in the place of ``op`` read and hand on was made until then.
 
     Of the tensors of the old graph it is asked; new ones are there when they are made.
     """
     makers, places = index.makers, index.places
     place = places[op.call.name]
-    for name in (*read, *[tensor.name for tensor in made]):
-        maker = makers.get(name) if name is not None else None
-        if maker is not None and places[maker.call.name] > place:
-            return False
-    return True
+    others = names.difference(op.inputs, op.outputs) & makers.keys()
+    return all(places[makers[name].call.name] <= place for name in others)
 
 
 Make = Callable[[JobOp, GraphRewriter], Sequence[Tensor]]
