@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -29,14 +28,24 @@ class GraphEditor:
         """
         self._graph = graph
         self._tag = tag
-        self._index = graph.index
-        # What is not as in the graph any more. Passes ask about every op of graphs of any size:
-        # names are looked up, never searched for, and many passes find nothing to change.
+        self._new: list[JobOp] = []  # those that were replaced again, too
         self._is_sound = True  # no new op reads what is made after it
-        self._gone: set[str] = set()
-        self._new: dict[str, JobOp] = {}
-        self._makers: dict[str, JobOp] = {}
-        self._readers: dict[str, list[JobOp]] = {}  # new ones, of which some may be gone
+
+    # The ops as things stand. Passes ask about every op of graphs of any size: names are looked up,
+    # never searched for, and nothing is looked up for the many passes that ask about none.
+
+    @cached_property
+    def _by_name(self) -> dict[str, JobOp]:
+        """In order: a new op has the name of the last that it is for, and its place."""
+        return dict(self._graph.index.by_name)
+
+    @cached_property
+    def _makers(self) -> dict[str | None, JobOp]:
+        return dict(self._graph.index.makers)
+
+    @cached_property
+    def _readers(self) -> dict[str | None, tuple[JobOp, ...]]:
+        return dict(self._graph.index.readers)
 
     @cached_property
     def _results(self) -> set[str]:
@@ -49,28 +58,20 @@ class GraphEditor:
 
     def ops(self, op: str) -> tuple[JobOp, ...]:
         """The ops called ``op`` on the device, in topological order, as things stand."""
-        found = [old for old in self._graph.of_kind(op) if old.placement.tag == self._tag]
+        found = self._graph.of_kind(op)
         if self._new:
-            found = [old for old in found if self._stands(old)]
-            found += [new for new in self._new.values() if new.call.op == op]
-            found.sort(key=self._place)
-        return tuple(found)
+            both = (*found, *[new for new in self._new if new.call.op == op])
+            found = self._in_order(*[one for one in both if self._stands(one)])
+        return tuple([one for one in found if one.placement.tag == self._tag])
 
     def maker(self, tensor: str | None) -> JobOp | None:
         """The op on the device that makes ``tensor``; None for an input, a constant, or another."""
-        op = self._maker(tensor)
+        op = self._makers.get(tensor)
         return op if op is not None and op.placement.tag == self._tag else None
 
     def users(self, tensor: str) -> tuple[JobOp, ...]:
         """The ops that read ``tensor``, on any device, in topological order."""
-        readers = self._index.readers.get(tensor, ())
-        if not self._new:
-            return readers
-        found = [op for op in readers if self._stands(op)]
-        if tensor in self._readers:
-            found += [op for op in self._readers[tensor] if self._stands(op)]
-            found.sort(key=self._place)
-        return tuple(found)
+        return self._readers.get(tensor, ())
 
     def is_private(self, op: JobOp, user: JobOp) -> bool:
         """True when nobody but ``user`` needs what ``op`` makes, and both are at one place."""
@@ -105,7 +106,8 @@ class GraphEditor:
         for old in chain:
             if not self._stands(old):
                 raise GraphError(f"{old.call} is not in the graph; it may have been replaced")
-            if old.placement != last.placement or old.placement.tag != self._tag:
+            apart = old.placement is not last.placement and old.placement != last.placement
+            if apart or old.placement.tag != self._tag:
                 raise GraphError(f"{old.call} is placed on '{old.placement}', not with {last.call}")
         inside = {old.call.name for old in chain}
         for old in before:
@@ -114,7 +116,12 @@ class GraphEditor:
                 if outside or tensor in self._results:
                     who = str(outside[0]) if outside else "the caller"
                     raise GraphError(f"{who} needs {tensor!r} of {old.call}, which would vanish")
-        specs = [None if name is None else self._spec(name) for name in inputs]
+        specs, places = [], self._graph.index.places
+        for name in inputs:
+            maker = self._makers.get(name)
+            specs.append(None if name is None else self._spec(name, maker))
+            if maker is not None and places[maker.call.name] >= places[last.call.name]:
+                self._is_sound = False
         call = make_call(
             op,
             last.call.name,
@@ -126,30 +133,40 @@ class GraphEditor:
         if call.outputs != last.call.outputs:
             made, wanted = (", ".join(map(str, c.outputs)) for c in (call, last.call))
             raise GraphError(f"{call} would make {made}, where {last.call} makes {wanted}")
-        for name in inputs:
-            maker = self._maker(name)
-            if maker is not None and self._place(maker) >= self._place(last):
-                self._is_sound = False
         padded = (*inputs, *(None,) * (len(call.inputs) - len(inputs)))
         new = JobOp(call, padded, last.outputs, last.placement)
-        self._gone |= inside
-        self._gone.remove(new.call.name)
-        for name in inside:
-            self._new.pop(name, None)
-        self._new[new.call.name] = new
-        self._makers.update(dict.fromkeys(new.outputs, new))
-        for tensor in {name for name in inputs if name is not None}:
-            self._readers.setdefault(tensor, []).append(new)
+        self._put(new, chain)
         return new
+
+    def _put(self, new: JobOp, chain: Sequence[JobOp]) -> None:
+        """Let ``new`` stand in the place of the last of the chain, and the others be gone."""
+        readers = self._readers
+        for old in chain:
+            for name in {*old.inputs} - {None}:
+                readers[name] = tuple([op for op in readers[name] if op is not old])
+        for name in {*new.inputs} - {None}:
+            others = readers.get(name)
+            readers[name] = self._in_order(*others, new) if others else (new,)
+        for old in chain[:-1]:
+            del self._by_name[old.call.name]
+            for made in old.outputs:
+                del self._makers[made]
+        self._by_name[new.call.name] = new
+        self._makers.update(dict.fromkeys(new.outputs, new))
+        self._new.append(new)
+
+    def _stands(self, op: JobOp) -> bool:
+        return self._by_name.get(op.call.name) is op
+
+    def _in_order(self, *ops: JobOp) -> tuple[JobOp, ...]:
+        places = self._graph.index.places
+        return tuple(sorted(ops, key=lambda op: places[op.call.name]))
 
     def finish(self) -> JobGraph:
         """The graph with the changes; the one that the editor began with when there are none."""
         if not self._new:
             return self._graph
-        new, gone = self._new, self._gone
-        names = ((op.call.name, op) for op in self._graph.ops)
-        ops = [new.get(name, op) for name, op in names if name not in gone]
-        made = replace(self._graph, ops=tuple(ops))
+        made = self._graph.but(ops=self._by_name.values())
         return made.made_soundly_of(self._graph) if self._is_sound else made
 
     def tensor(self, name: str) -> Tensor:
@@ -158,31 +175,14 @@ class GraphEditor:
         Raises:
             GraphError: there is none.
         """
-        return Tensor(name, self._spec(name))
+        return Tensor(name, self._spec(name, self._makers.get(name)))
 
-    def _spec(self, name: str) -> TensorSpec:
+    def _spec(self, name: str, maker: JobOp | None) -> TensorSpec:
+        if maker is not None:
+            return maker.call.outputs[maker.outputs.index(name)]
         constant = specs_of(self._graph.constants).get(name)
         if constant is not None:
             return constant
-        op = self._maker(name)
-        if op is not None:
-            return op.call.outputs[op.outputs.index(name)]
         if name in self._inputs:
             return self._inputs[name]
         raise GraphError(f"job {self._graph.name!r} has no tensor {name!r}")
-
-    def _stands(self, op: JobOp) -> bool:
-        """Whether an op is in the graph now: a new one has the name of the last that it is for."""
-        name = op.call.name
-        if name in self._gone:
-            return False
-        return (self._new.get(name) or self._index.by_name.get(name)) is op
-
-    def _place(self, op: JobOp) -> int:
-        return self._index.places[op.call.name]
-
-    def _maker(self, tensor: str | None) -> JobOp | None:
-        if tensor is None:
-            return None
-        op = self._makers.get(tensor) or self._index.makers.get(tensor)
-        return None if op is None or op.call.name in self._gone else op
