@@ -62,9 +62,10 @@ def tile_for(call: OpCall, largest: int) -> int | None:
     It depends on shapes and attributes alone, so that equal jobs give equal plans.
     """
     x, weight, y = call.input(0), call.input(1), call.outputs[0]
+    if weight.shape[1:-1] != (3, 3) or call.int_attr("groups") != 1 or x.shape[0] == 0:
+        return None
     window = conv_window(call)
-    plain = window.strides == window.dilations == (1, 1) and call.int_attr("groups") == 1
-    if window.kernel != (3, 3) or not plain or x.shape[0] == 0:
+    if not window.strides == window.dilations == (1, 1):
         return None
     tiles = {
         tile: x.shape[0] * math.prod(-(-size // tile) for size in y.shape[1:3]) for tile in (2, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from headrace.data_format import CHANNELS_LAST
 from headrace.dtypes import float32
@@ -37,6 +38,10 @@ class _Packed:
         return self._made[key]
 
 
+_Pack = Callable[[JobOp, list[Tensor | None], GraphRewriter, _Packed], tuple[Tensor, ...]]
+"""Makes an op of what it reads, with packed weights."""
+
+
 class PackProducts:
     """The pass, for the ops of device ``tag``.
 
@@ -60,37 +65,44 @@ class PackProducts:
         """The graph with these ops."""
         stored = stored_weights(graph)
         products = graph.of_kind("conv", "matmul")
-        packed = {op.call.name for op in products if self._is_packed(op, graph, stored)}
+        found = {op.call.name: pack for op in products if (pack := self._how(op, graph, stored))}
         panels = _Packed()
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
-            read, tile = new.read_by(op), self._tile(op, graph, stored)
+            read, pack = new.read_by(op), found[op.call.name]
             weight = op.inputs[1] or ""
-            if tile is None and (op.call.op == "matmul" or conv_products(op.call)):
-                read[1] = new.tensor(stored.get(weight, weight))
-            return _packed(op, read, tile, new, panels)
+            if pack in (_matmul, _conv) and weight in stored:
+                read[1] = new.tensor(stored[weight])
+            return pack(op, read, new, panels)
 
-        return replace_ops(graph, packed, make, ops=self._ops)
+        return replace_ops(graph, found, make, ops=self._ops)
 
-    def _is_packed(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
+    def _how(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> _Pack | None:
+        """What makes ``op`` with packed weights; None for one that stays as it is."""
         call = op.call
         if op.placement.tag != self._tag or op.placement.parallel_num > 1:
-            return False
-        if call.op == "conv":
-            is_last = call.str_attr("data_format") == CHANNELS_LAST
-            return is_last and (conv_products(call) or depthwise_last(call))
-        if not _has_weights(call):
-            return False
-        if not _is_constant(op, graph, stored):
-            return _rows(call) >= FEW_ROWS
-        return self._is_folded("cpu.pack", op, transposed=call.flag_attr("transpose_b"))
-
-    def _tile(self, op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> int | None:
-        """The tile of a convolution whose weight is transformed, which is done once."""
-        if op.call.op != "conv" or not conv_products(op.call):
             return None
+        is_constant = op.inputs[1] in graph.constants or op.inputs[1] in stored
+        if call.op == "conv":
+            if call.str_attr("data_format") != CHANNELS_LAST:
+                return None
+            if not conv_products(call):
+                return _depthwise if depthwise_last(call) else None
+            tile = self._tile(op) if is_constant else None
+            return _conv if tile is None else partial(_winograd, tile=tile)
+        if not _has_weights(call):
+            return None
+        transposed = call.flag_attr("transpose_b")
+        if is_constant:
+            pays = self._is_folded("cpu.pack", op, transposed=transposed)
+        else:
+            pays = _rows(call) >= FEW_ROWS
+        return _matmul if pays else None
+
+    def _tile(self, op: JobOp) -> int | None:
+        """The tile of a convolution whose weight is transformed, which is done once."""
         tile = tile_for(op.call, self._largest_tile())
-        if tile is None or not _is_constant(op, graph, stored):
+        if tile is None:
             return None
         return tile if self._is_folded("cpu.winograd_pack", op, tile=tile) else None
 
@@ -99,26 +111,6 @@ class PackProducts:
         weight = op.call.input(1)
         made = make_call(self._ops.op(name).op, op.call.name, [weight], attrs).outputs[0]
         return made.nbytes <= fold_limit(weight.nbytes, late=True)
-
-
-def _is_constant(op: JobOp, graph: JobGraph, stored: Mapping[str, str]) -> bool:
-    return op.inputs[1] in graph.constants or op.inputs[1] in stored
-
-
-def _packed(
-    op: JobOp,
-    read: list[Tensor | None],
-    tile: int | None,
-    new: GraphRewriter,
-    packed: _Packed,
-) -> tuple[Tensor, ...]:
-    if op.call.op == "matmul":
-        return _matmul(op, read, new, packed)
-    if not conv_products(op.call):
-        return _depthwise(op, read, new, packed)
-    if tile is None:
-        return _conv(op, read, new, packed)
-    return _winograd(op, read, new, packed, tile)
 
 
 def _has_weights(call: OpCall) -> bool:
