@@ -49,6 +49,9 @@ class FoldScales:
         return editor.finish()
 
 
+_SCALINGS = frozenset({"multiply", "add", "subtract", "divide", "normalization"})
+"""Ops that may be a factor and a term."""
+
 _Scaling = tuple[Array, Array]
 """A factor and a term for each channel, or one for all: float64."""
 
@@ -78,6 +81,8 @@ class _Fold:
 def _chain(conv: JobOp, editor: GraphEditor, graph: JobGraph) -> _Chain | None:
     """The convolution and the constant factors and terms after it; None when there are none."""
     call, (_, weight, bias) = conv.call, conv.inputs
+    if not _SCALINGS.issuperset(user.call.op for user in editor.users(conv.outputs[0])):
+        return None
     if call.input(0).dtype != float32 or call.str_attr("data_format") != CHANNELS_LAST:
         return None
     if _stored(weight, editor) not in graph.constants:  # its value is read where it is needed
@@ -150,7 +155,7 @@ def _normalization(op: JobOp, made: str, graph: JobGraph) -> _Scaling | None:
 
 def _constant(op: JobOp, made: str, graph: JobGraph) -> Array | None:
     """What ``op`` does to each channel of ``made`` with, if it is known and stretches nothing."""
-    if op.call.op not in ("multiply", "add", "subtract", "divide"):
+    if op.call.op not in _SCALINGS:
         return None
     if op.call.op in ("subtract", "divide") and op.inputs[0] != made:
         return None

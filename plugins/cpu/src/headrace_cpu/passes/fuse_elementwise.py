@@ -5,14 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from headrace.graph import GraphEditor, JobGraph, JobOp
 from headrace.tensor_spec import Array, TensorSpec
-from headrace_cpu.kernels.program import MOST_INPUTS, is_written, steps_of
+from headrace_cpu.kernels.formulas import FORMULAS
+from headrace_cpu.kernels.program import (
+    MOST_INPUTS,
+    OTHER_NAME,
+    SAME_NAME,
+    is_written,
+    steps_of,
+)
 from headrace_cpu.ops.program import Program
 from headrace_cpu.ops.steps import MOST_OPERANDS, Step
 
 MOST_STEPS = (MOST_OPERANDS - 1) // 3
 """Steps hang together, so n of them have at most 3 * n - (n - 1) operands from outside."""
+
+_ABLE = frozenset((*SAME_NAME, *OTHER_NAME, *FORMULAS, "clip"))
+"""Ops that may be in a program."""
+
+_LONG = frozenset((*FORMULAS, "add_n"))
+"""Those that may be several steps."""
 
 
 class FuseElementwise:
@@ -31,13 +46,13 @@ class FuseElementwise:
         able = {
             op.outputs[0]: op
             for op in graph.ops
-            if op.placement.tag == self._tag and _is_able(op, graph)
+            if op.call.op in _ABLE and op.placement.tag == self._tag and _is_able(op, graph)
         }
         if len(able) < 2:
             return graph
         editor = GraphEditor(graph, self._tag)
         taken: set[str] = set()
-        order = {op.call.name: place for place, op in enumerate(graph.ops)}
+        order = graph.index.places
         kept = {tensor.name for _, tensor in graph.results} | graph.hints.keys()
         for name in reversed(able):
             if name in taken:
@@ -75,7 +90,7 @@ def _limits(clip: JobOp, graph: JobGraph) -> tuple[str, str] | None:
 
 def _number(value: Array | None) -> str | None:
     """A constant of one element, as a step says it."""
-    if value is None or value.size != 1 or value.dtype.name != "float32":
+    if value is None or value.size != 1 or value.dtype != np.float32:
         return None
     number = float(value.reshape(()))
     return None if math.isnan(number) else repr(number)
@@ -114,7 +129,7 @@ def _group(
 
 
 def _steps(op: JobOp) -> int:
-    if op.call.op == "clip":
+    if op.call.op not in _LONG:
         return 1
     return len(steps_of(op.call, ["i0"] * len(op.inputs), 0))
 

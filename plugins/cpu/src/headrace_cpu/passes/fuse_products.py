@@ -101,11 +101,12 @@ class _Finder:
             return None
         if product.call.outputs[0].dtype == int32:  # sums: all that follows a scale is of floats
             return self._scale(product, users[0])
-        # Not kept as bound methods of itself: that would hold the graph, and all of its weights,
-        # until the garbage collector comes, which rests while a job is compiled.
-        finders = (self._bias, self._addend, self._activation, self._quantized)
-        found = (finder(product, users[0]) for finder in finders)
-        return next((step for step in found if step is not None), None)
+        match users[0].call.op:
+            case "add" | "bias_add" | "add_n":
+                return self._bias(product, users[0]) or self._addend(product, users[0])
+            case "quantize":
+                return self._quantized(product, users[0])
+        return self._activation(product, users[0])
 
     def _scale(self, product: JobOp, user: JobOp) -> _Step | None:
         """Integer sums as floats, times a number or one for each column."""
@@ -125,7 +126,7 @@ class _Finder:
     def _quantized(self, product: JobOp, user: JobOp) -> _Step | None:
         """The result of a product of bytes as bytes again."""
         call = user.call
-        if not issubclass(PRODUCTS[product.call.op], IntegerProduct) or call.op != "quantize":
+        if not issubclass(PRODUCTS[product.call.op], IntegerProduct):
             return None
         dtype = call.dtype_attr("dtype")
         if dtype not in BYTES or not per_tensor(call) or call.input(1).dtype != float32:
@@ -136,7 +137,7 @@ class _Finder:
 
     def _bias(self, product: JobOp, user: JobOp) -> _Step | None:
         """A constant for each column, added to the sums alone."""
-        if user.call.op not in ("add", "bias_add") or product.inputs[BIAS] is not None:
+        if user.call.op == "add_n" or product.inputs[BIAS] is not None:
             return None
         if product.inputs[ADDEND] is not None or _is_activated(product):
             return None
@@ -152,7 +153,7 @@ class _Finder:
 
     def _addend(self, product: JobOp, user: JobOp) -> _Step | None:
         """Another tensor of the same shape: before the activation, or after it."""
-        if user.call.op not in ("add", "add_n") or product.inputs[ADDEND] is not None:
+        if user.call.op == "bias_add" or product.inputs[ADDEND] is not None:
             return None
         if len(user.inputs) != 2:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -71,18 +72,24 @@ def widening(call: OpCall) -> int:
     if call.int_attr("groups") > 1 or panel_count(columns) * PANEL < LEAST_GAIN * columns:
         return 1
     window = packed_window(call)
-    if window.dilations[-1] > 1:
-        return 1
     kernel, stride, positions = window.kernel[-1], window.strides[-1], call.outputs[0].shape[-2]
+    if window.dilations[-1] > 1 or kernel <= stride:  # windows that do not meet share nothing
+        return 1
+    # Asked last, and of few: it is asked of sizes that may not be said yet.
+    paying = _paying(columns, kernel, stride)
+    return next((count for count in paying if positions % count == 0), 1)
+
+
+@lru_cache(maxsize=256)
+def _paying(columns: int, kernel: int, stride: int) -> tuple[int, ...]:
+    """The counts of positions that are worth it, the best first."""
     plain = panel_count(columns) * kernel
     gains = {
         count: plain * count / (panel_count(count * columns) * (kernel + (count - 1) * stride))
         for count in range(2, PANEL + 1)
     }
     pays = (count for count in gains if gains[count] >= LEAST_GAIN)
-    best_first = sorted(pays, key=gains.__getitem__, reverse=True)
-    # Asked last, and of few: it is asked of sizes that may not be said yet.
-    return next((count for count in best_first if positions % count == 0), 1)
+    return tuple(sorted(pays, key=gains.__getitem__, reverse=True))
 
 
 def _widened(

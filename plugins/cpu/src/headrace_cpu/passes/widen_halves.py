@@ -43,6 +43,8 @@ class WidenHalves:
 
     def __call__(self, graph: JobGraph) -> JobGraph:
         """The graph in float32."""
+        if graph.index.dtypes.isdisjoint(map(str, HALVES)):
+            return graph
         if not any(op.placement.tag == self._tag and _has_halves(op.call) for op in graph.ops):
             return graph
         return _Rewriting(graph, self._tag, self._ops).run()
