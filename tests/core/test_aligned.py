@@ -144,15 +144,6 @@ def test_what_is_left_of_several_large_pages_has_one_if_it_fills_more_than_half(
         assert len(pages_of(array)[0]) == pages * LARGE_PAGE_BYTES
 
 
-def test_a_region_that_fills_more_than_half_of_a_large_page_has_one() -> None:
-    """A smaller one has small pages, as has an array that is alone."""
-    for nbytes, has_one in ((LARGE_PAGE_BYTES // 2, False), (LARGE_PAGE_BYTES // 2 + 1, True)):
-        array = Region(nbytes).empty((nbytes // 8,), FLOATS)
-        pages, begin = pages_of(array)
-        assert (len(pages) > LARGE_PAGE_BYTES) is has_one
-        assert len(pages) >= begin + array.nbytes
-
-
 def test_a_copy_of_many_rows_is_aligned() -> None:
     """What is made alone is aligned as well, in small pages or in its own."""
     assert all(is_aligned(aligned_empty((size,), FLOATS)) for size in SIZES)

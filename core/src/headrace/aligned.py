@@ -62,8 +62,6 @@ class Region:
 
     def __init__(self, nbytes: int) -> None:
         """Room for so many bytes, as near as that can be told; arrays of more are made outside."""
-        if nbytes > LARGE_PAGE_BYTES // 2:  # a hundred small pages take as long as a large one
-            nbytes = max(nbytes, LARGE_PAGE_BYTES)
         self._size = nbytes if nbytes >= self.LEAST_BYTES else 0
         # Where there is no large page, what needs no pages of its own lies best in memory that the
         # process has already.
