@@ -206,6 +206,25 @@ HEADRACE_INLINE V MulAdd(V a, V b, V c) {
   return Each<V>([](Part x, Part y, Part z) { return x * y + z; }, a, b, c);
 }
 
+// The same for who counts on it: compilers may leave the other one in two, without optimisation.
+// Only where `kFuses`.
+#if defined(__AVX512F__)
+constexpr bool kFuses = true;
+HEADRACE_INLINE V FusedMulAdd(V a, V b, V c) {
+  return {{reinterpret_cast<Part>(_mm512_fmadd_ps(a.part[0], b.part[0], c.part[0]))}};
+}
+#elif defined(__FMA__)
+constexpr bool kFuses = true;
+HEADRACE_INLINE V FusedMulAdd(V a, V b, V c) {
+  return Each<V>(
+      [](Part x, Part y, Part z) { return reinterpret_cast<Part>(_mm256_fmadd_ps(x, y, z)); }, a, b,
+      c);
+}
+#else
+constexpr bool kFuses = false;
+HEADRACE_INLINE V FusedMulAdd(V a, V b, V c) { return MulAdd(a, b, c); }
+#endif
+
 HEADRACE_INLINE VI operator<(V a, V b) {
   return Each<VI>([](Part x, Part y) { return reinterpret_cast<IntPart>(x < y); }, a, b);
 }

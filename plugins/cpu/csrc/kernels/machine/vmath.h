@@ -202,13 +202,9 @@ HEADRACE_INLINE V Atan(V x) {
   return WithSignOf(x, Select(far, opposite, arc));
 }
 
-// Beyond it, or where a product is rounded before the sum, quarters of the circle cannot be
-// subtracted, and the library takes over.
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-constexpr float kFarthest = 1e5f;
-#else
-constexpr float kFarthest = 0.75f;
-#endif
+// Beyond it quarters of the circle cannot be subtracted, nor any where a product is rounded before
+// the sum; the library takes over.
+constexpr float kFarthest = kFuses ? 1e5f : 0.75f;
 
 // sin(x + kMore quarters of the circle).
 template <int kMore>
@@ -218,9 +214,9 @@ HEADRACE_INLINE V Sine(V x) {
   }
   const V shifted = MulAdd(x, Broadcast(0.636619772f), Broadcast(kWholeOnly));
   const V n = shifted - Broadcast(kWholeOnly);
-  V rest = MulAdd(n, Broadcast(-kHalfPi), x);
-  rest = MulAdd(n, Broadcast(-kHalfPiRest), rest);
-  rest = MulAdd(n, Broadcast(1.71512449e-15f), rest);
+  V rest = FusedMulAdd(n, Broadcast(-kHalfPi), x);
+  rest = FusedMulAdd(n, Broadcast(-kHalfPiRest), rest);
+  rest = FusedMulAdd(n, Broadcast(1.71512449e-15f), rest);
   const V square = rest * rest;
   V odd = MulAdd(Broadcast(-1.95149574e-4f), square, Broadcast(8.33215844e-3f));
   odd = MulAdd(odd, square, Broadcast(-0.166666552f));
