@@ -274,6 +274,14 @@ def test_text_that_is_changed_in_no_known_way_is_refused(device: str) -> None:
         load(source, device)
 
 
+def test_types_that_contradict_each_other_are_told_as_an_error_of_the_model(device: str) -> None:
+    """An input that is declared as numbers, and its usual value is text."""
+    takes, usual = {"x": TensorProto.FLOAT}, {"x": np.array(["a"], object)}
+    source = model([node("Neg", "x", "y")], takes, [tensor("y")], usual)
+    with pytest.raises(InvalidModelError, match=r"its types cannot be told: .* elem type"):
+        load(source, device)
+
+
 def test_the_host_reads_no_other_file(device: str, tmp_path: Path) -> None:
     """Also where it would be beside the model: the import alone knows which files may be read."""
     weight = TensorProto(

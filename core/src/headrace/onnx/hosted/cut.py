@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from headrace.errors import UnsupportedModelError
+from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.light_dataclass import dataclass
 from headrace.onnx.file.graphs import check_graph, order, reads, wired
 from headrace.onnx.file.keys import ML_DOMAIN, domain_of, function_key
@@ -39,14 +39,19 @@ def cut_model(model: ModelProto, name: str) -> CutModel:
     """Cut a model that has values of the host.
 
     Raises:
-        InvalidModelError: names in the graph do not hold.
+        InvalidModelError: names in the graph do not hold, or types contradict each other.
         UnsupportedModelError: what is computed of such a value cannot be put at an end.
     """
     check_graph(model.graph, name)
     typed = ModelProto()
     typed.CopyFrom(model)
     typed.graph.value_info.extend(_types_unknown_to_onnx(model.graph))
-    return _Cutting(onnx.shape_inference.infer_shapes(typed), name).run()
+    try:
+        inferred = onnx.shape_inference.infer_shapes(typed)
+    except onnx.shape_inference.InferenceError as error:
+        said = str(error).partition("\n")[0]
+        raise InvalidModelError(f"{name}: its types cannot be told: {said}") from error
+    return _Cutting(inferred, name).run()
 
 
 def _types_unknown_to_onnx(graph: GraphProto) -> Iterable[ValueInfoProto]:
