@@ -1,7 +1,8 @@
-// Where elements are that indices name one by one.
+// Where things are that indices name.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bind_common.h"
 #include "kernels/moves/element_places.h"
@@ -20,6 +21,13 @@ inline ElementPlaces PlacesOf(const char* op, const AnyArray& x, const AnyArray&
   throw py::value_error(std::string(op) + ": x is " + Text(from) + " but indices are " +
                         Text(named) + "; they may be longer along axis " + std::to_string(axis) +
                         " only");
+}
+
+// `count` axes of x from `first` on.
+inline std::vector<IndexedAxis> IndexedAxes(const AnyArray& x, Size first, Size count) {
+  std::vector<IndexedAxis> axes;
+  for (Size axis = first; axis < first + count; ++axis) axes.push_back({x.shape(axis), axis});
+  return axes;
 }
 
 }  // namespace headrace::cpu::bind

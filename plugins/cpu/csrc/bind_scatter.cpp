@@ -81,10 +81,10 @@ Launch BindScatterNd(const std::string& reduction, const AnyArray& x, const Arra
   const Size count = indices.shape(0), inner = shape.back();
   RequireShape(kOp, "update", update, {count, inner});
   const Scatter scatter = KindOf(kOp, reduction);
-  const std::vector<Size> lengths(shape.begin(), shape.end() - 1);
+  const std::vector<IndexedAxis> axes = IndexedAxes(x, 0, indices.shape(1));
   const I* at = ReadPointer(kOp, "indices", indices);
   return Of(put, scatter, indices, [=](const auto* from, const auto* updates, auto* to) {
-    ScatterNd(scatter, from, at, updates, to, lengths, count, inner);
+    ScatterNd(scatter, from, at, updates, to, axes, count, inner);
   });
 }
 

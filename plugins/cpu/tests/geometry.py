@@ -1,4 +1,4 @@
-"""Windows and convolutions that fit their images, for tests to draw."""
+"""What fits, for tests to draw: windows, convolutions, tensors of indices."""
 
 from hypothesis import strategies as st
 
@@ -44,3 +44,20 @@ def places(spatial, kernel, strides, dilations, pads):
         + 1
         for a in range(rank)
     ]
+
+
+@st.composite
+def named_elements(draw, least=0):
+    """(shape, axis, shape of indices), which is longer along the axis at most.
+
+    ``least`` is how long the indices are at least, along every axis.
+    """
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    axis = draw(st.integers(0, len(shape) - 1))
+    most = [7 if i == axis else dim for i, dim in enumerate(shape)]
+    return shape, axis, [draw(st.integers(least, dim)) for dim in most]
+
+
+def element(place, indices, axis):
+    """Where the element is that the index at ``place`` names."""
+    return (*place[:axis], indices[place], *place[axis + 1 :])

@@ -34,15 +34,15 @@ def test_a_native_launch_that_fails_is_named(context, notes):
     launches = [
         *[lambda: log.append(x[0, 0, 0])] * notes,
         _native.unary("negative", x, x),
-        _native.gather(x, np.array([1, -2]), to[0]),
-        _native.gather(x, np.array([0, 2]), to[1]),
+        _native.gather(x, np.array([1, -2]), to[0], 1),
+        _native.gather(x, np.array([0, 2]), to[1], 1),
         _native.unary("negative", x, x),
     ]
     with pytest.raises(LaunchError) as raised:
         context.capture(launches)()
     assert raised.value.index == notes + 2
     assert isinstance(raised.value.__cause__, IndexError)
-    assert str(raised.value.__cause__) == "index 2 is outside an axis of 2 elements"
+    assert str(raised.value.__cause__) == "index 2 is outside axis 1, which has 2 elements"
     assert to[0].ravel().tolist() == [-2, -1] and log == [1] * notes
 
 

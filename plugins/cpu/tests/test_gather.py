@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from geometry import element, named_elements
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import headrace_cpu
 from headrace_cpu import _native
@@ -30,10 +30,10 @@ def test_slices_are_those_that_numpy_takes(dtype, inner):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 99, (3, 7, inner)).astype(dtype)
     indices = rng.integers(-7, 7, 50)
-    y = on_any_threads(lambda y: _native.gather(x, indices, y), (3, 50, inner), dtype)
+    y = on_any_threads(lambda y: _native.gather(x, indices, y, 1), (3, 50, inner), dtype)
     np.testing.assert_array_equal(y, np.take(x, indices, axis=1))
     flat = indices[:48].reshape(3, 16, 1)
-    y = on_any_threads(lambda y: _native.gather_nd(x, flat, y), (3, 16, inner), dtype)
+    y = on_any_threads(lambda y: _native.gather_nd(x, flat, y, 1), (3, 16, inner), dtype)
     np.testing.assert_array_equal(y, np.stack([a[i[:, 0]] for a, i in zip(x, flat, strict=True)]))
 
 
@@ -49,19 +49,16 @@ def test_each_element_has_its_index(dtype, inner):
 
 
 @settings(max_examples=60)
-@given(st.data())
-def test_indices_may_be_shorter_than_what_they_choose_from(data):
+@given(named_elements(least=1))
+def test_indices_may_be_shorter_than_what_they_choose_from(named):
     """Along every axis but the one that is chosen along, where they may be longer."""
-    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
-    axis = data.draw(st.integers(0, len(shape) - 1))
-    named = [data.draw(st.integers(1, 7 if i == axis else dim)) for i, dim in enumerate(shape)]
+    shape, axis, made = named
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
-    indices = rng.integers(-shape[axis], shape[axis], named)
-    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y, axis), named, "float64")
-    for place in np.ndindex(*named):
-        chosen = (*place[:axis], indices[place], *place[axis + 1 :])
-        assert y[place] == x[chosen]
+    indices = rng.integers(-shape[axis], shape[axis], made)
+    y = on_any_threads(lambda y: _native.gather_elements(x, indices, y, axis), made, "float64")
+    for place in np.ndindex(*made):
+        assert y[place] == x[element(place, indices, axis)]
 
 
 def test_indices_longer_than_what_they_choose_from_are_refused():
@@ -78,7 +75,7 @@ def test_each_point_has_its_indices(dtype):
     x = rng.integers(0, 99, (4, 9, 300)).astype(dtype)
     points = np.stack([rng.integers(-9, 9, (4, 80)), rng.integers(-300, 300, (4, 80))], axis=-1)
     planes = x[..., None]
-    y = on_any_threads(lambda y: _native.gather_nd(planes, points, y), (4, 80, 1), dtype)
+    y = on_any_threads(lambda y: _native.gather_nd(planes, points, y, 1), (4, 80, 1), dtype)
     batch = np.arange(4)[:, None]
     np.testing.assert_array_equal(y[..., 0], x[batch, points[..., 0], points[..., 1]])
 
@@ -89,11 +86,11 @@ def test_an_index_outside_reads_nothing(index):
     x, y = np.ones((1, 5, 1), np.float32), np.zeros((1, 1, 1), np.float32)
     at = np.full((1, 1, 1), index)
     for launch in (
-        _native.gather(x, at.reshape(-1), y),
+        _native.gather(x, at.reshape(-1), y, 1),
         _native.gather_elements(x, at, y, 1),
-        _native.gather_nd(x, at, y),
+        _native.gather_nd(x, at, y, 1),
     ):
-        with pytest.raises(IndexError, match=f"index {index} is outside .* 5 elements"):
+        with pytest.raises(IndexError, match=f"index {index} is outside axis 1, which has 5 el"):
             launch()
     assert y.item() == 0
 

@@ -385,9 +385,9 @@ def take(
     """
 
 def gather(
-    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any], axis: int,
 ) -> Launch:  # fmt: skip
-    """``y[o, k, i] = x[o, indices[k], i]``, of any dtype; x, y: 3 axes, indices: 1.
+    """``y[o, k, i] = x[o, indices[k], i]``, of any dtype; the axes of indices replace axis.
 
     The launch raises IndexError at an index outside; negative ones count from the end.
     """
@@ -401,9 +401,12 @@ def gather_elements(
     """
 
 def gather_nd(
-    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any],
+    x: NDArray[Any], indices: _Ints | NDArray[np.int64], y: NDArray[Any], batch_dims: int,
 ) -> Launch:  # fmt: skip
-    """``y[o, k, i] = x[o, indices[o, k, 0], indices[o, k, 1], ..., i]``. As ``gather`` else."""
+    """``y[o, k, i] = x[o, indices[o, k, 0], indices[o, k, 1], ..., i]``. As ``gather`` else.
+
+    The first batch_dims axes of all are the same; indices: [*batches, *counts, axes of x named].
+    """
 
 def scatter_nd(
     reduction: str, x: NDArray[Any], indices: _Ints | NDArray[np.int64], update: NDArray[Any],

@@ -2,41 +2,15 @@
 #include <cstring>
 
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/machine/combine.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
-// Larger and smaller as numpy has them: NaN wins.
-template <class T>
-HEADRACE_INLINE T Larger(T a, T b) {
-  return a > b || a != a ? a : b;
-}
-template <class T>
-HEADRACE_INLINE T Smaller(T a, T b) {
-  return a < b || a != a ? a : b;
-}
-
-// Integers wrap around, which the language allows for unsigned ones only.
-HEADRACE_INLINE double Wrapping(double x) { return x; }
-HEADRACE_INLINE std::uint32_t Wrapping(std::int32_t x) { return static_cast<std::uint32_t>(x); }
-HEADRACE_INLINE std::uint64_t Wrapping(std::int64_t x) { return static_cast<std::uint64_t>(x); }
-
-struct Add {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(Wrapping(a) + Wrapping(b));
-  }
-};
 struct Subtract {
   template <class T>
   HEADRACE_INLINE T operator()(T a, T b) const {
     return static_cast<T>(Wrapping(a) - Wrapping(b));
-  }
-};
-struct Multiply {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(Wrapping(a) * Wrapping(b));
   }
 };
 struct Divide {
@@ -51,18 +25,6 @@ struct DivideIntegers {
   HEADRACE_INLINE T operator()(T a, T b) const {
     if (b == 0) return 0;
     return b == -1 ? static_cast<T>(0 - Wrapping(a)) : a / b;
-  }
-};
-struct Maximum {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return Larger(a, b);
-  }
-};
-struct Minimum {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return Smaller(a, b);
   }
 };
 struct Equal {
@@ -174,7 +136,7 @@ void Remainder(const float* a, Size a_step, const float* b, Size b_step, float* 
 
 // alpha * x + beta, limited to 0..1.
 HEADRACE_INLINE double LimitedLine(double x, double alpha, double beta) {
-  return Smaller(Larger(x * alpha + beta, 0.0), 1.0);
+  return Minimum{}(Maximum{}(x * alpha + beta, 0.0), 1.0);
 }
 
 HEADRACE_INLINE double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -203,7 +165,7 @@ HEADRACE_UNARY(Swish, v* Sigmoid(p* v))
 HEADRACE_UNARY(LeakyRelu, (v < 0 ? v * p : v))
 HEADRACE_UNARY(HardSigmoid, LimitedLine(v, p, q))
 HEADRACE_UNARY(HardSwish, v* LimitedLine(v, 1.0 / 6, 0.5))
-HEADRACE_UNARY(Clip, Smaller(Larger(v, p), q))
+HEADRACE_UNARY(Clip, Minimum{}(Maximum{}(v, p), q))
 
 template <class Function>
 struct Named {

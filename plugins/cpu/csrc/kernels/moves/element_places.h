@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/machine/isa.h"
+#include "kernels/moves/indexed_axis.h"
 
 namespace headrace::cpu {
 
@@ -16,7 +16,7 @@ class ElementPlaces {
   // Shapes of as many axes, one or more; those of the indices are no longer than those of x, but
   // for `axis`.
   ElementPlaces(const std::vector<Size>& x, const std::vector<Size>& indices, std::size_t axis)
-      : length_(x[axis]), inner_(indices.back()) {
+      : axis_{x[axis], static_cast<Size>(axis)}, inner_(indices.back()) {
     Size stride = 1;
     for (std::size_t i = x.size(); i-- > 0; stride *= x[i]) {
       if (i == axis) along_ = stride;
@@ -30,15 +30,15 @@ class ElementPlaces {
     }
   }
 
-  Size length() const { return length_; }  // of x, along the axis
-  Size along() const { return along_; }    // elements from one to the next there
+  IndexedAxis axis() const { return axis_; }
+  Size along() const { return along_; }  // elements from one to the next there
   Size rows() const { return rows_; }
   Size inner() const { return inner_; }
   Size step() const { return step_; }
 
   Size Row(Size row) const {
     Size place = 0;
-    for (const Axis& axis : outer_) {
+    for (const OtherAxis& axis : outer_) {
       place += row % axis.count * axis.step;
       row /= axis.count;
     }
@@ -46,13 +46,14 @@ class ElementPlaces {
   }
 
  private:
-  struct Axis {
+  struct OtherAxis {
     Size count, step;
   };
 
-  Size length_, inner_;
+  IndexedAxis axis_;
+  Size inner_;
   Size along_ = 1, step_ = 1, rows_ = 1;
-  std::vector<Axis> outer_;  // from the inner ones on
+  std::vector<OtherAxis> outer_;  // from the inner ones on
 };
 
 }  // namespace headrace::cpu

@@ -17,11 +17,11 @@ enum class Scatter : int { kReplace, kAdd, kMultiply, kMaximum, kMinimum };
 // be given as any type of its size.
 
 // y = x but for y[indices[k, 0], indices[k, 1], ...], on which update[k] is put, one after the
-// other; x, y: T[*lengths, inner], perhaps the same memory; update: T[count, inner];
-// indices: [count, lengths.size()].
+// other; x, y: T[*axes, inner], perhaps the same memory; update: T[count, inner];
+// indices: [count, axes.size()].
 template <class T, class I>
 void ScatterNd(Scatter scatter, const T* x, const I* indices, const T* update, T* y,
-               const std::vector<Size>& lengths, Size count, Size inner);
+               const std::vector<IndexedAxis>& axes, Size count, Size inner);
 
 // y = x but for the elements that `places` says, on which those of `update`, which are as many as
 // indices, are put, one after the other; x, y: T[elements], perhaps the same memory.

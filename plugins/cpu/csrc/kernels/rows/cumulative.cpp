@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
+#include "kernels/machine/combine.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -11,34 +11,6 @@ namespace {
 
 // Columns that a thread walks down together, and elements that are worth a part of their own.
 constexpr Size kColumns = 256, kPart = 1 << 14;
-
-template <class T>
-struct Wrapping {
-  using Type = T;
-};
-template <>
-struct Wrapping<std::int32_t> {
-  using Type = std::uint32_t;
-};
-template <>
-struct Wrapping<std::int64_t> {
-  using Type = std::uint64_t;
-};
-
-struct Sum {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    using Wide = typename Wrapping<T>::Type;
-    return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
-  }
-};
-struct Product {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    using Wide = typename Wrapping<T>::Type;
-    return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-  }
-};
 
 // `count` columns of rows that are `step` apart, walked from `x` on.
 template <class F, class T>
@@ -80,9 +52,9 @@ void Cumulate(Running running, const T* x, T* y, Size outer, Size length, Size i
       const Size at = part / blocks * length * inner + first + column;
       const Size count = std::min(kColumns, inner - column);
       if (running == Running::kSum) {
-        Columns(Sum(), T{0}, x + at, y + at, length, step, count, is_exclusive);
+        Columns(Add(), T{0}, x + at, y + at, length, step, count, is_exclusive);
       } else {
-        Columns(Product(), T{1}, x + at, y + at, length, step, count, is_exclusive);
+        Columns(Multiply(), T{1}, x + at, y + at, length, step, count, is_exclusive);
       }
     }
   });

@@ -1,52 +1,8 @@
+#include "kernels/machine/combine.h"
 #include "kernels/rows/folds.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
-
-// What integers are added and multiplied as, so that they wrap around.
-template <class T>
-struct WrappingOf {
-  using Type = std::uint32_t;
-};
-template <>
-struct WrappingOf<std::int64_t> {
-  using Type = std::uint64_t;
-};
-template <>
-struct WrappingOf<float> {
-  using Type = float;
-};
-template <>
-struct WrappingOf<double> {
-  using Type = double;
-};
-
-struct Sum {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    using Type = typename WrappingOf<T>::Type;
-    return static_cast<T>(static_cast<Type>(a) + static_cast<Type>(b));
-  }
-};
-struct Times {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    using Type = typename WrappingOf<T>::Type;
-    return static_cast<T>(static_cast<Type>(a) * static_cast<Type>(b));
-  }
-};
-struct Larger {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
-  }
-};
-struct Smaller {
-  template <class T>
-  HEADRACE_INLINE T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
-  }
-};
 
 // Independent numbers, so that the loop is vectorised; see norm_rows_isa.cpp.
 constexpr Size kLanes = 32;
@@ -90,14 +46,14 @@ void FoldColumns(Fold fold, const T* x, T* y, Size length, Size inner, Size colu
   switch (fold) {
     case Fold::kSum:
     case Fold::kMean:
-      FoldBy(x, y, length, inner, columns, Sum{});
+      FoldBy(x, y, length, inner, columns, Add{});
       break;
     case Fold::kMax:
-      return FoldBy(x, y, length, inner, columns, Larger{});
+      return FoldBy(x, y, length, inner, columns, Maximum{});
     case Fold::kMin:
-      return FoldBy(x, y, length, inner, columns, Smaller{});
+      return FoldBy(x, y, length, inner, columns, Minimum{});
     case Fold::kProduct:
-      return FoldBy(x, y, length, inner, columns, Times{});
+      return FoldBy(x, y, length, inner, columns, Multiply{});
   }
   if (fold == Fold::kMean) {
     for (Size i = 0; i < columns; ++i) y[i] = y[i] / static_cast<T>(length);

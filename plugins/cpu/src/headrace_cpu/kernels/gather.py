@@ -19,13 +19,7 @@ class GatherSlices(NativeKernel):
 
     def _make(self, views: Views) -> Launch:
         x, indices, y = views.input(), views.input(1), views.output()
-        axis = self._call.int_attr("axis") % x.ndim
-        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        return native.gather(
-            x.reshape(outer, x.shape[axis], inner),
-            indices.reshape(-1),
-            y.reshape(outer, indices.size, inner),
-        )
+        return native.gather(x, indices, y, self._call.int_attr("axis") % x.ndim)
 
 
 class GatherElements(NativeKernel):
@@ -40,15 +34,8 @@ class GatherNd(NativeKernel):
     """``gather_nd``. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
-        x, indices, y = views.input(), views.input(1), views.output()
-        batch, depth = self._call.int_attr("batch_dims"), indices.shape[-1]
-        outer, inner = math.prod(x.shape[:batch]), math.prod(x.shape[batch + depth :])
-        count = math.prod(indices.shape[batch:-1])
-        return native.gather_nd(
-            x.reshape(outer, *x.shape[batch : batch + depth], inner),
-            indices.reshape(outer, count, depth),
-            y.reshape(outer, count, inner),
-        )
+        batch_dims = self._call.int_attr("batch_dims")
+        return native.gather_nd(views.input(), views.input(1), views.output(), batch_dims)
 
 
 class PutRows(NativeKernel):
