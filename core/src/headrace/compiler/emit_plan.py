@@ -55,8 +55,6 @@ def _tasks(
     control_of: tuple[_ByTask, _ByTask],
 ) -> Iterator[TaskDesc]:
     task_ids = {stream: _task_ids(found) for stream, found in stream_ids.items()}
-    optional: dict[str | None, RegisterId | None] = {None: None}  # of inputs, which may be absent
-    optional.update(register.items())
     waits, signals = control_of
     for position, task in enumerate(graph.tasks):
         workspace = memory.workspaces.get(position)
@@ -66,8 +64,8 @@ def _tasks(
             TaskKind.VIEW if position in memory.views else task.kind,
             task.job,
             actor[position],
-            tuple(map(optional.__getitem__, task.inputs)),
-            tuple(map(register.__getitem__, task.outputs)),
+            tuple([None if name is None else register[name] for name in task.inputs]),
+            tuple([register[name] for name in task.outputs]),
             None if workspace is None else register[workspace.name],
             task.call,
             task.sbp,

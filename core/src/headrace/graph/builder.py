@@ -280,7 +280,7 @@ class JobGraphBuilder:
         self._admit(call)
         names = (*read, *(None,) * (len(call.inputs) - len(read)))
         folded = self._fold(call, names) if self.folds(call, names) else None
-        made_names = tuple(map(node.__add__, suffixes[:outputs]))
+        made_names = tuple([node + suffix for suffix in suffixes[:outputs]])
         made = tuple(map(self._define, made_names, call.outputs))
         if folded is not None:
             self._constants.update(zip(made_names, folded, strict=True))

@@ -173,8 +173,7 @@ class JobGraph:
     def reduced(self, ops: Sequence[JobOp], constants: Iterable[str]) -> JobGraph:
         """The job with some of its ops and constants, in their order; hints of others are gone."""
         entries, specs = entries_of(self.constants), specs_of(self.constants)
-        names = list(constants)
-        left = dict(zip(names, map(entries.__getitem__, names), strict=True))
+        left = {name: entries[name] for name in constants}
         hints = self.hints
         if hints:
             there = {*left, *(tensor.name for tensor in self.inputs)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import chain, count, groupby, repeat
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from headrace.tensor_spec import TensorSpec
 
 # Of all ops of a graph at once: most graphs are asked, and each has all of the job's ops.
-_kind, _name, _tag = attrgetter("call.op"), attrgetter("call.name"), attrgetter("placement.tag")
-_read, _made = attrgetter("inputs"), attrgetter("outputs")
-_read_specs, _specs = attrgetter("call.inputs"), attrgetter("call.outputs")
-_dtype = attrgetter("dtype.name")
+_name, _tag = attrgetter("call.name"), attrgetter("placement.tag")
+_made, _specs = attrgetter("outputs"), attrgetter("call.outputs")
+_read = attrgetter("call.inputs")
 
 
 class OpIndex:
@@ -33,8 +32,14 @@ class OpIndex:
     @cached_property
     def kinds(self) -> Mapping[str, tuple[JobOp, ...]]:
         """The ops of each kind, in order."""
-        ops = sorted(self._ops, key=_kind)  # those of one kind stay in order
-        return {kind: tuple(found) for kind, found in groupby(ops, _kind)}
+        found: dict[str, list[JobOp]] = {}
+        for op in self._ops:
+            kind = op.call.op
+            if kind in found:
+                found[kind].append(op)
+            else:
+                found[kind] = [op]
+        return {kind: tuple(ops) for kind, ops in found.items()}
 
     @cached_property
     def by_name(self) -> Mapping[str, JobOp]:
@@ -44,7 +49,7 @@ class OpIndex:
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of each op, by its name."""
-        return dict(zip(self.by_name, count(), strict=False))
+        return {name: place for place, name in enumerate(self.by_name)}
 
     @cached_property
     def tags(self) -> frozenset[str]:
@@ -54,8 +59,8 @@ class OpIndex:
     @cached_property
     def dtypes(self) -> frozenset[str]:
         """The names of the dtypes of what they read."""
-        read = chain.from_iterable(map(_read_specs, self._ops))
-        return frozenset(map(_dtype, filter(None, read)))
+        read = chain.from_iterable(map(_read, self._ops))
+        return frozenset([spec.dtype.name for spec in read if spec is not None])
 
     @cached_property
     def specs(self) -> Mapping[str, TensorSpec]:
@@ -66,32 +71,22 @@ class OpIndex:
     @cached_property
     def makers(self) -> Mapping[str | None, JobOp]:
         """The op that makes each tensor; none makes an absent one."""
-        made = list(map(_made, self._ops))
-        return dict(zip(chain.from_iterable(made), _owners(self._ops, made), strict=True))
+        return {made: op for op in self._ops for made in op.outputs}
 
     @cached_property
     def readers(self) -> Mapping[str | None, tuple[JobOp, ...]]:
         """The ops that read each tensor, each of them once, in order; none of absent inputs."""
-        read = list(map(_read, self._ops))
-        names = list(chain.from_iterable(read))
-        # As most tensors have it, one reader: of others the last.
-        found: dict[str | None, tuple[JobOp, ...]] = dict(
-            zip(names, zip(_owners(self._ops, read), strict=True), strict=True)
-        )
-        found.pop(None, None)
-        if len(found) < len(names):
-            # What is read once is read for the first time where it is for the last.
-            last = dict(zip(names, count(), strict=False))
-            first = dict(zip(reversed(names), count(len(names) - 1, -1), strict=False))
-            shared = dict(first.items() - last.items()).keys() & found.keys()
-            more: dict[str | None, list[JobOp]] = {name: [] for name in shared}
-            for op in self._ops:
-                for name in shared.intersection(op.inputs):
+        found: dict[str | None, tuple[JobOp, ...]] = {}
+        more: dict[str | None, list[JobOp]] = {}  # most tensors have one reader
+        for op in self._ops:
+            for name in op.inputs:
+                if name not in found:
+                    found[name] = (op,)
+                elif name not in more:
+                    if found[name][0] is not op:
+                        more[name] = [*found[name], op]
+                elif more[name][-1] is not op:
                     more[name].append(op)
-            found.update((name, tuple(ops)) for name, ops in more.items())
+        found.update((name, tuple(ops)) for name, ops in more.items())
+        found.pop(None, None)
         return found
-
-
-def _owners(ops: Sequence[JobOp], names: Sequence[Sequence[object]]) -> Iterator[JobOp]:
-    """Each op as often as there are names that are its own."""
-    return chain.from_iterable(map(repeat, ops, map(len, names)))

@@ -22,7 +22,7 @@ def remove_dead_ops(graph: JobGraph) -> JobGraph:
     entries = entries_of(graph.constants)
     if len(kept) == len(graph.ops) and needed.issuperset(entries):
         return graph
-    return graph.reduced(kept, filter(needed.__contains__, entries))
+    return graph.reduced(kept, [name for name in entries if name in needed])
 
 
 def _alive(graph: JobGraph) -> tuple[Sequence[JobOp], set[str | None]]:

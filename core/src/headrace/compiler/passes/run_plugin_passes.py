@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import compress
-from operator import is_not
 
 from headrace.compiler.decision import PassRun
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
@@ -108,12 +106,10 @@ def _fault(tag: str, graph: JobGraph, made: JobGraph, constants: Mapping[str, En
         strange += [op for op in foreign[1] if op not in foreign[0]]
         op = (strange or foreign[1])[0]
         return f"changed {op.call}, which is placed on device {op.placement.tag!r}"
-    entries = entries_of(made.constants)
-    others = map(is_not, map(constants.get, entries, entries.values()), entries.values())
-    for name in compress(entries, others):
-        was = constants[name]
+    for name, entry in entries_of(made.constants).items():
+        was = constants.get(name, entry)
         # One that asked for the value of a lazy one may give that back.
-        if not (isinstance(was, LazyConstant) and was.value() is entries[name]):
+        if was is not entry and not (isinstance(was, LazyConstant) and was.value() is entry):
             return f"changed the value of {name!r}; give a constant of another value a new name"
     if graph.results == made.results:
         return ""
