@@ -51,7 +51,7 @@ def model(then: GraphProto, otherwise: GraphProto, outputs: str = "y") -> ModelP
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def agree(device: str, source: ModelProto) -> None:
+def agree(device: str, source: ModelProto, atol: float = 0) -> None:
     """The device gives what onnxruntime does, whichever branch is taken."""
     session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
     with load(source, device) as loaded:
@@ -59,7 +59,7 @@ def agree(device: str, source: ModelProto) -> None:
             wanted = session.run(None, feeds)
             for got, want in zip(loaded.run(feeds).values(), wanted, strict=True):
                 assert (got.dtype, got.shape) == (want.dtype, want.shape)
-                np.testing.assert_allclose(got, want, rtol=1e-6)
+                np.testing.assert_allclose(got, want, rtol=1e-6, atol=atol)
 
 
 def specs() -> dict[str, TensorSpec]:
@@ -74,6 +74,45 @@ def test_small_branches_are_both_computed(device: str) -> None:
     agree(device, source)
     with load(source, device) as loaded:
         assert loaded.plan_for(specs())
+
+
+def products(width: int) -> ModelProto:
+    """A model, one branch of which multiplies by two matrices, ``width`` numbers between them."""
+    rng = np.random.default_rng(0)
+    layers = branch(
+        node("Gemm", "x w", "h", transB=1),
+        node("ReduceMean", "h", "mean", axes=[1]),
+        node("Sub", "h mean", "d"),
+        node("Pow", "d two", "s"),
+        node("ReduceMean", "s", "variance", axes=[1]),
+        node("Sqrt", "variance", "deviation"),
+        node("Div", "d deviation", "n"),
+        node("MatMul", "n v", "o"),
+    )
+    source = model(layers, branch(node("Identity", "x", "o")))
+    for name, shape in (("w", (width, 2)), ("v", (width, 2))):
+        weights = rng.standard_normal(shape, np.float32)
+        source.graph.initializer.append(numpy_helper.from_array(weights, name))
+    source.graph.initializer.append(numpy_helper.from_array(np.float32(2), "two"))
+    return source
+
+
+def test_branches_with_small_products_are_both_computed(device: str) -> None:
+    """Layers of a few thousand multiplications cost less than to stop and look."""
+    source = products(64)
+    agree(device, source)
+    with load(source, device) as loaded:
+        assert loaded.plan_for(specs())
+
+
+def test_of_branches_with_large_products_one_is_computed(device: str) -> None:
+    """Half a million multiplications in vain cost more than to stop and look."""
+    source = products(1 << 16)
+    agree(device, source, atol=1e-3)  # sums of as many numbers, hundreds large
+    with load(source, device) as loaded:
+        loaded.run(FEEDS[0])
+        with pytest.raises(UnsupportedModelError, match="depends on the values of inputs"):
+            loaded.plan_for(specs())
 
 
 @pytest.mark.parametrize(

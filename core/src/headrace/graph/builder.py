@@ -302,6 +302,15 @@ class JobGraphBuilder:
         self._read.update(op.inputs)
         self._ops.append(op)
 
+    @property
+    def op_count(self) -> int:
+        """How many ops there are so far; what was folded is none."""
+        return len(self._ops)
+
+    def ops_since(self, count: int) -> list[JobOp]:
+        """The ops that were added when there were ``count``."""
+        return self._ops[count:]
+
     def reserve(self, names: Iterable[str]) -> None:
         """Keep ``names`` for ops that are adopted later: no op is given one of them by itself."""
         self._op_names.update(names)

@@ -46,7 +46,7 @@ from headrace.onnx.importing.guesses import checks_of
 from headrace.onnx.importing.measure import MeasureNeeded
 from headrace.onnx.importing.node import Converter, Node, ValueNeeded
 from headrace.onnx.importing.scope import Scope
-from headrace.onnx.importing.select import alike, is_harmless
+from headrace.onnx.importing.select import alike, are_cheap, is_harmless
 from headrace.onnx.importing.site import Site
 from headrace.onnx.importing.values import Given, Value
 from headrace.ops import Tensor
@@ -360,12 +360,13 @@ class Importer:
         """Both branches, and the one or the other element by element; None where that is not so."""
         if not all(map(is_harmless, branches)):
             return None
+        before = self.builder.op_count
         try:
             made = [self._graph(graph, site.scope.inside()) for graph in branches]
         except (HeadraceError, ValueNeeded):  # the branch that is not taken may be anything
             return None
         pairs = alike(*made)
-        if pairs is None:
+        if pairs is None or not are_cheap(self.builder.ops_since(before)):
             return None
         (which,) = self.builder.op("reshape", [condition], location=site.where, shape=())
         return [self.builder.op("where", [which, *pair], location=site.where)[0] for pair in pairs]

@@ -6,23 +6,31 @@ branches of ops that cannot fail, whatever numbers they are given, are cheaper c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from onnx import GraphProto
 
+from headrace.graph.job_graph import JobOp
 from headrace.onnx.file.keys import domain_of
 from headrace.onnx.importing.values import Value
 from headrace.ops import Tensor
 
-_MOST_NODES = 16
+_MOST_NODES = 64
 _MOST_ELEMENTS = 1 << 16
+_MOST_WORK = 1 << 18
+"""A core does as many multiplications while the host looks at a condition and goes on: 15 us."""
 
 _HARMLESS = frozenset(
     {
-        "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape",
-        "Equal", "Exp", "Expand", "Flatten", "Floor", "Greater", "GreaterOrEqual", "Identity",
-        "Less", "LessOrEqual", "Log", "Max", "Min", "Mul", "Neg", "Not", "Or", "Relu",
-        "Reshape", "Round", "Shape", "Sigmoid", "Sign", "Softmax", "Sqrt", "Squeeze", "Sub",
+        "Abs", "Add", "And", "BatchNormalization", "Cast", "Ceil", "Clip", "Concat", "Constant",
+        "ConstantOfShape", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Expand",
+        "Flatten", "Floor", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish",
+        "Identity", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax",
+        "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "PRelu",
+        "Reciprocal", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+        "ReduceSum", "ReduceSumSquare", "Relu", "Reshape", "Round", "Selu", "Shape", "Sigmoid",
+        "Sign", "Sin", "Size", "Softmax", "Softplus", "Softsign", "Sqrt", "Squeeze", "Sub", "Sum",
         "Tanh", "Transpose", "Unsqueeze", "Where", "Xor"
     }
 )  # fmt: skip
@@ -34,6 +42,19 @@ def is_harmless(graph: GraphProto) -> bool:
     return len(graph.node) <= _MOST_NODES and all(
         not domain_of(node.domain) and node.op_type in _HARMLESS for node in graph.node
     )
+
+
+def are_cheap(ops: Iterable[JobOp]) -> bool:
+    """True for the ops of branches that take no longer than to stop and look."""
+    return sum(map(_work, ops)) <= _MOST_WORK
+
+
+def _work(op: JobOp) -> int:
+    """The multiplications of a product; the elements that any other op reads or makes."""
+    sizes = [spec.elements for spec in (*op.call.inputs, *op.call.outputs) if spec is not None]
+    if op.call.op == "matmul":  # of n x k and k x m to n x m: each size of the three comes twice
+        return math.isqrt(math.prod(sizes[:2]) * sizes[-1])
+    return sum(sizes)
 
 
 def alike(first: Sequence[Value], second: Sequence[Value]) -> list[tuple[Tensor, Tensor]] | None:
