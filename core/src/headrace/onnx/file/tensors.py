@@ -115,7 +115,7 @@ def header_of(tensor: TensorProto, where: Where) -> Header:
         InvalidModelError: a dimension is negative or the data type does not exist.
         UnsupportedModelError: headrace has no such dtype, or it has too many dimensions.
     """
-    shape = tuple(tensor.dims)
+    shape = tuple(tensor.dims[:])
     dtype = dtype_from_onnx(tensor.data_type, where)
     count = _count(shape, where)
     nbytes = count * dtype.itemsize
@@ -194,7 +194,7 @@ def elements_of(
             f"{where}: {header.dtype}[{_text(header.shape)}] takes {header.stored_bytes} bytes and "
             f"raw_data has {nbytes}"
         )
-    return _from_bytes(np.frombuffer(raw, np.uint8), header) if cut is None else cut
+    return _from_bytes(raw, header) if cut is None else cut
 
 
 def read(elements: Extent, header: Header, empty: Empty = aligned_empty) -> Array:
@@ -251,11 +251,11 @@ def _text(dims: Iterable[int]) -> str:
     return ", ".join(map(str, dims))
 
 
-def _from_bytes(raw: Array, header: Header) -> Array:
+def _from_bytes(raw: bytes | Array, header: Header) -> Array:
     """The array whose bytes a file has, which are little-endian on every machine."""
     if header.stored is None:
-        return _decoded(raw, header).reshape(header.shape)
-    stored = raw.view(header.stored).reshape(header.shape)
+        return _decoded(np.frombuffer(raw, np.uint8), header).reshape(header.shape)
+    stored: Array = np.ndarray(header.shape, header.stored, raw)
     return stored if header.stored.isnative else stored.astype(header.dtype.numpy)
 
 

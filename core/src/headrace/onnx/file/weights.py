@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
 
 from headrace.aligned import Empty, Region, aligned, together
 from headrace.errors import ResourceLimitError
@@ -72,18 +72,9 @@ def take_weights(
     taking = _Taking(name, files, made, Region(split.cut_bytes).empty)
     taking.initializers(model.graph, split.initializers)
     cuts = dict(split.nodes)
-    taken: dict[int, str] = {}
     # A model may say for itself what the op is.
-    if all(function.name != CONSTANT for function in model.functions):
-        inputs = {value.name for value in model.graph.input}
-        for index, node, output, tensor in _constants(model.graph):
-            if output not in taking.weights and output not in inputs:  # else the names' check tells
-                taken[index] = output
-            where = Said(place, name, node)
-            taking.weight(
-                output, tensor, taking.header(tensor, where), where, cuts.pop(index, None)
-            )
-            node.ClearField("attribute")
+    is_own = any(function.name == CONSTANT for function in model.functions)
+    taken = {} if is_own else taking.constants(model.graph, cuts)
     for index, left in cuts.items():
         model.graph.node[index].attribute[0].t.raw_data = left.part()
     taking.settle()
@@ -105,6 +96,9 @@ class _Taking:
         self.later_bytes = 0
         self._name, self._files, self._made, self._empty = name, files, made, empty
         self._small: dict[str, Array] = {}  # in the memory of messages
+        # Models say 0 and 1 again and again. The first weight of each message, and who is as it.
+        self._first: dict[bytes, str] = {}
+        self._alike: dict[str, str] = {}
         self._headers: dict[tuple[int, ...], Header] = {}  # those of most tensors are not new
 
     def initializers(self, graph: GraphProto, cut: Mapping[int, Extent]) -> None:
@@ -126,9 +120,43 @@ class _Taking:
         graph.ClearField("initializer")
         graph.ClearField("sparse_initializer")
 
+    def constants(self, graph: GraphProto, cut: dict[int, Extent]) -> dict[int, str]:
+        """Take the tensors that nodes ``Constant`` of ONNX hold with their elements.
+
+        Args:
+            graph: the main graph.
+            cut: what was cut out of nodes, by position; what is taken of it is gone from there.
+
+        Returns:
+            The positions of the nodes, and the names of the weights.
+        """
+        taken: dict[int, str] = {}
+        inputs = {value.name for value in graph.input}
+        for index, node in enumerate(graph.node):
+            if node.op_type != CONSTANT or domain_of(node.domain) or node.input:
+                continue
+            attributes, outputs = node.attribute[:], node.output[:]
+            if len(attributes) != 1 or len(outputs) != 1 or not outputs[0]:
+                continue
+            attribute, name = attributes[0], outputs[0]
+            if _form(attribute) != _VALUE:
+                continue
+            tensor = attribute.t
+            if not is_here(tensor):
+                continue
+            if name not in self.weights and name not in inputs:  # else the names' check tells
+                taken[index] = name
+            where = Said(place, self._name, node)
+            if index in cut:
+                self.weight(name, tensor, self.header(tensor, where), where, cut.pop(index))
+            else:
+                self._weight_here(name, tensor, where)
+            node.ClearField("attribute")
+        return taken
+
     def header(self, tensor: TensorProto, where: Said) -> Header:
         """``header_of`` a tensor."""
-        key = (tensor.data_type, *tensor.dims)
+        key = (tensor.data_type, *tensor.dims[:])
         known = self._headers.get(key)
         if known is None:
             known = self._headers[key] = header_of(tensor, where)
@@ -160,10 +188,25 @@ class _Taking:
             spec = TensorSpec.of(value)
             self.weights[name] = LazyConstant(spec, name, lambda empty: value, made)
 
+    def _weight_here(self, name: str, tensor: TensorProto, where: Said) -> None:
+        """Take a tensor whose elements are in its message; once, if others are as it."""
+        tensor.ClearField("name")
+        message = tensor.SerializeToString()
+        first = self._first.get(message)
+        if first is not None:
+            self.weights[name] = self.weights[first]
+            self._alike[name] = first
+            return
+        self.weight(name, tensor, self.header(tensor, where), where, None)
+        if len(message) < LEAST_BYTES:
+            self._first[message] = name
+
     def settle(self) -> None:
         """Let what is small lie aligned, in memory of its own."""
         small = self._small
         self.weights.update(zip(small, together(list(small.values())), strict=True))
+        for name, first in self._alike.items():
+            self.weights[name] = self.weights[first]
 
 
 def _is_read_later(elements: Extent) -> bool:
@@ -173,23 +216,6 @@ def _is_read_later(elements: Extent) -> bool:
 
 def _initializer(model: str, name: str) -> str:
     return f"{model}: initializer {quote(name)}"
-
-
-def _constants(graph: GraphProto) -> Iterator[tuple[int, NodeProto, str, TensorProto]]:
-    """The nodes ``Constant`` of ONNX that hold a tensor with its elements.
-
-    Yields:
-        The position of each, the node, the name of its output and the tensor.
-    """
-    for index, node in enumerate(graph.node):
-        if node.op_type != CONSTANT or domain_of(node.domain) or node.input:
-            continue
-        attributes, outputs = node.attribute[:], node.output[:]
-        if len(attributes) != 1 or len(outputs) != 1 or not outputs[0]:
-            continue
-        (attribute,) = attributes
-        if _form(attribute) == _VALUE and is_here(attribute.t):
-            yield index, node, outputs[0], attribute.t
 
 
 _form = attrgetter("name", "type", "ref_attr_name")
