@@ -45,6 +45,9 @@ _LOOKS = (
 _EXTERNAL = b"\x0a\x08location"
 """How the description of external data has the name of its file in it."""
 
+_LEAST_BYTES = 1 << 20
+"""What a smaller message holds of weights that were taken is not worth to make it anew."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
@@ -120,19 +123,22 @@ def parse_model(
     externals = _external_ranges(model.graph, name)
     initializers = initializer_names(model.graph)
     weights, taken, later_bytes = take_weights(model, split, name, ExternalFiles(folder), made)
-    # A message frees the memory of its fields only as a whole.
-    rest = model.SerializeToString()
-    model = ModelProto.FromString(rest)
+    rest_bytes = len(split.message)
+    if rest_bytes > _LEAST_BYTES or _EXTERNAL in split.message:
+        # A message frees the memory of its fields only as a whole.
+        rest = model.SerializeToString()
+        model = ModelProto.FromString(rest)
+        rest_bytes = len(rest)
+        if _EXTERNAL in rest:
+            externals = None
     graph = model.graph
-    if _EXTERNAL in rest:
-        externals = None
     left = [node for index, node in enumerate(graph.node) if index not in taken]
     whole = check_graph(graph, name, nodes=left, constants=[*initializers, *taken.values()])
     functions = collect_functions(model.functions, name, plugins)
     check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
-    held_bytes = len(rest) + whole_bytes - later_bytes
+    held_bytes = rest_bytes + whole_bytes - later_bytes
     return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
 
 
