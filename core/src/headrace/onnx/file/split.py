@@ -7,6 +7,7 @@ left is parsed by protobuf, which tells what is wrong with it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -62,7 +63,7 @@ class _Splitting:
         self._model = model
         self._found: dict[int, dict[int, Extent]] = {field: {} for field in _WAYS}
         # How many of each field of the graph: it may be in parts, which go on where one ended.
-        self._counts = wire.Counts(int)
+        self._counts: wire.Counts = defaultdict(int)
 
     def run(self) -> SplitModel:
         model = self._model
@@ -88,7 +89,7 @@ class _Splitting:
                 raw = way[-1]
                 self._found[part.field][counts[part.field] - 1] = Extent(model, raw.start, raw.end)
                 pieces += model.part(done, part.key), self._without_last(way)
-                done = part.end
+                done = raw.end
         if not pieces:
             return None
         pieces.append(model.part(done, graph.end))
@@ -102,22 +103,23 @@ class _Splitting:
         """
         way = [part]
         for wanted in _WAYS[part.field]:
-            around, counts = way[-1], wire.Counts(int)
-            large = wire.parts(self._model, around.start, around.end, LEAST_BYTES, counts)
-            found = [part for part in large if part.field == wanted]
-            if not found or counts[wanted] > 1:
+            around = way[-1]
+            inside = wire.parts(self._model, around.start, around.end)
+            found = [part for part in inside if part.field == wanted]
+            if len(found) != 1 or found[0].nbytes < LEAST_BYTES:
                 return None
             way += found
         return way
 
     def _without_last(self, way: Sequence[wire.Part]) -> bytes:
-        """The first of some parts, each of which is in the one before it; the last one is empty."""
-        first, last = way[0], way[-1]
-        before = self._model.part(first.key, last.start)
-        behind = self._model.part(last.end, first.end) if last.end < first.end else b""
-        made, inner = wire.header(last.field, 0), last
+        """What is before the last of some parts, each in the one before it; the last is empty."""
+        first, inner = way[0], way[-1]
+        before = self._model.part(first.key, inner.start)
+        made = wire.header(inner.field, 0)
+        less = inner.end - inner.key - len(made)  # than what is around has now
         for part in way[-2::-1]:
-            made = before[part.start - first.key : inner.key - first.key] + made
-            made += behind[inner.end - last.end : part.end - last.end]
-            made, inner = wire.header(part.field, len(made)) + made, part
+            head = wire.header(part.field, part.nbytes - less)
+            less += part.start - part.key - len(head)
+            made = head + before[part.start - first.key : inner.key - first.key] + made
+            inner = part
         return made

@@ -76,7 +76,7 @@ def parts(
         WireError: it is not understood from here on.
         InvalidModelError: it cannot be read.
     """
-    counts = Counts(int) if counts is None else counts
+    counts = defaultdict(int) if counts is None else counts
     new = tuple.__new__  # in half of the time of calling the class
     position = start
     while position < end:
