@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import weakref
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -153,12 +154,20 @@ class FileContent(Content):
             if begin <= start and end <= begin + len(window):
                 return window[start - begin : end - begin]
         if end - start > _WINDOW_BYTES:
-            return super().part(start, end)
+            return self._read(start, end)
         return self._window_from(start)[: end - start]
+
+    def _read(self, start: int, end: int) -> bytes:
+        """``part``, in one step; where that is not enough, ``fill`` reads on or tells why."""
+        with suppress(OSError):
+            data = os.pread(self._descriptor, end - start, start)
+            if len(data) == end - start and _stamp(self._descriptor) == self._stamp:
+                return data
+        return super().part(start, end)
 
     def _window_from(self, position: int) -> bytes:
         end = min(position + _WINDOW_BYTES, self._nbytes)
-        window = super().part(position, end)
+        window = self._read(position, end)
         last = end if end == self._nbytes else end - LOOK_BYTES
         self._windows = (position, window, last), self._windows[0]
         return window
