@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx_models import info, model, node
 
 from headrace.aligned import is_aligned
@@ -165,3 +165,29 @@ def test_elements_that_do_not_fit_are_told_with_their_place(where: str) -> None:
     says = f"{where} 'large'" if where == "initializer" else "node making 'large constant'"
     with pytest.raises(InvalidModelError, match=f"{says}.* takes 4100 bytes and raw_data"):
         read_model(proto.SerializeToString())
+
+
+def test_constants_that_are_alike_are_one_array() -> None:
+    """Whatever their tensors are called; those of another dtype or shape are others."""
+    nodes = [constant(SMALL, "first"), constant(SMALL, "second"), constant(SMALL[:, None], "third")]
+    nodes[1].attribute[0].t.name = "called otherwise"
+    proto = model(
+        [*nodes, node("Add", "first second", "y")], outputs=[info("y", [3], TensorProto.INT64)]
+    )
+    weights = read_model(proto.SerializeToString()).weights
+    assert weights["first"] is weights["second"]
+    assert weights["third"] is not weights["first"]
+    np.testing.assert_array_equal(weights["third"], SMALL[:, None])
+
+
+def test_nothing_that_was_taken_of_a_large_message_stays_in_it() -> None:
+    """Elements in typed fields are never cut out; their memory is let go of all the same."""
+    proto = with_weights()
+    values = np.arange(1 << 18, dtype=np.float32)
+    proto.graph.initializer.append(
+        helper.make_tensor("typed", TensorProto.FLOAT, values.shape, values.tolist())
+    )
+    read = read_model(proto.SerializeToString())
+    np.testing.assert_array_equal(read.weights["typed"], values)
+    assert read.graph.ByteSize() < LEAST_BYTES
+    assert read.held_bytes < values.nbytes + 4 * LARGE.nbytes
