@@ -1,4 +1,4 @@
-"""Transposes, reshapes and casts that undo each other, or become one."""
+"""Moves that undo each other, become one, or move nothing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from headrace.compiler.passes.cancel_moves import cancel_moves, holds
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.compiler.verify import verify_job_graph
 from headrace.dtypes import BOOL, NUMBERS, DType
-from headrace.graph import JobGraph, JobGraphBuilder
+from headrace.graph import JobGraph, JobGraphBuilder, SbpHint
 from headrace.ops import Tensor
 from headrace.placement import Placement
+from headrace.sbp import Split
 from headrace.tensor_spec import TensorSpec
 
 HOST = Placement.of_device("cpu")
@@ -103,6 +104,52 @@ def test_a_float_on_the_way_to_integers_that_are_too_small_stays(
     """A float is kept within the range of the integer that it becomes; an integer wraps."""
     moves = [("cast", {"dtype": dtype}) for dtype in (between, target)]
     assert len(left(chain(TensorSpec((2,), source), *moves))) == ops
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("slice", {"axes": (1,), "starts": (0,), "ends": (1 << 62,)}),
+        ("slice", {"axes": (2,), "starts": (-1,), "ends": (-9,), "steps": (-1,)}),
+        ("cast", {"dtype": "float32"}),
+        ("reshape", {"shape": (2, -1, 1)}),
+        ("transpose", {"perm": (0, 1, 2)}),
+        ("expand", {"shape": (2, 3, 1)}),
+        ("tile", {"repeats": (1, 1, 1)}),
+    ],
+)
+def test_what_makes_just_what_it_reads_is_left_out(op: str, attrs: Mapping[str, object]) -> None:
+    """Alone, and between two moves, which then follow each other."""
+    spec = TensorSpec((2, 3, 1), "float32")
+    assert left(chain(spec, (op, attrs))) == []
+    turn = ("transpose", {"perm": (1, 0, 2)})
+    back = ("transpose", {"perm": (1, 0, 2)})
+    assert left(chain(spec, turn, turn, (op, attrs), back, back)) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("slice", {"axes": (0,), "starts": (-1,), "ends": (-9,), "steps": (-1,)}),
+        ("cast", {"dtype": "float64"}),
+        ("transpose", {"perm": (1, 0, 2)}),
+    ],
+)
+def test_what_makes_other_elements_of_the_same_shape_stays(
+    op: str, attrs: Mapping[str, object]
+) -> None:
+    """Where axes are turned around, or exchanged with another as long."""
+    assert len(left(chain(TensorSpec((3, 3, 1), "float32"), (op, attrs)))) == 1
+
+
+def test_a_move_of_nothing_stays_between_tensors_that_lie_in_two_ways() -> None:
+    """What it makes has a hint."""
+    builder = JobGraphBuilder("job", HOST)
+    x = builder.input("x", TensorSpec((4, 2), "float32"))
+    (y,) = builder.op("reshape", [x], shape=(4, 2))
+    builder.hint(y, SbpHint((Split(0),)))
+    builder.output("y", y)
+    assert len(cancel_moves(builder.finish()).ops) == 1
 
 
 def test_what_others_read_stays() -> None:

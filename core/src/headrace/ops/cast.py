@@ -30,5 +30,9 @@ class Cast(Elementwise):
     def result_dtype(cls, call: OpCall) -> DType:
         return call.dtype_attr("dtype")
 
+    @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        return 0 if call.outputs[0].dtype is call.input(0).dtype else None
+
 
 OPS: tuple[type[Op], ...] = (Cast,)

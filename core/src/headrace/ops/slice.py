@@ -166,6 +166,10 @@ class Tile(Op):
         return (addressable(call, x.with_shape(shape)),)
 
     @classmethod
+    def view(cls, call: OpCall) -> int | None:
+        return 0 if call.input(0).elements == call.outputs[0].elements else None
+
+    @classmethod
     def sbp_signatures(cls, call: OpCall) -> tuple[SbpSignature, ...]:
         shape = call.input(0).shape
         kept = (n for n, count in enumerate(call.ints_attr("repeats")) if count == 1)

@@ -1,4 +1,4 @@
-"""Let transposes, reshapes and casts that follow each other become one, or none."""
+"""Let moves that follow each other become one, and those that move nothing none."""
 
 from __future__ import annotations
 
@@ -7,46 +7,60 @@ from collections.abc import Mapping
 from headrace.dtypes import DType
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.op_call import Attrs, OpCall
+from headrace.ops import get_op
 from headrace.ops.axes import permutation
 
-MOVES = ("transpose", "reshape", "cast")
+MOVES = ("transpose", "reshape", "cast", "slice", "expand", "tile")
+"""Ops that may make just what they read. Of the first three, two become one."""
 
 
 def cancel_moves(graph: JobGraph) -> JobGraph:
-    """Replace two moves of one kind by one that does what both do, or by nothing.
+    """Replace two moves of one kind by one that does what both do; leave out what moves nothing.
 
     Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
-    that changes nothing of what it makes, where both are at one place. The first of two stays where
-    others read it, and a tensor with a hint stays between them: it shall lie as it says. What is
-    left without a reader is for ``remove_dead_ops``. A graph without two such moves is given back
-    itself.
+    that changes nothing of what it makes, where both are at one place; and none of ``MOVES`` makes
+    just what it reads, as exporters write many. The first of two stays where others read it, and a
+    tensor with a hint stays between them: it shall lie as it says. What is left without a reader is
+    for ``remove_dead_ops``. A graph without such moves is given back itself.
     """
-    makers_before = graph.index.makers
-    reads = ((op, makers_before.get(op.inputs[0] or "")) for op in graph.of_kind(*MOVES))
-    if not any(maker is not None and maker.call.op == op.call.op for op, maker in reads):
+    if not _moves_in_vain(graph):
         return graph
     same: dict[str, str] = {}  # tensor -> the earlier one that it equals
-    makers: dict[str, JobOp] = {}
+    makers: dict[str | None, JobOp] = {}
     kept: list[JobOp] = []
     for op in graph.ops:
         op = op.reading(same) if same else op
-        if op.call.op not in MOVES:
-            kept.append(op)
-            continue
-        before = makers.get(op.inputs[0] or "")
-        if not graph.hints.keys().isdisjoint((op.inputs[0], *op.outputs)):
-            before = None
-        if before is not None and (before.call.op, before.placement) == (op.call.op, op.placement):
-            joined = _joined(before.call, op.call)
-            if joined is not None and _is_nothing(joined):
-                assert before.inputs[0] is not None
-                same[op.outputs[0]] = before.inputs[0]
-                continue
-            if joined is not None:
-                op = JobOp(joined, before.inputs, op.outputs, op.placement)
-        makers[op.outputs[0]] = op
+        if op.call.op in MOVES:
+            source, made = op.inputs[0], op.outputs[0]
+            assert source is not None
+            if graph.hints.keys().isdisjoint((source, made)):
+                op = _after(makers.get(source), op)
+                assert op.inputs[0] is not None
+                if _is_nothing(op.call):
+                    same[made] = op.inputs[0]
+                    continue
+            makers[made] = op
         kept.append(op)
     return graph if tuple(kept) == graph.ops else graph.rewired(kept, same)
+
+
+def _moves_in_vain(graph: JobGraph) -> bool:
+    """Whether a move reads one of its kind, or makes what it reads."""
+    kinds, makers = graph.index.kinds, graph.index.makers
+    for kind in MOVES:
+        for op in kinds.get(kind, ()):
+            before = makers.get(op.inputs[0])
+            if (before is not None and before.call.op == kind) or _is_nothing(op.call):
+                return True
+    return False
+
+
+def _after(before: JobOp | None, op: JobOp) -> JobOp:
+    """The move that does what ``before`` and ``op`` do, in the place of ``op``; else ``op``."""
+    if before is None or (before.call.op, before.placement) != (op.call.op, op.placement):
+        return op
+    joined = _joined(before.call, op.call)
+    return op if joined is None else JobOp(joined, before.inputs, op.outputs, op.placement)
 
 
 def _joined(first: OpCall, second: OpCall) -> OpCall | None:
@@ -58,9 +72,11 @@ def _joined(first: OpCall, second: OpCall) -> OpCall | None:
             attrs = Attrs({**attrs, "perm": tuple([inner[axis] for axis in outer])})
         case "reshape":
             attrs = Attrs({**attrs, "shape": second.outputs[0].shape})
-        case _:
+        case "cast":
             if not _passes_unseen(first, second):
                 return None
+        case _:
+            return None
     # Nothing has to be checked and inferred: it makes what the second makes.
     return OpCall(
         second.op,
@@ -83,10 +99,8 @@ def _passes_unseen(first: OpCall, second: OpCall) -> bool:
 
 
 def _is_nothing(call: OpCall) -> bool:
-    """True for a move that moves nothing."""
-    if call.op == "transpose":
-        return permutation(call) == tuple(range(call.input(0).rank))
-    return call.outputs[0] == call.input(0)
+    """True for a move that makes what it reads."""
+    return call.outputs[0] == call.inputs[0] and get_op(call.op).view(call) == 0
 
 
 def holds(wide: DType, narrow: DType) -> bool:
