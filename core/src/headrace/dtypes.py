@@ -57,14 +57,13 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
-    __eq__ = object.__eq__  # there is one of each number, and most that specs are asked is this
+    # There is one of each number, and these are most that specs are asked, and part of every key.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[object, ...]:
         """Also where it was copied or comes from another process."""
         return from_number, (self.number,)
-
-    def __hash__(self) -> int:
-        return self.number  # part of every key of a call; the fields would be hashed one by one
 
     @property
     def is_float(self) -> bool:
