@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from headrace.graph.hint import SbpHint
 from headrace.graph.job_graph import JobGraph, JobOp
 
 
@@ -17,15 +20,15 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
     if len({(op.call.op, op.inputs) for op in graph.ops}) == len(graph.ops):
         return graph
     same: dict[str, str] = {}  # tensor -> the equal one that is kept
+    readers: dict[object, JobOp] = {}  # the first op of a kind that reads the same
     seen: dict[object, JobOp] = {}
     kept: list[JobOp] = []
     for op in graph.ops:
         op = op.reading(same) if same else op
-        call, hints = op.call, None
-        if graph.hints:
-            hints = tuple(h and h.axes for h in map(graph.hints.get, op.outputs))
-        key = (call.op, op.inputs, call.attrs.form, call.output_count, op.placement, hints)
-        first = seen.setdefault(key, op)
+        first = readers.setdefault((op.call.op, op.inputs), op)
+        if first is not op:  # few are, so only now it is asked what more they say
+            seen.setdefault(_said(first, graph.hints), first)
+            first = seen.setdefault(_said(op, graph.hints), op)
         if first is op:
             kept.append(op)
         else:
@@ -33,3 +36,11 @@ def merge_equal_ops(graph: JobGraph) -> JobGraph:
     if not same:
         return graph
     return graph.rewired(kept, same)
+
+
+def _said(op: JobOp, hints: Mapping[str, SbpHint]) -> object:
+    """Equal for ops that do the same to the same at one place, for tensors that lie alike."""
+    call, wishes = op.call, None
+    if hints:
+        wishes = tuple([hint and hint.axes for hint in map(hints.get, op.outputs)])
+    return call.op, op.inputs, call.attrs.form, call.output_count, op.placement, wishes
