@@ -278,9 +278,14 @@ class JobGraphBuilder:
         all_attrs = {**attrs, **more_attrs} if more_attrs else attrs
         call = make_call(schema, node, specs, all_attrs, outputs=outputs, location=location)
         self._admit(call)
-        names = (*read, *(None,) * (len(call.inputs) - len(read)))
+        return self._enter(call, (*read, *(None,) * (len(call.inputs) - len(read))), suffixes)
+
+    def _enter(
+        self, call: OpCall, names: tuple[str | None, ...], suffixes: tuple[str, ...]
+    ) -> tuple[Tensor, ...]:
+        """Compute a call that is checked, or add it; its name is its own already."""
         folded = self._fold(call, names) if self.folds(call, names) else None
-        made_names = tuple([node + suffix for suffix in suffixes[:outputs]])
+        made_names = tuple([call.name + suffix for suffix in suffixes[: call.output_count]])
         made = tuple(map(self._define, made_names, call.outputs))
         if folded is not None:
             self._constants.update(zip(made_names, folded, strict=True))

@@ -17,7 +17,9 @@ from headrace.graph.constants import entries_of, specs_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_index import OpIndex
 from headrace.graph.op_source import CORE_OPS, OpSource
+from headrace.op_call import Attrs, OpCall
 from headrace.ops import Tensor
+from headrace.tensor_spec import TensorSpec
 
 _inputs = attrgetter("inputs")
 
@@ -129,6 +131,16 @@ class GraphRewriter(JobGraphBuilder):
         self._constants.update(zip(made, values, strict=True))
         self.put(op, list(map(self._define, made, call.outputs)))
         return True
+
+    def move(
+        self, op: str, tensor: Tensor, made: TensorSpec, attrs: Attrs, location: str
+    ) -> Tensor:
+        """As ``op``, of one that makes ``made`` of ``tensor`` for sure: nothing is checked."""
+        _, suffixes = self._schemas.get(op) or self._schema(op)
+        node = self._fresh(op, suffixes)
+        self._op_names.add(node)
+        call = OpCall(op, node, (tensor.spec,), (made,), attrs, 1, location)
+        return self._enter(call, (tensor.name,), suffixes)[0]
 
     def put(self, op: JobOp, made: Sequence[Tensor]) -> None:
         """Let ``made`` stand for the outputs of an op of the other graph."""

@@ -16,7 +16,7 @@ from headrace.data_format import (
 )
 from headrace.device import KernelEntry
 from headrace.light_dataclass import dataclass
-from headrace.op_call import Attrs, OpCall
+from headrace.op_call import OpCall
 from headrace.registry.tables import Backend, KernelTable
 from headrace.tensor_spec import TensorSpec
 
@@ -99,11 +99,9 @@ def can_transpose(spec: TensorSpec, perm: Order, backend: Backend) -> bool:
 
 @lru_cache(maxsize=4096)
 def _can_transpose(spec: TensorSpec, perm: Order, kernels: KernelTable) -> bool:
-    for op, attrs in steps(spec.shape, perm):
-        shape = attrs["shape"] if op == "reshape" else laid(spec.shape, attrs["perm"])
-        made = spec.with_shape(shape)
+    for op, attrs, made in steps(spec, perm):
         # Of ops that are known so well nothing has to be checked and inferred.
-        if kernels.select(OpCall(op, "to another order", (spec,), (made,), Attrs(attrs))) is None:
+        if kernels.select(OpCall(op, "to another order", (spec,), (made,), attrs)) is None:
             return False
         spec = made
     return True

@@ -120,7 +120,6 @@ class Forms:
             form, perm = self.get(name, as_read, reader), order
         origin = (reader or place).call
         with self._rewriter.placed(place.placement):
-            for op, attrs in steps(form.spec.shape, perm):
-                location = origin.location or origin.name
-                (form,) = self._rewriter.op(op, [form], location=location, attrs=attrs)
+            for op, attrs, made in steps(form.spec, perm):
+                form = self._rewriter.move(op, form, made, attrs, origin.location or origin.name)
         return form

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from headrace.data_format import Order, moves_nothing
+from headrace.op_call import Attrs
+from headrace.tensor_spec import TensorSpec
 
 Shape = tuple[int, ...]
 
@@ -57,17 +59,21 @@ def laid(shape: Shape, order: Order) -> Shape:
     return tuple(whole[axis] for axis in order)
 
 
-def steps(shape: Shape, perm: Order) -> list[tuple[str, dict[str, Order]]]:
-    """The ops, with their attributes, that transpose a tensor of ``shape`` lifted to ``perm``.
+def steps(spec: TensorSpec, perm: Order) -> list[tuple[str, Attrs, TensorSpec]]:
+    """The ops that transpose a tensor lifted to ``perm``, with their attributes and what they make.
 
     Example:
-        >>> steps((8, 4), (0, 2, 1))
-        [('reshape', {'shape': (1, 8, 4)}), ('transpose', {'perm': (0, 2, 1)})]
-        >>> steps((2, 8, 1), (0, 2, 1))
-        [('reshape', {'shape': (2, 1, 8)})]
+        >>> for op, attrs, made in steps(TensorSpec((8, 4), "int8"), (0, 2, 1)):
+        ...     print(op, attrs, made)
+        reshape Attrs(shape=(1, 8, 4)) int8[1, 8, 4]
+        transpose Attrs(perm=(0, 2, 1)) int8[1, 4, 8]
+        >>> steps(TensorSpec((2, 8, 1), "int8"), (0, 2, 1))[0][:2]
+        ('reshape', Attrs(shape=(2, 1, 8)))
     """
-    whole = lifted(shape, perm)
+    whole, made = lifted(spec.shape, perm), spec.with_shape(laid(spec.shape, perm))
     if moves_nothing(whole, perm):
-        return [("reshape", {"shape": tuple(whole[axis] for axis in perm)})]
-    first = [("reshape", {"shape": whole})] if whole != shape else []
-    return [*first, ("transpose", {"perm": perm})]
+        return [("reshape", Attrs({"shape": made.shape}), made)]
+    last = ("transpose", Attrs({"perm": perm}), made)
+    if whole == spec.shape:
+        return [last]
+    return [("reshape", Attrs({"shape": whole}), spec.with_shape(whole)), last]
