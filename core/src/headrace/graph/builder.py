@@ -295,7 +295,7 @@ class JobGraphBuilder:
 
     def _schema(self, op: str) -> tuple[type[Op], tuple[str, ...]]:
         schema = self._ops_known.op(op).op
-        found = schema, tuple(f"/{output.name}" for output in schema.outputs)
+        found = schema, tuple([f"/{output.name}" for output in schema.outputs])
         self._schemas[op] = found
         return found
 

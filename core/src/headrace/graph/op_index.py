@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from headrace.tensor_spec import TensorSpec
 
 # Of all ops of a graph at once: most graphs are asked, and each has all of the job's ops.
-_name, _tag = attrgetter("call.name"), attrgetter("placement.tag")
 _made, _specs = attrgetter("outputs"), attrgetter("call.outputs")
-_read = attrgetter("call.inputs")
+_tag, _read = attrgetter("placement.tag"), attrgetter("call.inputs")
 
 
 class OpIndex:
@@ -44,12 +43,12 @@ class OpIndex:
     @cached_property
     def by_name(self) -> Mapping[str, JobOp]:
         """The ops by their names, in order."""
-        return dict(zip(map(_name, self._ops), self._ops, strict=True))
+        return {op.call.name: op for op in self._ops}
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of each op, by its name."""
-        return {name: place for place, name in enumerate(self.by_name)}
+        return {op.call.name: place for place, op in enumerate(self._ops)}
 
     @cached_property
     def tags(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from headrace.aligned import Region
 from headrace.device import COLLECTIVES
+from headrace.graph.constants import entries_of
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import OpSource
 from headrace.graph.rewriter import GraphRewriter
@@ -23,7 +24,7 @@ def fold_late(take: Callable[[], JobGraph], known_ops: OpSource) -> JobGraph:
         known_ops: knows the ops of plugins.
     """
     graph = take()
-    index, constants = graph.index, graph.constants
+    index, constants = graph.index, entries_of(graph.constants)
     kinds = {kind for kind in index.kinds if _is_late(kind, known_ops)}
     late = [op for op in graph.of_kind(*kinds) if constants.keys() >= _reads(op)]
     if not late:
