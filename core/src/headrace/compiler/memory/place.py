@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, islice, pairwise
-
-import numpy as np
+from itertools import accumulate, islice
 
 from headrace.compiler.memory.free_list import FreeList
 from headrace.light_dataclass import dataclass
@@ -194,9 +192,16 @@ class FirstFit:
 
 def _meetings(intervals: Sequence[Interval]) -> list[list[int]]:
     """For each interval, the others that it meets."""
-    first, last, _, between = np.array(intervals, np.int64).T[:, :, None]
-    meets = ((first <= last.T) & (last >= first.T)) | (between * between.T > 0)
-    meets.flat[:: len(intervals) + 1] = False  # itself
-    others = np.nonzero(meets)[1].tolist()
-    ends = np.cumsum(np.count_nonzero(meets, axis=1)).tolist()
-    return [others[begin:end] for begin, end in pairwise([0, *ends])]
+    meets: list[list[int]] = [[] for _ in intervals]
+    alive: list[int] = []
+    gone: list[int] = []  # needed between two runs: another that is meets them all the same
+    for index in sorted(range(len(intervals)), key=lambda index: intervals[index].first):
+        first, _, _, between = intervals[index]
+        gone += [i for i in alive if intervals[i].last < first and intervals[i].between]
+        alive = [i for i in alive if intervals[i].last >= first]
+        met = alive + gone if between else alive
+        meets[index] += met
+        for other in met:
+            meets[other].append(index)
+        alive.append(index)
+    return meets
