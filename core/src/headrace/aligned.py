@@ -159,15 +159,15 @@ def together(arrays: Sequence[Array]) -> list[Array]:
     Nobody can write to them. Hundreds of small ones are made so in a third of the time.
     """
     sizes = [-(-array.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for array in arrays]
-    places = [*accumulate(sizes, initial=0)]
-    memory = aligned_empty((places[-1],), np.dtype(np.uint8))
-    copies = []
-    for array, place in zip(arrays, places, strict=False):
-        copy: Array = np.ndarray(array.shape, array.dtype, memory, place)
-        copy[...] = array
-        copy.flags.writeable = False
-        copies.append(copy)
-    return copies
+    pieces = [array.tobytes().ljust(size) for array, size in zip(arrays, sizes, strict=True)]
+    memory = aligned_empty((sum(sizes),), np.dtype(np.uint8))
+    memory.data[:] = b"".join(pieces)
+    memory.flags.writeable = False
+    places = accumulate(sizes, initial=0)
+    return [
+        np.ndarray(array.shape, array.dtype, memory, place)
+        for array, place in zip(arrays, places, strict=False)
+    ]
 
 
 def aligned(array: Array) -> Array:
