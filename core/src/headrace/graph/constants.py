@@ -9,7 +9,6 @@ and what it is made of; ``MadeConstants`` knows those values that jobs hold by n
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -205,15 +204,7 @@ class LazyConstant:
                 return None
         if not sources:
             return None
-        given, common = tuple(inputs), _common(sources)
-
-        def make(empty: Empty) -> Sequence[Array]:
-            held = [source.passing() for source in common]  # or each input would have it made
-            outputs = compute([_passing(entry) for entry in given], empty)
-            del held
-            return outputs
-
-        take, made = _Outputs(make).take, sources[0]._made
+        take, made = _Computation(tuple(inputs), _common(sources), compute).take, sources[0]._made
         parts = (call.op, call.attrs.form, call.outputs, *keys)
         is_view = call.op in _VIEWS
         outputs = [
@@ -225,21 +216,33 @@ class LazyConstant:
         return tuple(outputs)
 
 
-class _Outputs:
+class _Computation:
     """What one op makes: all of it at once, and each output taken when it is asked for.
 
     Of two threads that ask at the same time, each may make all.
     """
 
-    def __init__(self, make: Callable[[Empty], Sequence[Array]]) -> None:
-        self._make = make
+    __slots__ = ("_common", "_compute", "_inputs", "_left")
+
+    def __init__(
+        self,
+        inputs: Sequence[Entry | None],
+        common: Sequence[LazyConstant],
+        compute: Callable[[list[Array | None], Empty], Sequence[Array]],
+    ) -> None:
+        self._inputs = inputs
+        self._common = common  # held meanwhile, or each input would have it made
+        self._compute = compute
         self._left: dict[int, Array] = {}
 
     def take(self, index: int, empty: Empty) -> Array:
         """An output, which is not held here from now on."""
         taken = self._left.pop(index, None)
         if taken is None:
-            left = dict(enumerate(self._make(empty)))
+            held = [source.passing() for source in self._common]
+            outputs = self._compute([_passing(entry) for entry in self._inputs], empty)
+            del held
+            left = dict(enumerate(outputs))
             taken, self._left = left.pop(index), left
         return taken
 
@@ -248,10 +251,13 @@ def _common(constants: Sequence[LazyConstant]) -> list[LazyConstant]:
     """What is among the sources of more than one of them, as a weight is of its gates."""
     if len(constants) < 2:
         return []
-    found = {source._key: source for constant in constants for source in constant._sources}
-    keys = [{source._key for source in constant._sources} for constant in constants]
-    counts = Counter(key for several in keys for key in several)
-    return [source for key, source in found.items() if counts[key] > 1]
+    met: set[Hashable] = set()
+    common: dict[Hashable, LazyConstant] = {}
+    for constant in constants:
+        sources = {source._key: source for source in constant._sources}
+        common |= {key: source for key, source in sources.items() if key in met}
+        met |= sources.keys()
+    return [*common.values()]
 
 
 Entry = Array | LazyConstant
