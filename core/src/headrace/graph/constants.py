@@ -18,7 +18,8 @@ from headrace.tensor_spec import Array, TensorSpec
 from headrace.weak_arrays import WeakArrays
 
 _VIEWS = ("identity", "reshape", "transpose")
-_MOVES = (*_VIEWS, "slice", "concat")
+_PARTS = (*_VIEWS, "slice")
+_MOVES = (*_PARTS, "concat")
 _EACH = ("cast", "add", "subtract", "multiply", "divide")
 LAZY_OPS = frozenset((*_MOVES, *_EACH))
 """Ops whose results are lazy where what they read is: whether they can be computed is known from
@@ -39,15 +40,14 @@ class MadeConstants:
 
     What is made for a job after it was made for another, and let go of by that, is held here up to
     ``AGAIN_BYTES``: tables of which jobs of different shapes have different parts, say.
+
+    Attributes:
+        shared: gives an equal array in the place of one that lies row by row, aligned.
     """
 
     def __init__(self, shared: Callable[[Array], Array]) -> None:
-        """Hold nothing.
-
-        Args:
-            shared: gives an equal array in the place of one that lies row by row, aligned.
-        """
-        self._shared = shared
+        """Hold nothing; ``shared`` is kept."""
+        self.shared = shared
         self._alive = WeakArrays()
         self._met: set[int] = set()  # hashes: one that is met by chance holds a value for nothing
         self._again: tuple[Array, ...] = ()
@@ -82,7 +82,7 @@ class MadeConstants:
 
     def settled_of(self, key: Hashable, get: Callable[[], Array]) -> Array:
         """``settled``, where ``get`` gives the value that is called ``key`` here."""
-        return self.value(("settled", key), lambda: self._shared(aligned(whole(get()))))
+        return self.value(("settled", key), lambda: self.shared(aligned(whole(get()))))
 
 
 class _Recipe:
@@ -112,7 +112,9 @@ class LazyConstant:
         spec: of the value.
     """
 
-    __slots__ = ("_empty", "_held", "_is_view", "_key", "_made", "_make", "_sources", "spec")
+    __slots__ = (
+        "_empty", "_held", "_is_settled", "_is_view", "_key", "_made", "_make", "_sources", "spec"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -123,6 +125,7 @@ class LazyConstant:
         empty: Empty = aligned_empty,
         sources: Sequence[LazyConstant] = (),
         is_view: bool = False,
+        is_settled: bool = False,
     ) -> None:
         """A constant that nobody has asked for.
 
@@ -134,6 +137,7 @@ class LazyConstant:
             empty: gives that memory; used by one thread.
             sources: what ``make`` asks for.
             is_view: ``make`` gives a view of a source, which is not worth being looked for.
+            is_settled: ``make`` gives an array in the memory that it is given, and all of that.
         """
         self.spec = spec
         self._key = key
@@ -142,6 +146,7 @@ class LazyConstant:
         self._empty = empty
         self._sources = sources
         self._is_view = is_view
+        self._is_settled = is_settled
         self._held: Array | None = None
 
     @property
@@ -152,7 +157,14 @@ class LazyConstant:
     def again(self, empty: Empty) -> LazyConstant:
         """The same for another job, which holds its value for as long as that job is compiled."""
         return LazyConstant(
-            self.spec, self._key, self._make, self._made, empty, self._sources, self._is_view
+            self.spec,
+            self._key,
+            self._make,
+            self._made,
+            empty,
+            self._sources,
+            self._is_view,
+            self._is_settled,
         )
 
     def value(self) -> Array:
@@ -173,6 +185,9 @@ class LazyConstant:
 
     def settled(self) -> Array:
         """The value row by row and aligned, the same array for all jobs that hold it."""
+        if self._is_settled:
+            made = self._made
+            return made.value(self._key, lambda: made.shared(self._make(self._empty)))
         return self._made.settled_of(self._key, self.passing)
 
     @staticmethod
@@ -187,7 +202,8 @@ class LazyConstant:
         Args:
             call: the complete call.
             inputs: what it is computed of.
-            compute: computes them; gives the same bits each time, and does not fail.
+            compute: computes them; gives the same bits each time, and does not fail. But for what
+                may be a part of an input, it gives arrays in memory that it is given.
             empty: gives memory for them.
         """
         sources: list[LazyConstant] = []
@@ -206,11 +222,9 @@ class LazyConstant:
             return None
         take, made = _Computation(tuple(inputs), _common(sources), compute).take, sources[0]._made
         parts = (call.op, call.attrs.form, call.outputs, *keys)
-        is_view = call.op in _VIEWS
+        like = made, empty, sources, call.op in _VIEWS, call.op not in _PARTS
         outputs = [
-            LazyConstant(
-                spec, _Recipe(index, parts), partial(take, index), made, empty, sources, is_view
-            )
+            LazyConstant(spec, _Recipe(index, parts), partial(take, index), *like)
             for index, spec in enumerate(call.outputs)
         ]
         return tuple(outputs)
