@@ -89,6 +89,26 @@ def test_the_next_array_is_made_in_the_place_of_the_last_one() -> None:
     assert (third == 3).all()
 
 
+def test_what_was_kept_for_the_next_array_is_given_back_with_the_region() -> None:
+    """Also what goes later; what has a smaller array from before has not."""
+    region = Region(2 * LARGE_PAGE_BYTES)
+    small, large = (region.empty((size,), FLOATS) for size in (100, 1 << 18))
+    small[...], large[...] = 1, 2
+    pages, begin = pages_of(large)
+    del large
+    last = region.empty((1 << 16,), FLOATS)  # in a part of its place
+    last[...] = 3
+    assert pages[begin + (1 << 19) : begin + (1 << 19) + 4] != bytes(4)
+    del region
+    assert pages[begin + (1 << 19) : begin + (1 << 20)] == bytes(1 << 19)
+    assert (small == 1).all()
+    assert (last == 3).all()
+    end = begin + last.nbytes // 2
+    del last
+    assert pages[end : end + 4] == bytes(4)
+    assert (small == 1).all()
+
+
 def test_a_region_without_a_large_page_has_what_would_have_pages_of_its_own() -> None:
     """One after another in the same place; what is smaller lies in memory that is there already."""
     region = Region(Region.LEAST_BYTES)

@@ -50,8 +50,8 @@ class Region:
     To be given a page costs more than to fill it, and a large one costs as much as ten of the small
     ones: arrays of less than a large page are best beside each other, and what is read only to be
     packed, one after another in the same place. So what an array had is given back when the array
-    is gone, but for the last one, in whose place the next one is made. What no array was made in is
-    not there. Used by one thread; arrays may go in any.
+    is gone, but for the last one, in whose place the next one is made; that is given back with the
+    region. What no array was made in is not there. Used by one thread; arrays may go in any.
     """
 
     LEAST_BYTES = MAPPED_BYTES
@@ -66,36 +66,69 @@ class Region:
         # Where there is no large page, what needs no pages of its own lies best in memory that the
         # process has already.
         self._least = MAPPED_BYTES if nbytes < LARGE_PAGE_BYTES else 1
-        self._pages: mmap.mmap | None = None
-        self._begin = 0  # of the memory, in the pages
-        self._end = 0  # of the last array
-        # Places that were the last one's. Arrays may go between any two steps of ``empty``, which
-        # therefore alone moves the end.
-        self._kept: deque[tuple[int, int]] = deque()
+        self._places: _Places | None = None
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """As ``aligned_empty``; raises as that."""
         nbytes = math.prod(shape) * dtype.itemsize
         room = -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        self._take_kept()
-        if nbytes < self._least or room > self._size - self._end:
+        if nbytes < self._least or room > self._size:
             return aligned_empty(shape, dtype)
-        if self._pages is None:
-            self._pages, self._begin = _pages(self._size)
-        begin = self._end
-        self._end += room
-        array = np.ndarray(shape, dtype, self._pages, self._begin + begin)
+        places = self._places
+        if places is None:
+            places = self._places = _Places(self._size, self.KEPT_BYTES)
+            weakref.finalize(self, places.rest).atexit = False
+        begin = places.take(room)
+        if begin is None:
+            return aligned_empty(shape, dtype)
+        array = np.ndarray(shape, dtype, places.pages, places.begin + begin)
         # Views have the array as their base, not the pages: when it is gone, they are.
-        if _whole_pages(begin, self._end) >= _LEAST_GIVEN_BACK:
-            freed = weakref.finalize(array, self._is_gone, begin, self._end)
-            freed.atexit = False
+        if _whole_pages(begin, begin + room) >= _LEAST_GIVEN_BACK:
+            # Arrays stay longer than the region, which they must not keep.
+            weakref.finalize(array, places.is_gone, begin, begin + room).atexit = False
         return array
 
-    def _is_gone(self, begin: int, end: int) -> None:
-        if end == self._end and end - begin <= self.KEPT_BYTES:
+
+class _Places:
+    """The pages of a region, and which part of them is whose.
+
+    Attributes:
+        pages: the memory.
+        begin: where in them the first place is.
+    """
+
+    def __init__(self, nbytes: int, kept_bytes: int) -> None:
+        self.pages, self.begin = _pages(nbytes)
+        self._size = nbytes
+        self._most_kept = kept_bytes
+        self._end = 0  # of the last array
+        # Places that were the last one's. Arrays may go between any two steps of ``take``, which
+        # therefore alone moves the end.
+        self._kept: deque[tuple[int, int]] = deque()
+        self._rests = False
+
+    def take(self, nbytes: int) -> int | None:
+        """Where a place of so many bytes begins; None where there is no room for it."""
+        self._take_kept()
+        begin = self._end
+        if nbytes > self._size - begin:
+            return None
+        self._end += nbytes
+        return begin
+
+    def is_gone(self, begin: int, end: int) -> None:
+        """The array from ``begin`` to ``end`` is."""
+        if end == self._end and end - begin <= self._most_kept:
             self._kept.append((begin, end))
-        else:
-            self._give_back(begin, end)
+            if not self._rests:
+                return
+        self._give_back(begin, end)
+
+    def rest(self) -> None:
+        """No more is taken: all that no array has is given back, from now on at once."""
+        self._rests = True
+        self._take_kept()
+        self._give_back(self._end, self._size)
 
     def _take_kept(self) -> None:
         while self._kept:
@@ -106,11 +139,10 @@ class Region:
                 self._give_back(begin, end)
 
     def _give_back(self, begin: int, end: int) -> None:
-        if hasattr(mmap, "MADV_DONTNEED"):
-            assert self._pages is not None
+        count = _whole_pages(begin, end)
+        if count > 0 and hasattr(mmap, "MADV_DONTNEED"):
             first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
-            nbytes = _whole_pages(begin, end) * mmap.PAGESIZE
-            self._pages.madvise(mmap.MADV_DONTNEED, self._begin + first, nbytes)
+            self.pages.madvise(mmap.MADV_DONTNEED, self.begin + first, count * mmap.PAGESIZE)
 
 
 _LEAST_GIVEN_BACK = 4
