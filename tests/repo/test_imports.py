@@ -160,8 +160,9 @@ NEEDED_BY_FEW = (
 """Modules of which a model of one elementwise op needs none."""
 
 
-def test_compiling_a_model_imports_what_it_needs(tmp_path: Path) -> None:
-    """And the converters of its own ops, on its own device."""
+@pytest.fixture
+def run_small(tmp_path: Path) -> str:
+    """Statements that compile and run a model of one elementwise op."""
     model = make_model(
         make_graph(
             [make_node("Relu", ["x"], ["y"])],
@@ -171,13 +172,28 @@ def test_compiling_a_model_imports_what_it_needs(tmp_path: Path) -> None:
         )
     )
     onnx.save(model, tmp_path / "small.onnx")
-    loaded = loaded_by(
+    return (
         "import os, numpy, headrace; os.environ['HEADRACE_VERIFY'] = '0'\n"
         f"model = headrace.onnx.load({str(tmp_path / 'small.onnx')!r}, 'cpu', plan_cache=False)\n"
         "model.run({'x': numpy.ones(3, 'float32')})"
     )
+
+
+def test_compiling_a_model_imports_what_it_needs(run_small: str) -> None:
+    """And the converters of its own ops, on its own device."""
+    loaded = loaded_by(run_small)
     assert "headrace.onnx.importing.converters.unary" in loaded
     assert loaded.isdisjoint(NEEDED_BY_FEW)
+
+
+def test_compiling_a_model_does_not_ask_onnx_for_an_op(run_small: str) -> None:
+    """It would make all of them, which takes as long as to compile the model, and more memory."""
+    loaded_by(
+        "import onnx.defs\n"
+        "for name in ('get_schema', 'get_all_schemas', 'get_all_schemas_with_history', 'has'):\n"
+        "    assert hasattr(onnx.defs, name)\n"
+        "    setattr(onnx.defs, name, None)\n" + run_small
+    )
 
 
 def test_the_names_of_headrace_load_no_plugin_and_nothing_heavy() -> None:

@@ -19,7 +19,8 @@ from headrace.onnx.importing import plugin_ops
 from headrace.onnx.importing.contrib import not_run
 from headrace.onnx.importing.converters import CONVERTERS, microsoft
 from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
-from headrace.onnx.importing.schemas import Declaration, require
+from headrace.onnx.importing.declarations import Declaration
+from headrace.onnx.importing.schemas import require
 
 
 def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
@@ -72,10 +73,7 @@ def is_supported(domain: str, op: str, declared: Declaration) -> bool:
         return True
     if domain == ML_DOMAIN and op in MACHINE_LEARNING:
         return True
-    schema = declared.schema
-    if schema.has_function or schema.has_context_dependent_function:
-        return True
-    return (domain, op) in microsoft.CONTRIB
+    return declared.has_body or (domain, op) in microsoft.CONTRIB
 
 
 def _hosted(nodes: Iterable[Wired], where: str) -> str:
@@ -103,4 +101,4 @@ def _missing(
         return
     declared = require(domain, node.op_type, opsets[domain], place(where, node))
     if not is_supported(domain, node.op_type, declared):
-        yield f"{domain and domain + '.'}{node.op_type}-{declared.schema.since_version}"
+        yield f"{domain and domain + '.'}{node.op_type}-{declared.since}"

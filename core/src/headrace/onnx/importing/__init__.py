@@ -3,8 +3,8 @@
 ``specialise.py`` asks for the job and ``importer.py`` goes through the nodes; ``node.py`` is what a
 converter sees of one, and ``converters/`` says each ONNX op in headrace ops.
 
-- what an op is: ``schemas`` (as ONNX declares it), ``contrib`` and ``plugin_ops`` (of domains
-  besides ONNX's), ``bodies`` (of functions);
+- what an op is: ``declarations`` (as ONNX declares it), ``schemas`` (whether a node is so),
+  ``contrib`` and ``plugin_ops`` (of domains besides ONNX's), ``bodies`` (of functions);
 - where a node is: ``site``, ``scope``, ``values``, ``builder``;
 - for converters: ``axes``, ``broadcast``, ``formula``, ``einsum``, ``draws`` (random numbers);
 - control flow: ``loops``, ``run_loop`` (whose end is computed), ``select`` (both branches of a

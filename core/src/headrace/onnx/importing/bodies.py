@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import onnx.defs
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from headrace.onnx.file.tensors import dtype_to_onnx
-from headrace.onnx.importing.schemas import Declaration
+from headrace.onnx.importing.declarations import Declaration
 from headrace.onnx.importing.values import Given, TensorSequence, Value
 from headrace.ops import Tensor
 from headrace.sizes import as_size
@@ -25,7 +27,9 @@ def body_of(
         opset: version of the operator set that the node is written for.
         inputs: what the node is given; bodies may differ with dtypes and ranks.
     """
-    schema = declared.schema
+    if not declared.has_body:  # ONNX makes the objects of all ops when it is asked for one
+        return None
+    schema = _schema(declared)
     if schema.has_function:
         version = _fitting(schema.function_opset_versions, opset)
         return _plain_body(declared, version)
@@ -44,7 +48,7 @@ def defaults_of(declared: Declaration) -> Mapping[str, AttributeProto]:
     """The values of an op's attributes where a call does not give them."""
     return {
         name: attribute.default_value
-        for name, attribute in declared.schema.attributes.items()
+        for name, attribute in _schema(declared).attributes.items()
         if attribute.default_value.name
     }
 
@@ -56,7 +60,12 @@ def _fitting(versions: Sequence[int], opset: int) -> int:
 
 @functools.cache
 def _plain_body(declared: Declaration, version: int) -> FunctionProto:
-    return FunctionProto.FromString(declared.schema.get_function_with_opset_version(version))
+    return FunctionProto.FromString(_schema(declared).get_function_with_opset_version(version))
+
+
+def _schema(declared: Declaration) -> Any:
+    """ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out."""
+    return onnx.defs.get_schema(declared.name, declared.since, declared.domain)
 
 
 def _type(value: Value | None) -> TypeProto:

@@ -42,6 +42,7 @@ from headrace.onnx.importing import bodies, plugin_ops, schemas
 from headrace.onnx.importing.builder import IDLE_BYTES, BoundedBuilder
 from headrace.onnx.importing.converters import CONVERTERS, microsoft
 from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
+from headrace.onnx.importing.declarations import Declaration
 from headrace.onnx.importing.guesses import checks_of
 from headrace.onnx.importing.measure import MeasureNeeded
 from headrace.onnx.importing.node import Converter, Node, ValueNeeded
@@ -79,7 +80,7 @@ class Importer:
         self._file = file
         self._nodes = 0
         # What all nodes of an op have: its declaration, and the converter if it has one.
-        self._known: dict[tuple[str, str, int], tuple[schemas.Declaration, Converter | None]] = {}
+        self._known: dict[tuple[str, str, int], tuple[Declaration, Converter | None]] = {}
         self._scope = Scope(file.name, file.opsets)
         # Of the model's graph: what its nodes and results read; what of it the results do, and
         # nodes that this stage does not import; and the nodes that are left.

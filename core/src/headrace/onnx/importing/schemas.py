@@ -8,71 +8,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import onnx.defs
 from onnx import AttributeProto
-from onnx.defs import OpSchema
 
 from headrace.dtypes import DType
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
-from headrace.light_dataclass import dataclass
-from headrace.light_tuple import NamedTuple
 from headrace.onnx.file.keys import MICROSOFT
 from headrace.onnx.file.text import quote
 from headrace.onnx.importing.contrib import not_run
 from headrace.onnx.importing.converters import microsoft
+from headrace.onnx.importing.declarations import ONNX, Declaration
 from headrace.onnx.importing.site import Site
 from headrace.ops import Tensor
 
-# ONNX makes the table of its ops when it is first asked for one, which takes as long as to compile
-# a small model: it is a part of importing it.
-onnx.defs.has("Identity")
-
-_VARIADIC = OpSchema.FormalParameterOption.Variadic
 _MOST_SOUND = 256
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
-
-
-class Parameter(NamedTuple):
-    """An input of an op.
-
-    Attributes:
-        name: as ONNX calls it.
-        kind: its type, or its type parameter.
-        mixed: True for a variadic one whose tensors need not have one type.
-    """
-
-    name: str
-    kind: str
-    mixed: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Declaration:
-    """How ONNX declares an op in one version of its operator set.
-
-    What is asked for each node is copied: ONNX makes lists and mappings anew whenever it is asked.
-
-    Attributes:
-        schema: ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out.
-        counts: how many inputs, and how many outputs, a node may have.
-        parameters: its inputs; the last may be variadic.
-        attributes: type number of each attribute.
-        required: names of the attributes that must be given.
-        types: the tensor types that each type parameter allows.
-        is_gone: the op was taken out of ONNX by then.
-        sound: forms of nodes that were found to be as declared.
-    """
-
-    schema: Any
-    counts: tuple[range, range]
-    parameters: tuple[Parameter, ...]
-    attributes: Mapping[str, int]
-    required: tuple[str, ...]
-    types: Mapping[str, frozenset[str]]
-    is_gone: bool
-    sound: set[object]
 
 
 @functools.cache
@@ -80,33 +30,10 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
     """The newest declaration of the op that ``opset`` knows; None when there is none."""
     # onnxruntime writes this op into models that are older than it.
     opset = max(opset, 17) if (domain, op) == ("", "LayerNormalization") else opset
-    schema: Any
-    try:
-        schema = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
-        if (domain, op) not in microsoft.CONTRIB:
-            return None
-        schema = microsoft.CONTRIB[domain, op].schema
-    parameters = [
-        Parameter(i.name, i.type_str, i.option == _VARIADIC and not i.is_homogeneous)
-        for i in schema.inputs
-    ]
-    attributes = schema.attributes
-    return Declaration(
-        schema,
-        (
-            range(schema.min_input, schema.max_input + 1),
-            range(schema.min_output, schema.max_output + 1),
-        ),
-        tuple(parameters),
-        {name: attribute.type.value for name, attribute in attributes.items()},
-        tuple([name for name, attribute in attributes.items() if attribute.required]),
-        {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
-        # GroupNormalization of operator set 18 was deprecated after the fact, for the wrong shape
-        # of its scale; nothing was there before it that would be gone, and models have it.
-        schema.deprecated and declaration(domain, op, schema.since_version - 1) is not None,
-        set(),
-    )
+    found = ONNX.find(domain, op, opset)
+    if found is None and (domain, op) in microsoft.CONTRIB:
+        return Declaration.of(microsoft.CONTRIB[domain, op].schema)
+    return found
 
 
 def require(domain: str, op: str, opset: int, where: str) -> Declaration:
@@ -121,7 +48,7 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
         raise _no_such_op(domain, op, opset, where)
     if found.is_gone:
         raise InvalidModelError(
-            f"{where}: {op} was taken out of ONNX in operator set {found.schema.since_version}, "
+            f"{where}: {op} was taken out of ONNX in operator set {found.since}, "
             f"and the model is written for {opset}"
         )
     return found
@@ -132,7 +59,7 @@ def _no_such_op(domain: str, op: str, opset: int, where: str) -> HeadraceError:
         return UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     from difflib import get_close_matches  # seldom
 
-    close = get_close_matches(op, _names(domain))
+    close = get_close_matches(op, ONNX.names(domain))
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
     of = f" of domain {quote(domain)}" if domain else ""
     return InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
@@ -163,12 +90,12 @@ def _check_count(declared: Declaration, what: str, count: int, may_be: range, wh
         least, most = may_be[0], may_be[-1]
         allowed = f"{least}" if least == most else f"{least} to {most}"
         raise InvalidModelError(
-            f"{where}: {declared.schema.name} has {allowed} {what}; the node has {count}"
+            f"{where}: {declared.name} has {allowed} {what}; the node has {count}"
         )
 
 
 def _check_attributes(declared: Declaration, kinds: Mapping[str, int], where: str) -> None:
-    op, types = declared.schema.name, declared.attributes
+    op, types = declared.name, declared.attributes
     for name, kind in kinds.items():
         if name not in types:
             names = ", ".join(types) or "none"
@@ -194,13 +121,12 @@ def _check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: 
         allowed, given = declared.types.get(kind, (kind,)), _tensor_type(dtype)
         if given not in allowed and f"optional({given})" not in allowed:
             raise InvalidModelError(
-                f"{where}: input {index} ({parameter.name}) of {declared.schema.name} cannot be "
-                f"{dtype}"
+                f"{where}: input {index} ({parameter.name}) of {declared.name} cannot be {dtype}"
             )
         one = kind in declared.types and not parameter.mixed
         if one and bound.setdefault(kind, dtype) != dtype:
             raise InvalidModelError(
-                f"{where}: input {index} ({parameter.name}) of {declared.schema.name} is {dtype}, "
+                f"{where}: input {index} ({parameter.name}) of {declared.name} is {dtype}, "
                 f"and an input before it of the same type parameter {kind} is {bound[kind]}"
             )
 
@@ -209,12 +135,6 @@ def _check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: 
 def _tensor_type(dtype: DType) -> str:
     name = _TYPE_NAMES.get(dtype.name, dtype.name)
     return f"tensor({name.replace('float8_', 'float8')})"
-
-
-@functools.cache
-def _names(domain: str) -> tuple[str, ...]:
-    schemas = onnx.defs.get_all_schemas_with_history()
-    return tuple(sorted({schema.name for schema in schemas if schema.domain == domain}))
 
 
 def _type_name(kind: int) -> str:
