@@ -28,6 +28,7 @@ EVERYWHERE = np.concatenate(
         # Every 65,537th float, of both signs.
         np.arange(0, 1 << 32, 65537, dtype=np.uint64).astype(np.uint32).view(np.float32),
         np.linspace(-105, 90, 200_001, dtype=np.float32),
+        np.linspace(-260, -105, 5_001, dtype=np.float32),  # whose powers become 0
         np.linspace(-1.5, 1.5, 200_001, dtype=np.float32),
     ]
 )

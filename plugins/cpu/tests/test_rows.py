@@ -11,7 +11,7 @@ from headrace.testing.run import run_op
 from headrace_cpu import _native
 
 RNG = np.random.default_rng(0)
-LENGTHS = st.sampled_from([1, 2, 7, 15, 16, 17, 31, 32, 100, 2048, 2049, 5000])
+LENGTHS = st.sampled_from([1, 2, 7, 15, 16, 17, 31, 32, 49, 100, 2048, 2049, 5000])
 
 
 def drawn(*shape, shift=0.0):
@@ -52,6 +52,20 @@ def test_softmax_of_short_rows_is_theirs_alone(length, logarithm):
         part = np.empty((last - first, length), np.float32)
         _native.softmax(x[first:last], part, logarithm)()
         assert np.array_equal(part, y[first:last])
+
+
+@pytest.mark.parametrize("masked", [-np.inf, -3e38, -1e9, -175, -140, -111, -110, -104])
+@pytest.mark.parametrize("length", [5, 49, 64])
+def test_softmax_of_what_is_masked_out(length, masked):
+    """A share that no float is small enough for is 0; the others are as if it were not there."""
+    x = drawn(7, length)
+    x[:, ::3] = masked
+    x[:, 1] = 0
+    y = np.empty_like(x)
+    _native.softmax(x, y, False)()
+    right = softmax_in_float64(x, 1, False)
+    np.testing.assert_allclose(y, right, rtol=2e-6, atol=2.0**-149)
+    assert masked > -104 or not y[:, ::3].any()
 
 
 @settings(max_examples=30)

@@ -21,7 +21,7 @@ struct Growth {
   V more;
 };
 
-// 2^(n + offset), for whole sums in [-126, 127].
+// 2^(n + offset), for whole sums in [-126, 127]; 0 for -127.
 HEADRACE_INLINE V PowerOfTwo(VI n, int offset = 0) {
   return AsFloats(ShiftLeft<23>(n) + BroadcastInt((127 + offset) << 23));
 }
@@ -39,7 +39,7 @@ HEADRACE_INLINE V MoreThanOne(V rest) {
 constexpr float kLog2E = 1.44269504f;
 constexpr float kWholeOnly = 12582912.0f;  // 1.5 * 2^23: added, the lower bits are those of n
 
-// x in [-104, 89]; NaN gives a NaN for `more`.
+// x in [-176, 89]; NaN gives a NaN for `more`.
 HEADRACE_INLINE Growth Grow(V x) {
   const V shifted = MulAdd(x, Broadcast(kLog2E), Broadcast(kWholeOnly));
   const V n = shifted - Broadcast(kWholeOnly);
@@ -59,7 +59,9 @@ HEADRACE_INLINE Growth Shrink(V x, float scale) {
 
 // exp(x) within 2; 0 and infinity where that is the nearest float.
 HEADRACE_INLINE V FullExp(V x) {
-  const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-104.0f)), Broadcast(89.0f)));
+  // Of the least x the first factor is 0: where processors round a result to 0, as far below -104,
+  // they take longer than for all the rest, and what is masked out is such a number.
+  const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-175.3f)), Broadcast(89.0f)));
   // In two factors: one alone would leave the range.
   const VI half = Each<VI>([](IntPart v) { return v >> 1; }, grown.n);
   const V power = PowerOfTwo(half);
@@ -68,7 +70,7 @@ HEADRACE_INLINE V FullExp(V x) {
 
 // exp(x) within 2 of an x that is not above 0.
 HEADRACE_INLINE V ShrinkingExp(V x) {
-  const Growth grown = Grow(AtLeast(x, Broadcast(-104.0f)));
+  const Growth grown = Grow(AtLeast(x, Broadcast(-110.2f)));  // the power is 0, as above
   // Of an n that is never positive one factor may be the same for all.
   const V power = PowerOfTwo(grown.n, 32);
   return MulAdd(grown.more, power, power) * Broadcast(2.32830644e-10f);  // 2^-32

@@ -120,19 +120,31 @@ void SoftmaxShort(const float* x, float* y, Size rows, Size length, bool logarit
 
 void Softmax(const float* x, float* y, Size rows, Size length, bool logarithm) {
   if (length < kWidth) return SoftmaxShort(x, y, rows, length, logarithm);
+  const Size whole = length / kWidth * kWidth;
+  const int left = static_cast<int>(length - whole);
   for (Size r = 0; r < rows; ++r, x += length, y += length) {
     const V most = Broadcast(LargestOf(x, length));
     V sum = Broadcast(0.0f);
-    EachVector(x, length, -__builtin_inff(), [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
-      const V grown = ShrinkingExp(v - most);
+    for (Size i = 0; i < whole; i += kWidth) {
+      const V less = Load(x + i) - most, grown = ShrinkingExp(less);
       sum = sum + grown;
-      StoreFirst(y + i, logarithm ? v - most : grown, count);
-    });
-    const V all = Broadcast(Sum(sum)), share = Broadcast(1.0f) / all;
-    const V log_of_all = logarithm ? Log(all) : all;
-    EachVector(y, length, 0.0f, [&](V v, Size i, int count) HEADRACE_INLINE_LAMBDA {
-      StoreFirst(y + i, logarithm ? v - log_of_all : v * share, count);
-    });
+      Store(y + i, logarithm ? less : grown);
+    }
+    // What does not fill a vector stays in a register: it would be waited for in memory.
+    V rest = Broadcast(0.0f);
+    if (left != 0) {
+      const V less = LoadTail(x + whole, left, -__builtin_inff()) - most;
+      const V grown = ShrinkingExp(less);
+      sum = sum + grown;
+      rest = logarithm ? less : grown;
+    }
+    const V all = Broadcast(Sum(sum));
+    const V share = Broadcast(1.0f) / all, log_of_all = logarithm ? Log(all) : all;
+    const auto finish = [&](V v) HEADRACE_INLINE_LAMBDA {
+      return logarithm ? v - log_of_all : v * share;
+    };
+    for (Size i = 0; i < whole; i += kWidth) Store(y + i, finish(Load(y + i)));
+    if (left != 0) StoreFirst(y + whole, finish(rest), left);
   }
 }
 
