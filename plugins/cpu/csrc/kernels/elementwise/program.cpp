@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/machine/thread_pool.h"
 
@@ -12,10 +13,10 @@ constexpr Size kVector = 16;
 
 // Elements of a block: a dozen buffers of them stay in the first cache.
 constexpr Size kBlock = 512;
+constexpr Size kBuffer = kBlock + kProgramSlack;
 
-// An innermost axis at least this long is not cut across: what repeats along the others is read
-// where it lies.
-constexpr Size kLongRow = 64;
+// A block is not made shorter for the sake of a row.
+constexpr Size kShortest = 64;
 
 // Elements times steps that are worth a part of their own.
 constexpr Size kPartWork = 1 << 15;
@@ -38,97 +39,122 @@ Size ItemBytes(Item item) {
   }
 }
 
-void FillRun(const char* data, Item item, Size offset, Size step, Size count, float* to) {
-  Programs().load(data + offset * ItemBytes(item), item, step, count, to);
-}
-
-// Of long rows of whole vectors, the longest block that they are multiples of.
-Size BlockOf(Size inner, bool repeats) {
-  if (!repeats || inner < kLongRow || inner % kVector != 0) return kBlock;
-  Size block = std::min(kBlock, inner);
-  while (inner % block != 0) block -= kVector;
-  return block >= kLongRow ? block : kBlock;
-}
-
-using Strides = std::vector<Size>;  // elements, along each axis of the output
-
-Strides StridesOf(const ProgramInput& input, std::size_t rank) {
-  Strides strides(rank, 0);
+// Of each axis of the output, what an input of this shape goes on by; 0 where it repeats.
+std::vector<Size> StridesOf(const std::vector<Size>& shape, std::size_t rank) {
+  std::vector<Size> strides(rank, 0);
   Size stride = 1;
-  for (std::size_t i = input.shape.size(); i-- > 0;) {
-    if (input.shape[i] != 1) strides[rank - input.shape.size() + i] = stride;
-    stride *= input.shape[i];
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1) strides[rank - shape.size() + i] = stride;
+    stride *= shape[i];
   }
   return strides;
 }
 
-bool GoesOnEvenly(const Strides& strides, const std::vector<Size>& shape) {
-  Size even = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    if (shape[axis] != 1 && strides[axis] != even) return false;
-    even *= shape[axis];
-  }
-  return true;
-}
-
-// Axes over which all inputs go on evenly are one.
-struct JoinedAxes {
-  std::vector<std::size_t> innermost;  // axis of each, outermost first
-  std::vector<Size> lengths;
-};
-
-JoinedAxes Join(const std::vector<Size>& shape, const std::vector<Strides>& inputs) {
-  JoinedAxes joined;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] == 1) continue;
-    const bool joins = !joined.lengths.empty() &&
-                       std::all_of(inputs.begin(), inputs.end(), [&](const Strides& strides) {
-                         return strides[joined.innermost.back()] == strides[axis] * shape[axis];
-                       });
-    if (joins) {
-      joined.innermost.back() = axis;
-      joined.lengths.back() *= shape[axis];
+WalkedInput Walk(const ProgramInput& input, const std::vector<Size>& shape) {
+  WalkedInput walked{static_cast<const char*>(input.data), input.item, {}, false};
+  const std::vector<Size> strides = StridesOf(input.shape, shape.size());
+  auto& axes = walked.axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (!axes.empty() && axes.back().stride == strides[i] * shape[i]) {
+      axes.back() = {axes.back().length * shape[i], strides[i]};
     } else {
-      joined.innermost.push_back(axis);
-      joined.lengths.push_back(shape[axis]);
+      axes.push_back({shape[i], strides[i]});
     }
   }
-  return joined;
+  if (axes.empty()) axes.push_back({1, 0});
+  return walked;
+}
+
+// A multiple of what inputs repeat, which is put together once then, and of short rows; long rows
+// are multiples of it, so that they are read where they lie, or are of one number each.
+Size ChooseBlock(const std::vector<WalkedInput>& inputs) {
+  Size unit = kVector;
+  for (const WalkedInput& input : inputs) {
+    const Size period = input.Period(), row = input.axes.size() > 1 ? input.axes.back().length : 1;
+    const Size both = std::lcm(unit, period != 0 ? period : row);
+    if (both <= kBlock) unit = both;
+  }
+  Size block = kBlock / unit * unit;
+  for (const WalkedInput& input : inputs) {
+    const Size row = input.axes.back().length;
+    if (input.axes.size() == 1 || row < block || row % unit != 0) continue;
+    Size fitting = block;
+    while (row % fitting != 0) fitting -= unit;
+    if (fitting >= kShortest) block = fitting;
+  }
+  return block;
+}
+
+// `count` elements from `first` of the output on.
+void Fill(const WalkedInput& input, Size first, Size count, float* to) {
+  const std::size_t axes = input.axes.size();
+  const WalkedInput::Axis inner = input.axes[axes - 1];
+  const WalkedInput::Axis around = axes > 1 ? input.axes[axes - 2] : WalkedInput::Axis{1, 0};
+  while (count > 0) {
+    const Size row = axes > 1 ? first / inner.length : 0, place = first - row * inner.length;
+    ProgramRows some{input.Row(row) + place * inner.stride * ItemBytes(input.item),
+                     std::min(count, inner.length - place), inner.stride, 1, around.stride};
+    if (some.length == inner.length) {
+      some.count = std::min(count / inner.length, around.length - row % around.length);
+    }
+    Programs().load(some, input.item, to);
+    first += some.length * some.count;
+    to += some.length * some.count;
+    count -= some.length * some.count;
+  }
+}
+
+// The row of one number that all these elements are; -1 where there is none.
+Size OnlyRow(const WalkedInput& input, Size first, Size count) {
+  const WalkedInput::Axis inner = input.axes.back();
+  if (inner.stride != 0) return -1;
+  const Size row = first / inner.length;
+  return first + count <= (row + 1) * inner.length ? row : -1;
+}
+
+// Where the elements lie as they are needed; null when they must be put together first.
+const float* Direct(const WalkedInput& input, Size first, Size count) {
+  const WalkedInput::Axis inner = input.axes.back();
+  if (input.item != Item::kFloat || count % kVector != 0 || inner.stride != 1) return nullptr;
+  const Size row = input.axes.size() > 1 ? first / inner.length : 0;
+  const Size place = first - row * inner.length;
+  if (place + count > inner.length) return nullptr;
+  return reinterpret_cast<const float*>(input.Row(row)) + place;
 }
 
 }  // namespace
 
-Program::Program(std::vector<ProgramInput> inputs, std::vector<float> constants,
+Size WalkedInput::Period() const {
+  if (axes[0].stride != 0) return 0;
+  Size period = 1;
+  for (std::size_t i = 1; i < axes.size(); ++i) period *= axes[i].length;
+  return period;
+}
+
+const char* WalkedInput::Row(Size row) const {
+  if (axes.size() == 1) return data;
+  Size offset = 0;
+  for (std::size_t axis = axes.size() - 2; axis > 0; --axis) {
+    offset += row % axes[axis].length * axes[axis].stride;
+    row /= axes[axis].length;
+  }
+  return data + (offset + row * axes[0].stride) * ItemBytes(item);
+}
+
+Program::Program(const std::vector<ProgramInput>& inputs, std::vector<float> constants,
                  std::vector<Step> steps, const std::vector<Size>& shape, void* y, Item made)
     : constants_(std::move(constants)),
       steps_(std::move(steps)),
       y_(static_cast<char*>(y)),
       made_(made) {
-  std::vector<Strides> strides;
-  for (const ProgramInput& input : inputs) strides.push_back(StridesOf(input, shape.size()));
-  const JoinedAxes axes = Join(shape, strides);
-  for (const Size length : axes.lengths) total_ *= length;
-  if (!axes.lengths.empty()) {
-    inner_ = axes.lengths.back();
-    outer_.assign(axes.lengths.begin(), axes.lengths.end() - 1);
+  for (const Size length : shape) total_ *= length;
+  for (const ProgramInput& input : inputs) inputs_.push_back(Walk(input, shape));
+  block_ = ChooseBlock(inputs_);
+  for (WalkedInput& input : inputs_) {
+    const Size period = input.Period();
+    input.is_steady = period != 0 && block_ % period == 0;
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool single =
-        std::all_of(strides[i].begin(), strides[i].end(), [](Size s) { return s == 0; });
-    Input input{static_cast<const char*>(inputs[i].data),
-                inputs[i].item,
-                GoesOnEvenly(strides[i], shape),
-                single,
-                0,
-                {}};
-    for (const std::size_t axis : axes.innermost) input.strides.push_back(strides[i][axis]);
-    if (!input.strides.empty()) {
-      input.step = input.strides.back();
-      input.strides.pop_back();
-    }
-    inputs_.push_back(std::move(input));
-  }
-  block_ = BlockOf(inner_, !outer_.empty());
   AssignBuffers();
 }
 
@@ -161,43 +187,13 @@ void Program::AssignBuffers() {
   }
 }
 
-Size Program::Offset(const Input& input, Size row) const {
-  Size offset = 0;
-  for (std::size_t axis = outer_.size(); axis-- > 0;) {
-    offset += row % outer_[axis] * input.strides[axis];
-    row /= outer_[axis];
-  }
-  return offset;
-}
-
-void Program::Fill(const Input& input, Size first, Size count, float* to) const {
-  if (input.whole) return FillRun(input.data, input.item, first, 1, count, to);
-  while (count > 0) {
-    const Size row = first / inner_, place = first % inner_;
-    const Size run = std::min(count, inner_ - place);
-    FillRun(input.data, input.item, Offset(input, row) + place * input.step, input.step, run, to);
-    first += run;
-    to += run;
-    count -= run;
-  }
-}
-
-// Where the elements lie as they are needed; null when they must be put together first.
-const float* Program::Direct(const Input& input, Size first, Size count) const {
-  if (input.item != Item::kFloat || count % kVector != 0) return nullptr;
-  const auto* data = reinterpret_cast<const float*>(input.data);
-  if (input.whole) return data + first;
-  const Size row = first / inner_, place = first % inner_;
-  if (input.step != 1 || place + count > inner_) return nullptr;
-  return data + Offset(input, row) + place;
-}
-
 void Program::Blocks(Size begin, Size end) const {
   auto* scratch = static_cast<float*>(
-      ThreadScratch(static_cast<std::size_t>(buffer_count_) * kBlock * sizeof(float)));
+      ThreadScratch(static_cast<std::size_t>(buffer_count_) * kBuffer * sizeof(float)));
   constexpr std::size_t kMost = 96;
   float* operands[kMost];
-  const auto buffer = [&](std::size_t operand) { return scratch + buffers_[operand] * kBlock; };
+  Size held[kMost];  // of which row of one number the buffer of an input is full
+  const auto buffer = [&](std::size_t operand) { return scratch + buffers_[operand] * kBuffer; };
   const std::size_t inputs = inputs_.size(), firm = inputs + constants_.size();
   const std::size_t count = firm + steps_.size(), last = count - 1;
   for (std::size_t i = 0; i < count; ++i) operands[i] = buffer(i);
@@ -205,20 +201,25 @@ void Program::Blocks(Size begin, Size end) const {
     std::fill(operands[i], operands[i] + kBlock, constants_[i - inputs]);
   }
   for (std::size_t i = 0; i < inputs; ++i) {
-    if (inputs_[i].single) {
-      FillRun(inputs_[i].data, inputs_[i].item, 0, 0, kBlock, operands[i]);
-    }
+    held[i] = -1;
+    if (!inputs_[i].is_steady) continue;
+    const Size all = std::min(block_, total_), period = inputs_[i].Period();
+    Fill(inputs_[i], 0, all, operands[i]);
+    for (Size at = all; at < kBlock; ++at) operands[i][at] = operands[i][at - period];
   }
   const Size stop = std::min(end * block_, total_);
   for (Size first = begin * block_; first < stop; first += block_) {
     const Size some = std::min(block_, stop - first);
     const Size vectors = (some + kVector - 1) / kVector;
     for (std::size_t i = 0; i < inputs; ++i) {
-      if (inputs_[i].single) continue;
+      if (inputs_[i].is_steady) continue;
       if (const float* direct = Direct(inputs_[i], first, some)) {
         operands[i] = const_cast<float*>(direct);  // steps write to what steps make
         continue;
       }
+      const Size row = OnlyRow(inputs_[i], first, some);
+      if (row >= 0 && row == held[i]) continue;
+      held[i] = row;
       operands[i] = buffer(i);
       Fill(inputs_[i], first, some, operands[i]);
       std::fill(operands[i] + some, operands[i] + vectors * kVector, 0.0f);

@@ -86,49 +86,62 @@ struct ProgramInput {
   std::vector<Size> shape;  // broadcasts to that of the output
 };
 
+// An input as it is walked beside the output.
+struct WalkedInput {
+  // One over which the input goes on evenly, by the elements of the output.
+  struct Axis {
+    Size length, stride;
+  };
+
+  const char* data;
+  Item item;
+  std::vector<Axis> axes;  // outermost first; at least one
+  bool is_steady;          // the same in every block
+
+  // After how many elements of the output it begins again; 0 if it does not.
+  Size Period() const;
+  // Of the first element of a row, as the innermost axis is.
+  const char* Row(Size row) const;
+};
+
 class Program {
  public:
   // Sound programs only: operands come before the step, shapes fit, the output has elements.
-  Program(std::vector<ProgramInput> inputs, std::vector<float> constants, std::vector<Step> steps,
-          const std::vector<Size>& shape, void* y, Item made);
+  Program(const std::vector<ProgramInput>& inputs, std::vector<float> constants,
+          std::vector<Step> steps, const std::vector<Size>& shape, void* y, Item made);
 
   // With all threads. y may be the memory of an input that has its shape and item.
   void Run() const;
 
  private:
-  struct Input {
-    const char* data;
-    Item item;
-    bool whole;                 // goes on evenly with the output
-    bool single;                // one number
-    Size step;                  // elements, along the innermost axis: 0 or 1
-    std::vector<Size> strides;  // elements, along the outer axes
-  };
-
   void AssignBuffers();
   void Blocks(Size begin, Size end) const;
-  void Fill(const Input& input, Size first, Size count, float* to) const;
-  const float* Direct(const Input& input, Size first, Size count) const;
-  Size Offset(const Input& input, Size row) const;
 
-  std::vector<Input> inputs_;
+  std::vector<WalkedInput> inputs_;
   std::vector<float> constants_;
   std::vector<Step> steps_;
   std::vector<int> buffers_;  // of each operand; of an input: where it is put if it must be moved
   int buffer_count_ = 0;
-  std::vector<Size> outer_;  // lengths of the axes around the innermost
-  Size inner_ = 1;           // its length
   Size total_ = 1;
   Size block_ = 1;  // elements of a block
   char* y_;
   Item made_;
 };
 
+// Rows of `length` elements that are `step` apart, 0 or 1; from row to row `stride`.
+struct ProgramRows {
+  const char* from;
+  Size length, step, count, stride;
+};
+
+constexpr Size kProgramSlack = 16;
+
 struct ProgramTable {
   // Does all steps over so many vectors of sixteen; `operands` has a pointer for each operand.
   void (*run)(const Step* steps, Size count, Size first_made, float* const* operands, Size vectors);
-  // `count` elements from `from` on as floats; with step 0 the first one, again and again.
-  void (*load)(const char* from, Item item, Size step, Size count, float* to);
+  // The elements of rows as floats, one row after another. What is made may be followed by anything
+  // up to kProgramSlack floats.
+  void (*load)(const ProgramRows& rows, Item item, float* to);
   // Floats as elements that are not: truth, whole numbers within the range of theirs, halves.
   void (*store)(const float* from, Item item, Size count, char* to);
 };

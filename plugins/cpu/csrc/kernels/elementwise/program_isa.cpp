@@ -30,16 +30,20 @@ HEADRACE_INLINE V Greater(V a, V b) { return NanOr(b, AtLeast(a, b)); }
 HEADRACE_INLINE V Lesser(V a, V b) { return NanOr(b, AtMost(a, b)); }
 HEADRACE_INLINE V Gate(V x) { return AtMost(AtLeast(x, Broadcast(0.0f)), Broadcast(1.0f)); }
 
+// Whether all are the first: an operand that is one number, or one for each row.
+bool IsOneNumber(const float* x, Size vectors) {
+  const V first = Broadcast(x[0]);
+  VI same = BroadcastInt(-1);
+  for (Size i = 0; i < vectors * kWidth; i += kWidth) same = same & (Load(x + i) == first);
+  return Bits(same) == 0xffffu;
+}
+
 // Squares and roots are exact, others as the library has them.
 void Power(const float* a, const float* b, float* to, Size vectors) {
-  const float power = b[0];
-  bool same = true;
-  for (Size i = 1; i < vectors * kWidth; ++i) same = same && b[i] == power;
-  if (same && power == 2.0f)
-    return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x * x; });
-  if (same && power == 1.0f)
-    return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x; });
-  if (same && power == 0.5f) {
+  const float power = IsOneNumber(b, vectors) ? b[0] : 0.0f;
+  if (power == 2.0f) return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x * x; });
+  if (power == 1.0f) return Map1(a, to, vectors, [](V x) HEADRACE_INLINE_LAMBDA { return x; });
+  if (power == 0.5f) {
     return Map1(a, to, vectors,
                 [](V x) HEADRACE_INLINE_LAMBDA {  // of -0 and of -infinity, a power is not the root
                   const V infinity = Broadcast(__builtin_inff());
@@ -52,7 +56,7 @@ void Power(const float* a, const float* b, float* to, Size vectors) {
 void Quantize(const float* a, const float* b, const float* c, float* to, Size vectors, float low,
               float high) {
   Map3(a, b, c, to, vectors, [=](V x, V scale, V zero) HEADRACE_INLINE_LAMBDA {
-    return ToFloats(ToByte(RoundEven(x / scale), zero, Broadcast(low), Broadcast(high)));
+    return Kept(RoundEven(x / scale), zero, Broadcast(low), Broadcast(high));
   });
 }
 
@@ -182,34 +186,60 @@ void Run(const Step* steps, Size count, Size first_made, float* const* operands,
 }
 
 template <class T>
-void Convert(const char* data, Size step, Size count, float* to) {
-  const T* from = reinterpret_cast<const T*>(data);
-  if (step == 0) {
-    const float all = static_cast<float>(*from);
-    for (Size i = 0; i < count; ++i) to[i] = all;
-    return;
-  }
+HEADRACE_INLINE void LoadRow(const T* from, Size count, float* to) {
   HEADRACE_NO_ALIAS_LOOP
   for (Size i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-// Whole vectors where they lie; what is left over, and one element alone, by way of a full vector.
-template <class Half>
-void LoadHalves(const char* data, Size step, Size count, float* to) {
-  const auto* from = reinterpret_cast<const std::uint16_t*>(data);
-  std::uint16_t words[kWidth] = {};
-  float floats[kWidth];
-  if (step == 0) {
-    words[0] = *from;
-    Store(floats, Half::Load(words));
-    for (Size i = 0; i < count; ++i) to[i] = floats[0];
-    return;
-  }
+HEADRACE_INLINE void LoadRow(const float* from, Size count, float* to) {
   Size i = 0;
-  for (; i + kWidth <= count; i += kWidth) Store(to + i, Half::Load(from + i));
-  for (Size left = i; left < count; ++left) words[left - i] = from[left];
-  Store(floats, Half::Load(words));
-  for (Size left = i; left < count; ++left) to[left] = floats[left - i];
+  for (; i + kWidth <= count; i += kWidth) Store(to + i, Load(from + i));
+  if (i < count) Store(to + i, LoadFirst(from + i, static_cast<int>(count - i)));
+}
+
+template <class T>
+HEADRACE_INLINE float LoadOne(const T* from) {
+  return static_cast<float>(*from);
+}
+
+// Floats of 16 bits, as `Half` reads them.
+template <class Half>
+struct Word {
+  std::uint16_t bits;
+};
+
+// Whole vectors where they lie, and what is left over by way of a full vector.
+template <class Half>
+HEADRACE_INLINE void LoadRow(const Word<Half>* from, Size count, float* to) {
+  const auto* words = reinterpret_cast<const std::uint16_t*>(from);
+  Size i = 0;
+  for (; i + kWidth <= count; i += kWidth) Store(to + i, Half::Load(words + i));
+  if (i == count) return;
+  std::uint16_t rest[kWidth] = {};
+  for (Size left = i; left < count; ++left) rest[left - i] = words[left];
+  Store(to + i, Half::Load(rest));
+}
+
+template <class Half>
+HEADRACE_INLINE float LoadOne(const Word<Half>* from) {
+  float made[kWidth];
+  LoadRow(from, 1, made);
+  return made[0];
+}
+
+template <class T>
+void LoadRows(const ProgramRows& rows, float* to) {
+  const Size length = rows.length, stride = rows.stride;  // not read again after each store
+  const T* from = reinterpret_cast<const T*>(rows.from);
+  const float* const end = to + rows.count * length;
+  for (; to != end; from += stride, to += length) {
+    if (rows.step != 0) {
+      LoadRow(from, length, to);
+      continue;
+    }
+    const V all = Broadcast(LoadOne(from));
+    for (Size i = 0; i < length; i += kWidth) Store(to + i, all);
+  }
 }
 
 // `from` has floats up to the end of its last vector.
@@ -224,27 +254,27 @@ void StoreHalves(const float* from, Size count, char* to) {
   for (Size left = i; left < count; ++left) y[left] = words[left - i];
 }
 
-void LoadItems(const char* from, Item item, Size step, Size count, float* to) {
+void LoadItems(const ProgramRows& rows, Item item, float* to) {
   switch (item) {
     case Item::kFloat:
-      return Convert<float>(from, step, count, to);
+      return LoadRows<float>(rows, to);
     case Item::kBool:
     case Item::kUint8:
-      return Convert<std::uint8_t>(from, step, count, to);
+      return LoadRows<std::uint8_t>(rows, to);
     case Item::kInt8:
-      return Convert<std::int8_t>(from, step, count, to);
+      return LoadRows<std::int8_t>(rows, to);
     case Item::kInt16:
-      return Convert<std::int16_t>(from, step, count, to);
+      return LoadRows<std::int16_t>(rows, to);
     case Item::kUint16:
-      return Convert<std::uint16_t>(from, step, count, to);
+      return LoadRows<std::uint16_t>(rows, to);
     case Item::kInt32:
-      return Convert<std::int32_t>(from, step, count, to);
+      return LoadRows<std::int32_t>(rows, to);
     case Item::kInt64:
-      return Convert<std::int64_t>(from, step, count, to);
+      return LoadRows<std::int64_t>(rows, to);
     case Item::kFloat16:
-      return LoadHalves<Float16>(from, step, count, to);
+      return LoadRows<Word<Float16>>(rows, to);
     case Item::kBfloat16:
-      return LoadHalves<Bfloat16>(from, step, count, to);
+      return LoadRows<Word<Bfloat16>>(rows, to);
   }
 }
 

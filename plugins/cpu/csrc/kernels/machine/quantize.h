@@ -102,10 +102,14 @@ HEADRACE_INLINE Part FusedPart(Part x, Part y, Part z) {
 }
 #endif
 
-// Of a quotient that is rounded already: the byte.
-HEADRACE_INLINE VI ToByte(V rounded, V zero, V low, V high) {
+// Of a quotient that is rounded already: the whole number within the range, as a float.
+HEADRACE_INLINE V Kept(V rounded, V zero, V low, V high) {
   const V y = AtMost(AtLeast(rounded + zero, low), high);
-  return ToInts(Select(y == y, y, Broadcast(0)));
+  return Select(y == y, y, Broadcast(0));
+}
+
+HEADRACE_INLINE VI ToByte(V rounded, V zero, V low, V high) {
+  return ToInts(Kept(rounded, zero, low, high));
 }
 
 // By one scale and zero point.
