@@ -31,6 +31,9 @@ NODES = [
     pool("AveragePool", 1, 4, 4, 0),
     pool("AveragePool", 2, 3, 2, 1),
     pool("AveragePool", 3, 2, 2, 0),
+    ("MaxPool", SHAPES[2], {"kernel_shape": SHAPES[2][2:]}),
+    ("AveragePool", SHAPES[2], {"kernel_shape": SHAPES[2][2:]}),
+    ("AveragePool", SHAPES[1], {"kernel_shape": SHAPES[1][2:], "pads": [1, 0]}),
     ("InstanceNormalization", SHAPES[2], {}),
     ("InstanceNormalization", SHAPES[3], {}),
 ]

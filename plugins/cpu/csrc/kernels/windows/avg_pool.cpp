@@ -17,6 +17,18 @@ std::vector<T> CountTaps(const Window& w, int axis, const AvgDivisor& divisor) {
   return counts;
 }
 
+template <class T>
+Range LongestRun(const std::vector<T>& numbers) {
+  Range longest{0, 0};
+  const auto count = static_cast<Size>(numbers.size());
+  for (Size begin = 0, end = 0; begin < count; begin = end) {
+    const T number = numbers[static_cast<std::size_t>(begin)];
+    while (end < count && numbers[static_cast<std::size_t>(end)] == number) ++end;
+    if (end - begin > longest.Count()) longest = {begin, end};
+  }
+  return longest;
+}
+
 }  // namespace
 
 template <class T>
@@ -25,7 +37,8 @@ AvgPool<T>::AvgPool(const Window& w, const AvgDivisor& divisor)
       row_(w),
       depth_(CountTaps<T>(w, 0, divisor)),
       height_(CountTaps<T>(w, 1, divisor)),
-      width_(CountTaps<T>(w, 2, divisor)) {}
+      width_(CountTaps<T>(w, 2, divisor)),
+      even_(LongestRun(width_)) {}
 
 template <class T>
 void AvgPool<T>::Run(const T* x, T* y, Size planes) const {
@@ -34,11 +47,11 @@ void AvgPool<T>::Run(const T* x, T* y, Size planes) const {
   const Totals<T>& fold = RowFolds();
   FoldWindows(x, y, planes, w_, row_, T(0), fold.total, [&](T* row, Size od, Size oh) {
     const T rows = depth_[static_cast<std::size_t>(od)] * height_[static_cast<std::size_t>(oh)];
-    HEADRACE_NO_ALIAS_LOOP
-    for (Size i = 0; i < out_width; ++i) {
-      // The sum is 0 where the divisor is: dividing by 1 keeps 0 from becoming NaN.
-      row[i] /= std::max(rows * widths[i], T(1));
-    }
+    // The sum is 0 where the divisor is: dividing by 1 keeps 0 from becoming NaN.
+    const auto divisor = [&](Size i) { return std::max(rows * widths[i], T(1)); };
+    for (Size i = 0; i < even_.begin; ++i) row[i] /= divisor(i);
+    fold.divide(row + even_.begin, divisor(even_.begin), even_.Count());
+    for (Size i = even_.end; i < out_width; ++i) row[i] /= divisor(i);
   });
 }
 

@@ -28,6 +28,7 @@ class AvgPool {
   FoldedRow row_;
   // How many taps count at each place of an axis; the divisor is the product.
   std::vector<T> depth_, height_, width_;
+  Range even_;  // the longest run of equal counts along a row
 };
 
 }  // namespace headrace::cpu

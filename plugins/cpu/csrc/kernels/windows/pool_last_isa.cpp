@@ -10,9 +10,7 @@ constexpr int kRuns = kParts == 4 ? 2 : 4;
 struct Largest {
   static HEADRACE_INLINE V Start() { return Broadcast(-INFINITY); }
   static HEADRACE_INLINE V Fold(V best, V x) {
-    const VI number = x == x;
-    return Select((best < x) | AsInts(Select(number, Broadcast(0), AsFloats(BroadcastInt(-1)))), x,
-                  best);
+    return Select(best == best, AtLeast(x, best), best);  // of a NaN for x, that
   }
 };
 

@@ -15,7 +15,8 @@ struct Added {
 struct Highest {
   template <class T>
   static HEADRACE_INLINE T Fold(T best, T x) {
-    return (x > best) | (x != x) ? x : best;
+    const T most = x > best ? x : best;
+    return x != x ? x : most;
   }
 };
 
@@ -63,15 +64,37 @@ HEADRACE_INLINE void FoldRow(T* to, const T* from, const Size* offsets, Size row
 }
 
 template <class Op, class T>
-void Run(T* to, const T* from, const Size* offsets, Size rows, Size count) {
-  FoldRow<Op, T, kLanes * 4>(to, from, offsets, rows, count);
+void Run(T* to, const T* from, const FoldShape& shape) {
+  for (Size line = 0; line < shape.lines; ++line, to += shape.to_step, from += shape.from_step) {
+    FoldRow<Op, T, kLanes * 4>(to, from, shape.offsets, shape.rows, shape.count);
+  }
 }
+
+template <class T>
+void Split(const T* from, T* to, Size pairs) {
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < pairs; ++i) {
+    to[i] = from[2 * i];
+    to[pairs + i] = from[2 * i + 1];
+  }
+}
+
+template <class T>
+void Divide(T* x, T by, Size count) {
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < count; ++i) x[i] /= by;
+}
+
+template <class T>
+constexpr Totals<T> kTotals = {Run<Added, T>, Divide<T>};
+
+template <class T>
+constexpr Maxima<T> kMaxima = {Run<Highest, T>, Split<T>};
 
 }  // namespace
 
-extern const RowFoldTable kRowFolds = {{Run<Added, float>},          {Run<Added, double>},
-                                       {Run<Highest, float>},        {Run<Highest, double>},
-                                       {Run<Highest, std::int8_t>},  {Run<Highest, std::uint8_t>},
-                                       {Run<Highest, std::int32_t>}, {Run<Highest, std::int64_t>}};
+extern const RowFoldTable kRowFolds = {
+    kTotals<float>,       kTotals<double>,       kMaxima<float>,        kMaxima<double>,
+    kMaxima<std::int8_t>, kMaxima<std::uint8_t>, kMaxima<std::int32_t>, kMaxima<std::int64_t>};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -30,6 +30,7 @@ struct Range {
   Size end;
 
   Size Count() const { return end - begin; }
+  bool operator==(const Range& other) const { return begin == other.begin && end == other.end; }
   bool Contains(Size value) const { return begin <= value && value < end; }
 };
 
