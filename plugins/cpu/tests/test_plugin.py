@@ -24,7 +24,7 @@ from headrace.tensor_spec import TensorSpec
 from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
-from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Unary
+from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Not, Unary
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
@@ -38,6 +38,7 @@ from headrace_cpu.kernels.rows import (
     LayerNormRows,
     SoftmaxColumns,
     SoftmaxRows,
+    VectorMatmul,
 )
 
 
@@ -104,6 +105,7 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("add", IMAGE, (5, 1), dtype="int64"), Binary),
         (call_of("less", IMAGE, (5, 1), dtype="int64"), Binary),
         (call_of("logical_xor", IMAGE, (5, 1), dtype="bool"), Binary),
+        (call_of("logical_not", IMAGE, dtype="bool"), Not),
         (call_of("add_n", IMAGE, IMAGE, IMAGE), SingleOp),
         (call_of("add_n", *[IMAGE] * 13), NumpyKernel),
         (call_of("divide", IMAGE, IMAGE, dtype="int64"), Binary),
@@ -120,6 +122,8 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("reduce_mean", (5, 4), axes=(0,)), FoldRows),
         (call_of("matmul", (2, 8, 4), (2, 4, 9)), BatchMatmul),
         (call_of("matmul", (1, 4), (4, 9999)), FewRowMatmul),
+        (call_of("matmul", (3, 9, 4), (4,)), VectorMatmul),
+        (call_of("matmul", (4,), (4, 9)), VectorMatmul),
         (call_of("lstm", (5, 1, 4), (1, 12, 4), (1, 12, 3)), PackingRecurrent),
         (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3)), PackingRecurrent),
         (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3), clip=1.0), NumpyKernel),

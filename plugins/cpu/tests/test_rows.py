@@ -215,6 +215,26 @@ def test_products_of_integers_run_natively(dtype):
     np.testing.assert_array_equal(made, wanted.astype(np.uint64).astype(dtype))
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        *(((70,), b) for b in [(70,), (70, 9), (3, 70, 9), (3, 70, 1)]),
+        *((a, (70,)) for a in [(1, 70), (33, 70), (2, 3, 5, 70)]),
+    ],
+)
+def test_products_of_vectors_run_natively(a, b):
+    """On either side or both, of batches and of matrices that are turned too."""
+    left, right = drawn(*a), drawn(*b)
+    wanted = left.astype(np.float64) @ right
+    cases = [Case("vectors", "matmul", (left, right))]
+    if right.ndim > 1:
+        turned = right.swapaxes(-1, -2).copy()
+        cases.append(Case("turned", "matmul", (left, turned), {"transpose_b": True}))
+    for case in cases:
+        (made,) = run_op("cpu", case)
+        np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_sizes_that_do_not_fit_are_refused():
     """Before anything runs."""
     x = drawn(2, 3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from headrace.device import KernelEntry, Launch, OpCall, dtypes
 from headrace.tensor_spec import Array
 from headrace_cpu.extension import native
@@ -67,6 +69,13 @@ class Binary(NativeKernel):
         return native.binary(call.op, a, b, views.output())
 
 
+class Not(NativeKernel):
+    """``logical_not``, which is to be equal to false: x, y: bool[...], y may be x. No workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        return native.binary("equal", views.input(), np.zeros((), bool), views.output())
+
+
 class Remainder(Binary):
     """``mod`` of floats: as ``Binary``."""
 
@@ -117,6 +126,7 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
         yield KernelEntry(tag, op, Binary, NUMBERS)
     for op in LOGIC:  # alone they are faster than a program, which goes by floats
         yield KernelEntry(tag, op, Binary, dtypes("bool"), priority=2)
+    yield KernelEntry(tag, "logical_not", Not, dtypes("bool"), priority=2)
     yield KernelEntry(tag, "prelu", Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
     yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))

@@ -148,6 +148,21 @@ class FewRowMatmul(NativeKernel):
         return native.few_row_matmul(_matrices(a), _matrices(b), _matrices(y), *places, transposed)
 
 
+class VectorMatmul(NativeKernel):
+    """``matmul`` of a vector and matrices, on either side: as of one row. Needs no workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        a, b = views.inputs()
+        if b.ndim == 1:  # each row of a is as a column of what it is multiplied by
+            row, matrices, transposed = b, _matrices(np.atleast_2d(a)), True
+        else:
+            row, matrices, transposed = a, _matrices(b), self._call.flag_attr("transpose_b")
+        count = matrices.shape[0]
+        y = views.output().reshape(count, 1, -1)
+        places = [0] * count, list(range(count))
+        return native.few_row_matmul(row.reshape(1, 1, -1), matrices, y, *places, transposed)
+
+
 class CouplePairs(NativeKernel):
     """``couple_pairs``. Needs no workspace."""
 
@@ -196,6 +211,12 @@ def _is_batch(call: OpCall) -> bool:
     return min(a.rank, b.rank) > 1 and not turned and 0 not in (*a.shape, *b.shape)
 
 
+def _has_vector(call: OpCall) -> bool:
+    a, b = call.input(0), call.input(1)
+    is_turned = call.flag_attr("transpose_a")  # then b is the vector
+    return min(a.rank, b.rank) == 1 and not is_turned and 0 not in (*a.shape, *b.shape)
+
+
 def _has_few_rows(call: OpCall) -> bool:
     if not _is_batch(call):
         return False
@@ -219,5 +240,7 @@ def row_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "matmul", BatchMatmul, batches)
     few = SomeCalls("few rows by matrices as they lie", FLOAT32, _has_few_rows)
     yield KernelEntry(tag, "matmul", FewRowMatmul, few, priority=1)
+    vectors = SomeCalls("a vector", FLOAT32, _has_vector)
+    yield KernelEntry(tag, "matmul", VectorMatmul, vectors)
     integers = SomeCalls("matrices as they lie", INTEGERS, _is_plain)
     yield KernelEntry(tag, "matmul", IntegerMatmul, integers)
