@@ -38,12 +38,10 @@ def _non_max_suppression(node: Node) -> Tensor:
 
 def _listed(chosen: Array, counts: Array) -> tuple[Array]:
     """A row for each box, class by class."""
-    counts = counts.reshape(-1).astype(np.int64)
-    lines = np.repeat(np.arange(counts.size), counts)
-    places = np.arange(lines.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    boxes = chosen.reshape(counts.size, chosen.shape[2])[lines, places]
-    batches, classes = np.divmod(lines, max(chosen.shape[1], 1))
-    return (np.stack([batches, classes, boxes], axis=1),)
+    is_chosen = np.arange(chosen.shape[2]) < counts[:, :, np.newaxis]
+    listed = np.argwhere(is_chosen)
+    listed[:, 2] = chosen[is_chosen]
+    return (np.ascontiguousarray(listed),)
 
 
 def _option(node: Node, index: int) -> float | None:
