@@ -11,8 +11,10 @@ from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.native import NativeKernel, Views
 
-MANY_ROWS = 4
-"""If rows ask the nodes so many times, it pays to check these all and lay them together first."""
+SIDE_BY_SIDE = 8
+"""So many rows go down a tree at once, and read its nodes fastest when those lie together."""
+QUESTIONS_A_NODE = 2
+"""If trees may ask more for each of their nodes, it pays to check and lay these together first."""
 
 
 class DecideTrees(NativeKernel):
@@ -25,7 +27,8 @@ class DecideTrees(NativeKernel):
         """A split, a feature and two next nodes for each node, as long as its split is aligned."""
         rows, width = self._call.input(0).shape
         trees, nodes = self._call.input(1).elements, self._call.input(2).elements
-        if not width or rows * trees <= MANY_ROWS * nodes:
+        questions = rows * trees * self._call.int_attr("depth")
+        if not width or rows < SIDE_BY_SIDE or questions <= QUESTIONS_A_NODE * nodes:
             return 0
         return nodes * (24 if self._call.input(0).dtype == float64 else 16)
 
