@@ -31,6 +31,7 @@ TAG = "cpu"
 
 _PASSES = (
     "pack_integers",
+    "gather_integers",
     "pack_blocks",
     "widen_halves",
     "fuse_attention",
@@ -49,7 +50,7 @@ _PASSES = (
 )
 """In the order in which they run: see ``passes/__init__.py``."""
 
-_QUANTIZED = ("pack_integers", "pack_blocks")
+_QUANTIZED = ("pack_integers", "gather_integers", "pack_blocks")
 """Those that are shown quantized weights as they are stored."""
 
 

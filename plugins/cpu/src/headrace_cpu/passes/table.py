@@ -16,6 +16,7 @@ from headrace_cpu.passes.fold_scales import FoldScales
 from headrace_cpu.passes.fuse_attention import FuseAttention
 from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
+from headrace_cpu.passes.gather_integers import GatherIntegers
 from headrace_cpu.passes.join_moves import JoinMoves
 from headrace_cpu.passes.pack_blocks import PackBlocks
 from headrace_cpu.passes.pack_integers import PackIntegers
@@ -34,6 +35,7 @@ def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
     own = {entry.name: entry for entry in ops}
     return {
         "pack_integers": PackIntegers(tag, own),
+        "gather_integers": GatherIntegers(tag),
         "pack_blocks": PackBlocks(tag, own),
         "widen_halves": WidenHalves(tag, own),
         "fuse_attention": FuseAttention(tag),

@@ -1,0 +1,66 @@
+"""Let rows be looked up in quantized tables as they are stored."""
+
+from __future__ import annotations
+
+from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
+from headrace.ops import Tensor
+from headrace.ops.axes import per_tensor
+from headrace_cpu.ops.pack_integers import BYTES
+
+
+class GatherIntegers:
+    """The pass, for the ops of device ``tag``.
+
+    Before: any ops. After: where all that is read of a constant that ``dequantize`` makes of bytes,
+    as a whole, are elements that each ``gather`` takes fewer of than it has, these are dequantized
+    when they are taken. A table of embeddings stays as small as it is in a model, and each number
+    is the one that it was.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+
+    def __call__(self, graph: JobGraph) -> JobGraph:
+        """The graph with these tables."""
+        if not graph.of_kind("dequantize"):
+            return graph
+        tables = {op.outputs[0]: op for op in graph.of_kind("dequantize") if self._is_of(op, graph)}
+        lookups = {
+            reader.call.name: table for table in tables for reader in graph.index.readers[table]
+        }
+
+        def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
+            table = tables[lookups[op.call.name]]
+            numbers, *worth = new.read_by(table)
+            indices = op.inputs[1]
+            assert indices is not None
+            location = op.call.location
+            read = [numbers, new.tensor(indices)]
+            taken = new.op("gather", read, attrs=op.call.attrs, location=location)
+            dtype = table.call.outputs[0].dtype
+            return new.op("dequantize", [*taken, *worth], dtype=dtype, location=location)
+
+        return replace_ops(graph, lookups, make, gone=[op.call.name for op in tables.values()])
+
+    def _is_of(self, table: JobOp, graph: JobGraph) -> bool:
+        made, kept = table.outputs[0], {tensor.name for _, tensor in graph.results}
+        readers = graph.index.readers.get(made, ())
+        return (
+            table.inputs[0] in graph.constants
+            and table.call.input(0).dtype in BYTES
+            and per_tensor(table.call)
+            and made not in kept
+            and made not in graph.hints
+            and bool(readers)
+            and all(self._takes_few(reader, table) for reader in readers)
+        )
+
+    def _takes_few(self, op: JobOp, table: JobOp) -> bool:
+        return (
+            op.call.op == "gather"
+            and op.placement == table.placement
+            and op.placement.tag == self._tag
+            and op.placement.parallel_num == 1
+            and op.inputs[1] != table.outputs[0]
+            and op.call.outputs[0].elements < table.call.outputs[0].elements
+        )
