@@ -261,6 +261,7 @@ LIES = info("y", None, INT64)
     ("broken", "error", "says"),
     [
         (model([node("Idenity", "x", "y")]), InvalidModelError, "did you mean Identity"),
+        (model([node("Swish", "x", "y")]), InvalidModelError, "later ones have it"),
         (model([node("Upsample", "x", "y")]), InvalidModelError, "taken out of ONNX"),
         (model([node("Identity", "x x", "y")]), InvalidModelError, "has 1 inputs; the node has 2"),
         (model([node("Concat", "x x", "y")]), InvalidModelError, "needs an attribute 'axis'"),

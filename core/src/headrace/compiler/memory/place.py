@@ -191,7 +191,7 @@ class FirstFit:
 
 
 def _meetings(intervals: Sequence[Interval]) -> list[list[int]]:
-    """For each interval, the others that it meets."""
+    """For each interval, the others that it meets, in no order."""
     meets: list[list[int]] = [[] for _ in intervals]
     alive: list[int] = []
     gone: list[int] = []  # needed between two runs: another that is meets them all the same

@@ -190,16 +190,14 @@ class _Taking:
 
     def _weight_here(self, name: str, tensor: TensorProto, where: Said) -> None:
         """Take a tensor whose elements are in its message; once, if others are as it."""
-        tensor.ClearField("name")
-        message = tensor.SerializeToString()
-        first = self._first.get(message)
-        if first is not None:
-            self.weights[name] = self.weights[first]
-            self._alike[name] = first
-            return
+        if tensor.ByteSize() < LEAST_BYTES:
+            tensor.ClearField("name")
+            first = self._first.setdefault(tensor.SerializeToString(), name)
+            if first != name:
+                self._alike[name] = first
+                self.weights[name] = self.weights[first]  # until both are settled
+                return
         self.weight(name, tensor, self.header(tensor, where), where, None)
-        if len(message) < LEAST_BYTES:
-            self._first[message] = name
 
     def settle(self) -> None:
         """Let what is small lie aligned, in memory of its own."""

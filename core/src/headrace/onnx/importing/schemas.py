@@ -59,8 +59,10 @@ def _no_such_op(domain: str, op: str, opset: int, where: str) -> HeadraceError:
         return UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     from difflib import get_close_matches  # seldom
 
-    close = get_close_matches(op, ONNX.names(domain))
+    known = ONNX.names(domain)
+    close = get_close_matches(op, known)
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    hint = "; later ones have it" if op in known else hint
     of = f" of domain {quote(domain)}" if domain else ""
     return InvalidModelError(f"{where}: operator set {opset}{of} has no op {quote(op)}{hint}")
 

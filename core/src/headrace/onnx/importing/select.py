@@ -34,7 +34,8 @@ _HARMLESS = frozenset(
         "Tanh", "Transpose", "Unsqueeze", "Where", "Xor"
     }
 )  # fmt: skip
-"""Ops that fail for no numbers, so that it does no harm to compute them in vain."""
+"""Ops that fail for no numbers, so that it does no harm to compute them in vain: whole numbers are
+divided by 0 as well."""
 
 
 def is_harmless(graph: GraphProto) -> bool:

@@ -54,8 +54,8 @@ struct FoldScratch {
 // The elements of a row by their place within a stride: those of the first, then the next.
 template <class T>
 void SortByPhase(const T* from, T* to, Size stride, Size phase) {
-  const Maxima<T>& table = RowFolds();
-  if (stride == 2) return table.split(from, to, phase);  // nearly all are
+  const RowsOf<T>& rows = RowFolds();
+  if (stride == 2) return rows.split(from, to, phase);  // nearly all are
   constexpr Size kItem = sizeof(T);
   Transpose(reinterpret_cast<const char*>(from), stride * kItem, reinterpret_cast<char*>(to),
             phase * kItem, stride, phase, kItem);

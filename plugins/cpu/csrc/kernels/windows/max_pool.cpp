@@ -26,7 +26,7 @@ MaxPool<T>::MaxPool(const Window& w) : w_(w), row_(w) {
 
 template <class T>
 void MaxPool<T>::Run(const T* x, T* y, Size planes) const {
-  const Maxima<T>& fold = RowFolds();
+  const RowsOf<T>& fold = RowFolds();
   FoldWindows(x, y, planes, w_, row_, Lowest<T>(), fold.largest, [](T*, Size, Size) {});
 }
 

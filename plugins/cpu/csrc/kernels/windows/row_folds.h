@@ -5,13 +5,13 @@
 
 namespace headrace::cpu {
 
-// to[i] = fold over k < rows of from[offsets[k] + i], in this order, for `count` elements; there is
-// at least one row, and none of them overlaps with `to`.
 struct FoldShape {
-  const Size* offsets;
-  Size rows, count;
-  Size lines, to_step, from_step;  // that is done so often, so far from the last time
+  const Size* offsets;  // where the rows begin
+  Size rows, count;     // at least one row, of so many elements
+  Size lines;           // how often rows are folded: `to` and `from` go on by these steps each time
+  Size to_step, from_step;
 };
+// to[i] = fold over k < rows of from[offsets[k] + i], in this order; no row overlaps with `to`.
 template <class T>
 using RowFold = void (*)(T* to, const T* from, const FoldShape& shape);
 
@@ -20,21 +20,21 @@ struct Totals {
   RowFold<T> total;
   void (*divide)(T* x, T by, Size count);
 };
-// NaN is the largest.
+// Of any elements.
 template <class T>
-struct Maxima {
-  RowFold<T> largest;
+struct RowsOf {
+  RowFold<T> largest;  // NaN is the largest
   // Elements of pairs: all the first, then all the second. No overlap.
   void (*split)(const T* from, T* to, Size pairs);
 };
 struct RowFoldTable : Totals<float>,
                       Totals<double>,
-                      Maxima<float>,
-                      Maxima<double>,
-                      Maxima<std::int8_t>,
-                      Maxima<std::uint8_t>,
-                      Maxima<std::int32_t>,
-                      Maxima<std::int64_t> {};
+                      RowsOf<float>,
+                      RowsOf<double>,
+                      RowsOf<std::int8_t>,
+                      RowsOf<std::uint8_t>,
+                      RowsOf<std::int32_t>,
+                      RowsOf<std::int64_t> {};
 HEADRACE_TABLE(RowFoldTable, RowFolds)
 
 }  // namespace headrace::cpu

@@ -89,12 +89,12 @@ template <class T>
 constexpr Totals<T> kTotals = {Run<Added, T>, Divide<T>};
 
 template <class T>
-constexpr Maxima<T> kMaxima = {Run<Highest, T>, Split<T>};
+constexpr RowsOf<T> kRowsOf = {Run<Highest, T>, Split<T>};
 
 }  // namespace
 
 extern const RowFoldTable kRowFolds = {
-    kTotals<float>,       kTotals<double>,       kMaxima<float>,        kMaxima<double>,
-    kMaxima<std::int8_t>, kMaxima<std::uint8_t>, kMaxima<std::int32_t>, kMaxima<std::int64_t>};
+    kTotals<float>,       kTotals<double>,       kRowsOf<float>,        kRowsOf<double>,
+    kRowsOf<std::int8_t>, kRowsOf<std::uint8_t>, kRowsOf<std::int32_t>, kRowsOf<std::int64_t>};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.dtypes import float32
 from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.ops import Tensor
 from headrace.ops.axes import per_tensor
@@ -11,10 +12,10 @@ from headrace_cpu.ops.pack_integers import BYTES
 class GatherIntegers:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: where all that is read of a constant that ``dequantize`` makes of bytes,
-    as a whole, are elements that each ``gather`` takes fewer of than it has, these are dequantized
-    when they are taken. A table of embeddings stays as small as it is in a model, and each number
-    is the one that it was.
+    Before: any ops. After: where all that is read of a constant, which ``dequantize`` makes of
+    bytes, as a whole and in float32, are elements that each ``gather`` takes at most half of, these
+    are dequantized when they are taken. A table of embeddings stays as small as it is in a model,
+    and each number is the one that it was; of halves, what reads them would miss their rounding.
     """
 
     def __init__(self, tag: str) -> None:
@@ -24,13 +25,15 @@ class GatherIntegers:
         """The graph with these tables."""
         if not graph.of_kind("dequantize"):
             return graph
-        tables = {op.outputs[0]: op for op in graph.of_kind("dequantize") if self._is_of(op, graph)}
-        lookups = {
-            reader.call.name: table for table in tables for reader in graph.index.readers[table]
+        tables = [op for op in graph.of_kind("dequantize") if self._is_of(op, graph)]
+        table_of = {
+            reader.call.name: table
+            for table in tables
+            for reader in graph.index.readers[table.outputs[0]]
         }
 
         def make(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
-            table = tables[lookups[op.call.name]]
+            table = table_of[op.call.name]
             numbers, *worth = new.read_by(table)
             indices = op.inputs[1]
             assert indices is not None
@@ -40,7 +43,7 @@ class GatherIntegers:
             dtype = table.call.outputs[0].dtype
             return new.op("dequantize", [*taken, *worth], dtype=dtype, location=location)
 
-        return replace_ops(graph, lookups, make, gone=[op.call.name for op in tables.values()])
+        return replace_ops(graph, table_of, make, gone=[op.call.name for op in tables])
 
     def _is_of(self, table: JobOp, graph: JobGraph) -> bool:
         made, kept = table.outputs[0], {tensor.name for _, tensor in graph.results}
@@ -48,6 +51,7 @@ class GatherIntegers:
         return (
             table.inputs[0] in graph.constants
             and table.call.input(0).dtype in BYTES
+            and table.call.outputs[0].dtype is float32
             and per_tensor(table.call)
             and made not in kept
             and made not in graph.hints
@@ -62,5 +66,5 @@ class GatherIntegers:
             and op.placement.tag == self._tag
             and op.placement.parallel_num == 1
             and op.inputs[1] != table.outputs[0]
-            and op.call.outputs[0].elements < table.call.outputs[0].elements
+            and 2 * op.call.outputs[0].elements <= table.call.outputs[0].elements
         )
