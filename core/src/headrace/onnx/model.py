@@ -419,10 +419,12 @@ def load(
 
         if not isinstance(error, HostedValuesError):
             raise
-        from headrace.onnx.hosted.model import HostedModel
+    else:
+        return Model(file, inputs, outputs, settings, jobs, kept)
+    # Out of reach of the error, which holds what was read until then.
+    from headrace.onnx.hosted.model import HostedModel
 
-        return HostedModel.of(given, settings, jobs)
-    return Model(file, inputs, outputs, settings, jobs, kept)
+    return HostedModel.of(given, settings, jobs)
 
 
 def _signature(file: LazyFile, kept: KeptPlans | None) -> Signature:

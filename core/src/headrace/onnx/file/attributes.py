@@ -7,15 +7,19 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.file import tensors
+from headrace.onnx.file.content import Extent
+from headrace.onnx.file.lists import read_list
 from headrace.onnx.file.text import quote
 
 Attributes = Mapping[str, AttributeProto]
 
 _NO_REFERENCES: Attributes = {}
+_NO_LISTS: Mapping[str, Extent] = {}
 # How numbers are read, of which no message tells; the lists are copied.
 _NUMBERS: Mapping[int, Callable[[AttributeProto], Any]] = {
     AttributeProto.INT: attrgetter("i"),
@@ -42,6 +46,7 @@ class Resolved(NamedTuple):
         numbers: the values of those that are numbers, or lists of numbers.
         graphs: those that are graphs, or among lists of graphs.
         names: of all, also of those that refer to what is left out.
+        lists: where the elements lie of those that are long lists, which are empty here.
     """
 
     protos: Attributes
@@ -49,6 +54,7 @@ class Resolved(NamedTuple):
     numbers: Mapping[str, Any]
     graphs: Sequence[GraphProto]
     names: Sequence[str]
+    lists: Mapping[str, Extent] = _NO_LISTS
 
 
 def resolve(attributes: Sequence[AttributeProto], given: Attributes = _NO_REFERENCES) -> Resolved:
@@ -83,7 +89,7 @@ _NO_ATTRIBUTES = Resolved({}, (), {}, (), ())
 
 
 def values(attributes: Resolved, where: str, folder: Path | None) -> Mapping[str, Any]:
-    """Each attribute as int, float, str, array, or a list of these.
+    """Each attribute as int, float, str, array, or a list of these; a long list as an array.
 
     Graphs are left out, and types: those of values that are none, of which nothing is computed.
 
@@ -91,14 +97,39 @@ def values(attributes: Resolved, where: str, folder: Path | None) -> Mapping[str
         InvalidModelError: a value is malformed.
         UnsupportedModelError: it is a tensor of a dtype headrace lacks.
     """
-    protos, kinds, numbers, *_ = attributes
-    if len(numbers) == len(protos):
+    protos, kinds, numbers, _, _, lists = attributes
+    if len(numbers) == len(protos) and not lists:
         return numbers
     found = dict(numbers)
     for name, kind in kinds:
         if name not in numbers and kind not in _NO_VALUES:
             found[name] = value(protos[name], f"{where}, attribute {quote(name)}", folder)
+    for name, elements in lists.items():
+        found[name] = _long(protos[name], elements, f"{where}, attribute {quote(name)}")
     return found
+
+
+def _long(attribute: AttributeProto, elements: Extent, where: str) -> Any:
+    """A long list: an array, or ``Words``; a list where other fields are among its elements."""
+    made = read_list(attribute.type, elements)
+    return value(whole(attribute, elements, where), where, None) if made is None else made
+
+
+def whole(attribute: AttributeProto, elements: Extent, where: str) -> AttributeProto:
+    """An attribute with the elements that were cut out of it.
+
+    Raises:
+        InvalidModelError: they cannot be read, or are damaged.
+    """
+    made = AttributeProto()
+    made.CopyFrom(attribute)
+    try:
+        made.MergeFromString(elements.part())
+    except DecodeError as error:
+        raise InvalidModelError(f"{where}: its elements are damaged") from error
+    if _said(made) != _said(attribute):
+        raise InvalidModelError(f"{where}: says twice what it is")
+    return made
 
 
 def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:
@@ -125,6 +156,9 @@ def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:
     except ValueError:
         raise InvalidModelError(f"{where}: ONNX has no attribute type {kind}") from None
     raise UnsupportedModelError(f"{where}: attributes of type {name} are not read")
+
+
+_said = attrgetter("name", "type", "ref_attr_name")
 
 
 def graphs(attributes: Iterable[AttributeProto]) -> Iterable[GraphProto]:

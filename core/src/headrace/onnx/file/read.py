@@ -22,7 +22,7 @@ from headrace.onnx.file.calls import Functions, check_domains, collect_functions
 from headrace.onnx.file.external import ExternalFiles, ExternalRange
 from headrace.onnx.file.graphs import Wired, check_graph, initializer_names, order
 from headrace.onnx.file.source import GivenModel, open_model
-from headrace.onnx.file.split import split_model
+from headrace.onnx.file.split import Lists, may_be_own, put_back, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.file.utf8 import check_text
 from headrace.onnx.file.weights import take_weights
@@ -111,6 +111,10 @@ def parse_model(
     name, folder = given.name, given.folder
     split = split_model(given.content)
     model = _parse(split.message, name)
+    lists = split.lists
+    if may_be_own(model):
+        put_back(model, lists, name)
+        lists = {}
     if model.HasField("graph"):  # of what lies between: often most messages, and for nobody
         model.graph.ClearField("value_info")
     check_text(model, split.message, name)
@@ -132,14 +136,22 @@ def parse_model(
         if _EXTERNAL in rest:
             externals = None
     graph = model.graph
-    left = [node for index, node in enumerate(graph.node) if index not in taken]
-    whole = check_graph(graph, name, nodes=left, constants=[*initializers, *taken.values()])
+    left = {index: node for index, node in enumerate(graph.node) if index not in taken}
+    constants = [*initializers, *taken.values()]
+    whole = check_graph(graph, name, nodes=list(left.values()), constants=constants)
+    whole = [_with_lists(node, lists.get(i)) for i, node in zip(left, whole, strict=True)]
     functions = collect_functions(model.functions, name, plugins)
     check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
     held_bytes = rest_bytes + whole_bytes - later_bytes
     return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
+
+
+def _with_lists(node: Wired, lists: Lists | None) -> Wired:
+    return (
+        node if lists is None else node._replace(attributes=node.attributes._replace(lists=lists))
+    )
 
 
 def _parse(data: bytes, name: str) -> ModelProto:

@@ -17,6 +17,7 @@ from headrace.onnx.file.content import LOOK_BYTES, Content
 GRAPH = 7
 NODE, INITIALIZER = 1, 5
 ATTRIBUTE = 5
+OP_TYPE, DOMAIN = 4, 7
 TENSOR = 5
 RAW_DATA = 9
 

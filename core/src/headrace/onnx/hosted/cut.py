@@ -5,7 +5,7 @@ Only the main graph is looked at: text inside branches, loops and functions is r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
@@ -14,6 +14,7 @@ from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.light_dataclass import dataclass
 from headrace.onnx.file.graphs import check_graph, order, reads, wired
 from headrace.onnx.file.keys import ML_DOMAIN, domain_of, function_key
+from headrace.onnx.file.split import Lists
 from headrace.onnx.file.text import place, quote
 from headrace.onnx.hosted import kinds
 
@@ -28,15 +29,22 @@ class CutModel:
         first: what the host runs before the device.
         middle: what the device runs; its inputs and outputs are tensors of numbers.
         last: what the host runs after it.
+        lists: what nodes of the middle one have, by position, that the message has not.
     """
 
     first: ModelProto
     middle: ModelProto
     last: ModelProto
+    lists: Mapping[int, Lists]
 
 
-def cut_model(model: ModelProto, name: str) -> CutModel:
+def cut_model(model: ModelProto, name: str, lists: Mapping[int, Lists]) -> CutModel:
     """Cut a model that has values of the host.
+
+    Args:
+        model: the model.
+        name: of the file, for messages.
+        lists: what was cut out of its nodes, by position.
 
     Raises:
         InvalidModelError: names in the graph do not hold, or types contradict each other.
@@ -51,7 +59,7 @@ def cut_model(model: ModelProto, name: str) -> CutModel:
     except onnx.shape_inference.InferenceError as error:
         said = str(error).partition("\n")[0]
         raise InvalidModelError(f"{name}: its types cannot be told: {said}") from error
-    return _Cutting(inferred, name).run()
+    return _Cutting(inferred, name, lists).run()
 
 
 def _types_unknown_to_onnx(graph: GraphProto) -> Iterable[ValueInfoProto]:
@@ -64,8 +72,9 @@ def _types_unknown_to_onnx(graph: GraphProto) -> Iterable[ValueInfoProto]:
 
 
 class _Cutting:
-    def __init__(self, model: ModelProto, name: str) -> None:
+    def __init__(self, model: ModelProto, name: str, lists: Mapping[int, Lists]) -> None:
         graph = model.graph
+        self._lists = {_first_made(graph.node[index]): cut for index, cut in lists.items()}
         self._model, self._name = model, name
         self._outputs = [output.name for output in graph.output]
         self._nodes = [n.node for n in order(wired(graph.node), self._outputs, name)]
@@ -100,6 +109,11 @@ class _Cutting:
             self._part(first, given, read[0], made[0], read[1] | read[2] | results),
             device,
             self._part(last, [*given, *made[0], *made[1]], read[2], made[2], results),
+            {
+                index: self._lists[_first_made(node)]
+                for index, node in enumerate(device.graph.node)
+                if _first_made(node) in self._lists
+            },
         )
 
     def _place(self, node: NodeProto) -> None:
@@ -188,6 +202,8 @@ class _Cutting:
         numbers = "classlabels_int64s" if node.op_type.startswith("Tree") else "classlabels_ints"
         numbered.attribute.append(helper.make_attribute(numbers, list(range(len(names)))))
         middle.append(numbered)
+        if _first_made(node) in self._lists:
+            self._lists[places] = self._lists[_first_made(node)]
         if label:
             last.append(
                 helper.make_node(
@@ -270,6 +286,11 @@ class _Cutting:
 
 def _is_constant(node: NodeProto) -> bool:
     return node.op_type == "Constant" and not domain_of(node.domain)
+
+
+def _first_made(node: NodeProto) -> str:
+    """A name that tells a node from all others; "" of one that makes nothing."""
+    return next(filter(None, node.output), "")
 
 
 def _read(nodes: Iterable[NodeProto]) -> set[str]:

@@ -13,6 +13,7 @@ from headrace.onnx.declared import info_of, inputs_of, outputs_of
 from headrace.onnx.file.content import HeldContent
 from headrace.onnx.file.hosted_error import HostedValuesError
 from headrace.onnx.file.source import GivenModel
+from headrace.onnx.file.split import joined, may_be_own, put_back, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.cut import cut_model
 from headrace.onnx.hosted.feeds import check_feeds
@@ -48,9 +49,14 @@ class HostedModel(Model):
             InvalidModelError: the model contradicts itself.
             UnsupportedModelError: what it does with such values cannot be put at an end.
         """
-        model = ModelProto.FromString(given.content.part(0, len(given.content)))
-        parts = cut_model(model, given.name)
-        middle = GivenModel(given.name, given.path, HeldContent(parts.middle.SerializeToString()))
+        split = split_model(given.content, tensors=False)
+        model, lists = ModelProto.FromString(split.message), split.lists
+        if may_be_own(model):
+            put_back(model, lists, given.name)
+            lists = {}
+        parts = cut_model(model, given.name, lists)
+        content = HeldContent(joined(parts.middle, parts.lists))
+        middle = GivenModel(given.name, given.path, content)
         file = LazyFile(middle, settings.registry)
         try:
             parsed = file.parsed()

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.file import attributes
+from headrace.onnx.file.lists import Words
 from headrace.onnx.importing.builder import BoundedBuilder
 from headrace.onnx.importing.guesses import Assumption
 from headrace.onnx.importing.measure import Compute, MeasureNeeded
@@ -99,11 +100,37 @@ class Node:
         value = self._attrs.get(name, default)
         if value is REQUIRED:
             self.invalid(f"attribute {name!r} is required and is absent")
+        if name in self._site.resolved.lists and not isinstance(value, list):
+            value = value.tolist()
         if default is REQUIRED or default is None or type(value) is type(default):
             return value
         if not isinstance(value, (list, tuple)) or not isinstance(default, (list, tuple)):
             self.invalid(f"attribute {name!r} should be {type(default).__name__}: {value!r}")
         return value
+
+    def array(self, name: str, dtype: Any) -> Array:
+        """The required attribute, a list or a tensor of numbers, as a new vector of ``dtype``.
+
+        Raises:
+            InvalidModelError: it is absent.
+        """
+        value = self._attrs.get(name)
+        if value is None:
+            self.invalid(f"attribute {name!r} is required and is absent")
+        return np.array(value, dtype).reshape(-1)
+
+    def words(self, name: str) -> Words:
+        """The required attribute, a list of words of which there are few.
+
+        Raises:
+            InvalidModelError: it is absent.
+        """
+        value = self._attrs.get(name)
+        if isinstance(value, Words):
+            return value
+        places: dict[str, int] = {}
+        found = [places.setdefault(word, len(places)) for word in self.attr(name)]
+        return Words(list(places), np.array(found, np.int64))
 
     def has_attr(self, name: str) -> bool:
         """True when the model gives the attribute."""

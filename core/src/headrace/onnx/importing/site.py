@@ -43,4 +43,6 @@ class Site(NamedTuple):
         for name, attribute in self.attributes.items():
             node.attribute.add().CopyFrom(attribute)
             node.attribute[-1].name = name
+            if name in self.resolved.lists:
+                node.attribute[-1].MergeFromString(self.resolved.lists[name].part())
         return node

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from headrace.dtypes import float16, float32, float64
+from headrace.dtypes import DType, float16, float32, float64
 from headrace.light_dataclass import dataclass
 from headrace.onnx.importing.converters.ml.scores import (
     TRANSFORMS,
@@ -45,8 +45,9 @@ class _Trees:
         splits: what it is compared with.
         yes, no: where it goes on; a leaf goes on to itself.
         nans: NaN goes where ``yes`` says.
-        weights: what a leaf adds, ``[nodes, targets]``.
-        has: which targets it adds to.
+        targets: how many there are.
+        places: of the table ``[nodes, targets]``, those where a leaf adds to a target; in order.
+        weights: what it adds there.
     """
 
     roots: Array
@@ -56,19 +57,29 @@ class _Trees:
     yes: Array
     no: Array
     nans: Array
+    targets: int
+    places: Array
     weights: Array
-    has: Array
+
+    def said(self, dtype: DType, rest: float) -> Array:
+        """The table ``[nodes, targets]`` of what is added, ``rest`` where nothing is."""
+        table = np.full(self.yes.size * self.targets, rest, dtype.numpy)
+        table[self.places] = self.weights
+        return table.reshape(-1, self.targets)
 
     def depth(self, node: Node) -> int:
         """How many steps the longest way down has."""
-        level, depth = _distinct(self.roots), 0
+        level, depth, met = _distinct(self.roots), 0, 0
         while True:
             level = level[(self.yes[level] != level) | (self.no[level] != level)]
             if not level.size:
                 return depth
             if depth > self.yes.size:
                 node.invalid("its trees lead in a circle")
-            level, depth = _distinct([self.yes[level], self.no[level]]), depth + 1
+            met += level.size
+            level, depth = np.concatenate([self.yes[level], self.no[level]]), depth + 1
+            if met > self.yes.size:  # trees meet each node once; else ways would double in number
+                level = _distinct(level)
 
 
 def _said(node: Node, trees: _Trees, x: Tensor, aggregate: str) -> Tensor:
@@ -81,19 +92,20 @@ def _said(node: Node, trees: _Trees, x: Tensor, aggregate: str) -> Tensor:
         node.invalid(f"its trees ask for feature {trees.features.max()}; the input is {x.spec}")
     own = np.arange(trees.yes.size)
     inner = (trees.yes != own) | (trees.no != own)
-    asked, modes = np.unique(np.where(inner, trees.modes, -1), return_inverse=True)
-    known = [_COMPARISONS[mode] for mode in asked.tolist() if mode >= 0]
-    is_extreme, weights = aggregate in ("MIN", "MAX"), trees.weights
-    if is_extreme:
-        weights = np.where(trees.has, weights, np.inf if aggregate == "MIN" else -np.inf)
+    asked = np.flatnonzero(np.bincount(trees.modes[inner], minlength=len(_MODES)))
+    known = [_COMPARISONS[mode] for mode in asked.tolist()]
+    rank = np.zeros(len(_MODES), np.int32)
+    rank[asked] = np.arange(asked.size)
+    is_extreme = aggregate in ("MIN", "MAX")
+    nothing = (np.inf if aggregate == "MIN" else -np.inf) if is_extreme else 0
     tables = [
         trees.roots,
-        np.maximum(modes - (len(asked) - len(known)), 0),
+        np.where(inner, rank[trees.modes], 0),
         trees.features,
         trees.splits.astype(x.spec.dtype.numpy),
         trees.yes,
         trees.no,
-        weights.astype(x.spec.dtype.numpy),
+        trees.said(x.spec.dtype, nothing),
     ]
     if trees.nans[inner].any():
         tables.append(trees.nans & inner)
@@ -129,7 +141,9 @@ def _input(node: Node) -> Tensor:
 def _numbers(node: Node, name: str) -> Array:
     """An attribute that may be a tensor, for float64, or a list."""
     given = node.attr(f"{name}_as_tensor", None)
-    return np.asarray(node.attr(name, []) if given is None else given)
+    if given is not None:
+        return np.asarray(given).reshape(-1)
+    return node.array(name, np.float64) if node.has_attr(name) else np.zeros(0)
 
 
 def _of_lists(node: Node, x: Tensor, kind: str, targets: int) -> _Trees:
@@ -141,45 +155,86 @@ def _of_lists(node: Node, x: Tensor, kind: str, targets: int) -> _Trees:
         kind: how the attributes of leaves begin.
         targets: how many there are.
     """
-    tree, number = (np.array(node.attr(n), np.int64) for n in ("nodes_treeids", "nodes_nodeids"))
-    names = node.attr("nodes_modes")
-    count = len(names)
-    yes, no, features = (
-        np.array(node.attr(f"nodes_{n}"), np.int64)
-        for n in ("truenodeids", "falsenodeids", "featureids")
+    names = "treeids nodeids truenodeids falsenodeids featureids"
+    tree, number, yes, no, features = (
+        node.array(f"nodes_{name}", np.int64) for name in names.split()
     )
-    splits = _numbers(node, "nodes_values")
-    nans = np.array(node.attr("nodes_missing_value_tracks_true", []) or [0] * count, bool)
+    words, said = node.words("nodes_modes")
+    count = said.size
+    splits, nans = _numbers(node, "nodes_values"), _nans(node, count)
     if any(part.size != count for part in (tree, number, yes, no, features, splits, nans)):
         node.invalid("the lists of its nodes are not equally long")
-    row = {
-        pair: index for index, pair in enumerate(zip(tree.tolist(), number.tolist(), strict=True))
-    }
-    leaf = np.array([name == "LEAF" for name in names], bool)
-    modes = np.array([_mode(node, name) for name in names], np.int64)
+    leaf = np.array([word == "LEAF" for word in words], bool)[said]
+    modes = np.array([_mode(node, word) for word in words], np.int8)[said]
+    listed = _Listed(node, tree, number)
+    yes, no = (listed.rows(tree, np.where(leaf, number, to)) for to in (yes, no))
+    speaking, numbers, ids = (
+        node.array(f"{kind}_{name}", np.int64) for name in ("treeids", "nodeids", "ids")
+    )
+    weights = _numbers(node, f"{kind}_weights")
+    if any(part.size != ids.size for part in (speaking, numbers, weights)):
+        node.invalid("the lists of its leaves are not equally long")
+    _check_targets(node, ids, targets)
+    places, entries = np.unique(listed.rows(speaking, numbers) * targets + ids, return_inverse=True)
+    return _Trees(
+        listed.roots(),
+        modes,
+        np.where(leaf, 0, features),
+        splits.astype(x.spec.dtype.numpy),
+        yes,
+        no,
+        nans,
+        targets,
+        places,
+        np.bincount(entries, weights, places.size),
+    )
 
-    def rows(trees: Array, numbers: Array) -> Array:
-        try:
-            pairs = zip(trees.tolist(), numbers.tolist(), strict=True)
-            return np.array([row[pair] for pair in pairs], np.int64)
-        except KeyError as error:
-            node.invalid(f"tree and node {error} are named, and there is none")
 
-    own = np.arange(count)
-    yes, no = (np.where(leaf, own, rows(tree, np.where(leaf, number, to))) for to in (yes, no))
-    weights, has = np.zeros((count, targets)), np.zeros((count, targets), bool)
-    ids = np.array(node.attr(f"{kind}_ids"), np.int64)
-    at = rows(*(np.array(node.attr(f"{kind}_{n}"), np.int64) for n in ("treeids", "nodeids")))
+class _Listed:
+    """Where the nodes of trees are listed, by tree and number."""
+
+    def __init__(self, node: Node, tree: Array, number: Array) -> None:
+        self._node, self._tree, self._number = node, tree, number
+        self._trees, self._first, which = np.unique(tree, return_index=True, return_inverse=True)
+        self._numbers = np.unique(number)
+        keys = which * self._numbers.size + np.searchsorted(self._numbers, number)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+        twice = self._order[1:][self._keys[1:] == self._keys[:-1]]
+        if twice.size:
+            pair = int(tree[twice[0]]), int(number[twice[0]])
+            node.invalid(f"tree and node {pair} are listed twice")
+
+    def rows(self, tree: Array, number: Array) -> Array:
+        """The places of some nodes; fails where there are none."""
+        if not self._keys.size and tree.size:
+            self._missing(tree[0], number[0])
+        keys = np.searchsorted(self._trees, tree) * self._numbers.size
+        keys += np.searchsorted(self._numbers, number)
+        at = self._order[np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)]
+        other = np.flatnonzero((self._tree[at] != tree) | (self._number[at] != number))
+        if other.size:
+            self._missing(tree[other[0]], number[other[0]])
+        return at
+
+    def _missing(self, tree: int, number: int) -> NoReturn:
+        pair = int(tree), int(number)
+        self._node.invalid(f"tree and node {pair} are named, and there is none")
+
+    def roots(self) -> Array:
+        """The first node of each tree that is listed."""
+        return np.sort(self._first)
+
+
+def _nans(node: Node, count: int) -> Array:
+    name = "nodes_missing_value_tracks_true"
+    given = node.array(name, bool) if node.has_attr(name) else np.zeros(0, bool)
+    return given if given.size else np.zeros(count, bool)
+
+
+def _check_targets(node: Node, ids: Array, targets: int) -> None:
     if ids.size and not 0 <= ids.min() <= ids.max() < targets:
         node.invalid(f"its leaves speak of target {ids.max()}, and there are {targets}")
-    np.add.at(weights, (at, ids), _numbers(node, f"{kind}_weights"))
-    has[at, ids] = True
-    # The first node of a tree that is listed is its root.
-    roots = np.sort(np.unique(tree, return_index=True)[1])
-    features = np.where(leaf, 0, features)
-    return _Trees(
-        roots, modes, features, splits.astype(x.spec.dtype.numpy), yes, no, nans, weights, has
-    )
 
 
 def _mode(node: Node, name: str) -> int:
@@ -206,7 +261,7 @@ def _classifier(node: Node) -> tuple[Tensor, ...]:
     trees = _of_lists(node, x, "class", len(labels))
     scores = _said(node, trees, x, "SUM")
     base, transform = _numbers(node, "base_values"), node.attr("post_transform", "NONE")
-    ids = _distinct(node.attr("class_ids"))
+    ids = _distinct(trees.places % len(labels))
     if base.size == 1 and len(labels) == 2:  # of the first, and of nobody if no leaf speaks of it
         base = np.array([base.item() if 0 in ids else 0, 0])
     if base.size:
@@ -230,7 +285,7 @@ def _ensemble(node: Node) -> Tensor:
     """The newer op, whose leaves are apart from the other nodes."""
     x = _input(node)
     yes, no, yes_ends, no_ends, features, roots, ids = (
-        np.array(node.attr(name), np.int64)
+        node.array(name, np.int64)
         for name in (
             "nodes_truenodeids",
             "nodes_falsenodeids",
@@ -242,10 +297,16 @@ def _ensemble(node: Node) -> Tensor:
         )
     )
     inner, leaves, targets = yes.size, ids.size, node.attr("n_targets", 1)
-    modes = np.asarray(node.attr("nodes_modes")).reshape(-1).astype(np.int64)
-    if modes.size and modes.max() >= len(_MODES):
+    modes, nans = node.array("nodes_modes", np.int64), _nans(node, inner)
+    if modes.size and not 0 <= modes.min() <= modes.max() < len(_MODES):
         node.invalid(f"a node is of mode {modes.max()}")
-    nans = np.array(node.attr("nodes_missing_value_tracks_true", []) or [0] * inner, bool)
+    weights, splits = (
+        np.asarray(node.attr(name)).reshape(-1) for name in ("leaf_weights", "nodes_splits")
+    )
+    if any(part.size != inner for part in (no, yes_ends, no_ends, features, modes, nans, splits)):
+        node.invalid("the lists of its nodes are not equally long")
+    if weights.size != leaves:
+        node.invalid("the lists of its leaves are not equally long")
     own = inner + np.arange(leaves)
 
     def whole(part: Array, rest: Array | int) -> Array:
@@ -254,14 +315,10 @@ def _ensemble(node: Node) -> Tensor:
     # A tree that is a leaf is a node both ways out of which lead to the same leaf.
     yes = whole(np.where(yes_ends, yes + inner, yes), own)
     no = whole(np.where(no_ends, no + inner, no), own)
-    if ids.size and not 0 <= ids.min() <= ids.max() < targets:
-        node.invalid(f"its leaves speak of target {ids.max()}, and there are {targets}")
-    weights, has = np.zeros((inner + leaves, targets)), np.zeros((inner + leaves, targets), bool)
-    weights[own, ids], has[own, ids] = np.asarray(node.attr("leaf_weights")).reshape(-1), True
-    splits = np.asarray(node.attr("nodes_splits")).reshape(-1)
+    _check_targets(node, ids, targets)
     trees = _Trees(
         roots, whole(modes, 0), whole(features, 0), whole(splits, 0), yes, no, whole(nans, 0),
-        weights, has,
+        targets, own * targets + ids, weights,
     )  # fmt: skip
     trees = _with_sets_spelled_out(node, trees, modes)
     aggregate, transform = node.attr("aggregate_function", 1), node.attr("post_transform", 0)
@@ -303,8 +360,6 @@ def _with_sets_spelled_out(node: Node, trees: _Trees, modes: Array) -> _Trees:
         yes=trees.yes[row],
         no=np.concatenate(no),
         nans=trees.nans[row],
-        weights=trees.weights[row],
-        has=trees.has[row],
     )
 
 
