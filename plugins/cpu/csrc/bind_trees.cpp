@@ -21,18 +21,13 @@ std::size_t Place(const char* what, const std::array<const char*, N>& names,
   throw py::value_error(std::string(kOp) + ": there is no " + what + " '" + name + "'");
 }
 
-// `_native.Trees`. The first ones are of 32 bits, splits and weights of the dtype of x.
+// `_native.Trees`: what is not said node by node. Weights are of the dtype of x.
 struct TreesArgs {
   Indices roots;
-  Indices modes;
-  Indices features;
-  AnyArray splits;
-  Indices yes;
-  Indices no;
   AnyArray weights;
-  std::optional<Array<bool>> nans;
   std::vector<std::string> comparisons;
   Size depth;
+  std::string aggregate;
 };
 
 template <class T>
@@ -42,71 +37,81 @@ Array<T> TableOf(const char* name, const AnyArray& table) {
 }
 
 template <class T>
-Launch BindTrees(const Array<T>& x, const TreesArgs& args, Array<T>& y,
-                 const std::string& aggregate, std::optional<Array<std::uint8_t>> scratch) {
-  const auto splits = TableOf<T>("splits", args.splits);
+Trees<T> TreesOf(const Array<T>& x, const TreesArgs& args, const Array<T>& y) {
   const auto weights = TableOf<T>("weights", args.weights);
   if (x.ndim() != 2 || weights.ndim() != 2 || args.roots.ndim() != 1) {
     throw py::value_error("tree_ensemble: x, weights and roots must have 2, 2 and 1 axes");
   }
-  const Size nodes = weights.shape(0);
-  RequireShape(kOp, "modes", args.modes, {nodes});
-  RequireShape(kOp, "features", args.features, {nodes});
-  RequireShape(kOp, "splits", splits, {nodes});
-  RequireShape(kOp, "yes", args.yes, {nodes});
-  RequireShape(kOp, "no", args.no, {nodes});
-  if (args.nans) RequireShape(kOp, "nans", *args.nans, {nodes});
   RequireShape(kOp, "y", y, {x.shape(0), weights.shape(1)});
   if (args.comparisons.empty()) throw py::value_error("tree_ensemble: comparisons must be given");
   Trees<T> trees{x.shape(0),
                  x.shape(1),
                  args.roots.shape(0),
-                 nodes,
+                 weights.shape(0),
                  weights.shape(1),
                  args.depth,
                  {},
-                 static_cast<Vote>(Place<3>("aggregate", {"sum", "min", "max"}, aggregate)),
+                 static_cast<Vote>(Place<3>("aggregate", {"sum", "min", "max"}, args.aggregate)),
                  ReadPointer(kOp, "roots", args.roots),
-                 ReadPointer(kOp, "modes", args.modes),
-                 ReadPointer(kOp, "features", args.features),
-                 ReadPointer(kOp, "yes", args.yes),
-                 ReadPointer(kOp, "no", args.no),
-                 ReadPointer(kOp, "splits", splits),
-                 ReadPointer(kOp, "weights", weights),
-                 args.nans ? ReadPointer(kOp, "nans", *args.nans) : nullptr};
+                 ReadPointer(kOp, "weights", weights)};
   for (const std::string& comparison : args.comparisons) {
     trees.comparisons.push_back(static_cast<Comparison>(Place<6>(
         "comparison", {"less_equal", "less", "greater_equal", "greater", "equal", "not_equal"},
         comparison)));
   }
+  return trees;
+}
+
+template <class T>
+Launch BindTables(const Array<T>& x, const TreesArgs& args, const Indices& modes,
+                  const Indices& features, const AnyArray& given_splits, const Indices& yes,
+                  const Indices& no, const std::optional<Array<bool>>& nans, Array<T>& y) {
+  const Trees<T> trees = TreesOf(x, args, y);
+  const auto splits = TableOf<T>("splits", given_splits);
+  RequireShape(kOp, "modes", modes, {trees.nodes});
+  RequireShape(kOp, "features", features, {trees.nodes});
+  RequireShape(kOp, "splits", splits, {trees.nodes});
+  RequireShape(kOp, "yes", yes, {trees.nodes});
+  RequireShape(kOp, "no", no, {trees.nodes});
+  if (nans) RequireShape(kOp, "nans", *nans, {trees.nodes});
+  const NodeTables<T> nodes{
+      ReadPointer(kOp, "modes", modes),   ReadPointer(kOp, "features", features),
+      ReadPointer(kOp, "yes", yes),       ReadPointer(kOp, "no", no),
+      ReadPointer(kOp, "splits", splits), nans ? ReadPointer(kOp, "nans", *nans) : nullptr};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
-  TreeNode<T>* packed = nullptr;
-  if (scratch) {
-    RequireShape(kOp, "scratch", *scratch, {nodes * static_cast<Size>(sizeof(TreeNode<T>))});
-    packed = reinterpret_cast<TreeNode<T>*>(WritePointer(kOp, "scratch", *scratch));
-    RequireAligned(kOp, "scratch", packed);
-  }
-  return {[=] { Decide(trees, from, to, packed); },
-          py::make_tuple(x, args.roots, args.modes, args.features, splits, args.yes, args.no,
-                         weights, args.nans, y, scratch)};
+  return {[=] { Decide(trees, nodes, from, to); },
+          py::make_tuple(x, args.roots, args.weights, modes, features, splits, yes, no, nans, y)};
+}
+
+template <class T>
+Launch BindLaid(const Array<T>& x, const TreesArgs& args, const Array<std::uint8_t>& nodes,
+                bool nans, Array<T>& y) {
+  const Trees<T> trees = TreesOf(x, args, y);
+  RequireShape(kOp, "nodes", nodes, {trees.nodes, static_cast<Size>(sizeof(NodeRecord<T>))});
+  const auto* records = reinterpret_cast<const NodeRecord<T>*>(ReadPointer(kOp, "nodes", nodes));
+  RequireAligned(kOp, "nodes", records);
+  const T* from = ReadPointer(kOp, "x", x);
+  T* to = WritePointer(kOp, "y", y);
+  return {[=] { Decide(trees, records, nans, from, to); },
+          py::make_tuple(x, args.roots, args.weights, nodes, y)};
 }
 
 template <class T>
 void Define(py::module_& m) {
-  m.def(kOp, &BindTrees<T>, py::arg("x"), py::arg("trees"), py::arg("y"), py::arg("aggregate"),
-        py::arg("scratch"));
+  m.def(kOp, &BindTables<T>, py::arg("x"), py::arg("trees"), py::arg("modes"), py::arg("features"),
+        py::arg("splits"), py::arg("yes"), py::arg("no"), py::arg("nans"), py::arg("y"));
+  m.def("laid_trees", &BindLaid<T>, py::arg("x"), py::arg("trees"), py::arg("nodes"),
+        py::arg("nans"), py::arg("y"));
 }
 
 }  // namespace
 
 void RegisterTrees(py::module_& m) {
-  py::class_<TreesArgs>(m, "Trees", "Decision trees as tables with an element for each node.")
-      .def(py::init<Indices, Indices, Indices, AnyArray, Indices, Indices, AnyArray,
-                    std::optional<Array<bool>>, std::vector<std::string>, Size>(),
-           py::arg("roots"), py::arg("modes"), py::arg("features"), py::arg("splits"),
-           py::arg("yes"), py::arg("no"), py::arg("weights"), py::arg("nans"),
-           py::arg("comparisons"), py::arg("depth"));
+  py::class_<TreesArgs>(m, "Trees", "Decision trees, but for what is asked of each node.")
+      .def(py::init<Indices, AnyArray, std::vector<std::string>, Size, std::string>(),
+           py::arg("roots"), py::arg("weights"), py::arg("comparisons"), py::arg("depth"),
+           py::arg("aggregate"));
   Define<float>(m);
   Define<double>(m);
 }

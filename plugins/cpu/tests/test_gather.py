@@ -6,7 +6,10 @@ from geometry import element, named_elements
 from hypothesis import given, settings
 
 import headrace_cpu
+from headrace.ops import make_call
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu import _native
+from headrace_cpu.ops.trees import LayTrees, lay_trees
 
 DTYPES = ["bool", "int16", "float32", "float64", "complex128"]
 
@@ -95,9 +98,9 @@ def test_an_index_outside_reads_nothing(index):
     assert y.item() == 0
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["tables", "packed"])
+@pytest.mark.parametrize("laid", [False, True], ids=["tables", "laid"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_go_down_each_tree(dtype, packed):
+def test_rows_go_down_each_tree(dtype, laid):
     """One question after another, as a loop over rows and trees answers them."""
     rng = np.random.default_rng(2)
     rows, width, trees, levels, targets = 150, 6, 11, 4, 3
@@ -122,22 +125,27 @@ def test_rows_go_down_each_tree(dtype, packed):
                 met = number < splits[node] if modes[node] else number >= splits[node]
                 node = yes[node] if met or (np.isnan(number) and nans[node]) else no[node]
             wanted[row] += weights[node]
-    tables = [t.astype(np.int32) for t in (roots, modes, features, yes, no)]
-    node_bytes = 16 if dtype == np.float32 else 24
-    scratch = np.zeros(count * node_bytes, np.uint8) if packed else None
+    roots, *tables = (t.astype(np.int32) for t in (roots, modes, features, yes, no))
+    tables = [*tables[:2], splits, *tables[2:], nans]
+    call = make_call(LayTrees, "lay", [TensorSpec.of(table) for table in tables], {})
+    nodes = np.empty(call.outputs[0].shape, np.uint8)
+    lay_trees(call, tables, [nodes])
 
-    def bind(y, roots=tables[0]):
-        trees = _native.Trees(
-            roots, *tables[1:3], splits, *tables[3:], weights, nans,
-            comparisons=["greater_equal", "less"], depth=levels,
-        )  # fmt: skip
-        return _native.tree_ensemble(x, trees, y, "sum", scratch)
+    def bind(y, roots=roots, splits=splits, nodes=nodes):
+        trees = _native.Trees(roots, weights, ["greater_equal", "less"], levels, "sum")
+        if laid:
+            return _native.laid_trees(x, trees, nodes, True, y)
+        return _native.tree_ensemble(x, trees, *tables[:2], splits, *tables[3:], y)
 
     y = on_any_threads(bind, wanted.shape, dtype)
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+    y = np.zeros(wanted.shape, dtype)
     with pytest.raises(IndexError, match="index 9999 of roots is outside"):
-        bind(np.zeros(wanted.shape, dtype), np.array([9999], np.int32))()
+        bind(y, roots=np.array([9999], np.int32))()
     other = np.float64 if dtype == np.float32 else np.float32
-    splits = splits.astype(other)
-    with pytest.raises(TypeError, match="splits must be contiguous, of the dtype of x"):
-        bind(np.zeros(wanted.shape, dtype))
+    wrong = "nodes is .* but must be" if laid else "splits must be contiguous, of the dtype of x"
+    with pytest.raises((TypeError, ValueError), match=wrong):
+        bind(y, splits=splits.astype(other), nodes=nodes[:, :-1].copy())
+    if laid:  # whatever the bytes say, nothing outside is read
+        with pytest.raises(IndexError, match=f"index .* is outside of {width}"):
+            bind(y, nodes=np.full_like(nodes, 0xFF))()

@@ -439,30 +439,32 @@ def one_hot(
     """
 
 class Trees:
-    """Decision trees, as the op ``tree_ensemble`` has them, in tables.
+    """Decision trees, as the op ``tree_ensemble`` has them, but for what is asked of each node.
 
-    roots: [trees]; modes, features, splits, yes, no, nans: [nodes]; weights: [nodes, targets].
-    splits and weights have the dtype of what is decided upon, T.
+    roots: [trees]; weights: T[nodes, targets], with T the dtype of what is decided upon.
     """
 
     def __init__(
-        self, roots: _Ints, modes: _Ints, features: _Ints, splits: NDArray[Any], yes: _Ints,
-        no: _Ints, weights: NDArray[Any], nans: NDArray[np.bool_] | None,
-        comparisons: _Parts[str], depth: int,
+        self, roots: _Ints, weights: NDArray[Any], comparisons: _Parts[str], depth: int,
+        aggregate: str,
     ) -> None: ...  # fmt: skip
 
 def tree_ensemble(
-    x: NDArray[_Float],
-    trees: Trees,
-    y: NDArray[_Float],
-    aggregate: str,
-    scratch: _Bytes | None,
-) -> Launch:
+    x: NDArray[_Float], trees: Trees, modes: _Ints, features: _Ints, splits: NDArray[Any],
+    yes: _Ints, no: _Ints, nans: NDArray[np.bool_] | None, y: NDArray[_Float],
+) -> Launch:  # fmt: skip
     """What decision trees say of each row, as the op ``tree_ensemble`` has it; summed in float64.
 
-    x: T[batch, features]; y: T[batch, targets]; scratch: uint8[nodes * 16], or 24 if T is float64:
-    the nodes are laid together there in each launch, which many rows make up for. The launch
-    raises IndexError at an index that is outside.
+    x: T[batch, features]; modes, features, splits, yes, no, nans: [nodes]; y: T[batch, targets].
+    The launch raises IndexError at an index that is outside.
+    """
+
+def laid_trees(
+    x: NDArray[_Float], trees: Trees, nodes: _Bytes, nans: bool, y: NDArray[_Float]
+) -> Launch:
+    """As ``tree_ensemble``, of nodes as ``cpu.lay_trees`` lays them: uint8[nodes, 16], or 24.
+
+    nans: whether some are met by NaN.
     """
 
 def grid_sample(

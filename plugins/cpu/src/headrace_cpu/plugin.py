@@ -41,6 +41,7 @@ _PASSES = (
     "fold_scales",
     "pack_products",
     "pack_recurrent",
+    "lay_trees",
     "fuse_products",
     "add_integers",
     "pool_integers",

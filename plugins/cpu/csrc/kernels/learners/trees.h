@@ -11,30 +11,43 @@ namespace headrace::cpu {
 enum class Comparison { kLessEqual, kLess, kGreaterEqual, kGreater, kEqual, kNotEqual };
 enum class Vote { kSum, kSmallest, kLargest };
 
-// Tables have an element for each node; see the op `tree_ensemble`. Indices may be anything.
+// See the op `tree_ensemble`. Indices, here and of nodes, may be anything.
 template <class T>
 struct Trees {
   Size rows, width;  // x: [rows, width]
   Size trees, nodes, targets, depth;
   std::vector<Comparison> comparisons;
   Vote vote;
-  const std::int32_t *roots, *modes, *features, *yes, *no;
-  const T *splits, *weights;  // weights: [nodes, targets]
-  const bool* nans;           // or null
+  const std::int32_t* roots;
+  const T* weights;  // [nodes, targets]
 };
 
-// A node with what is asked of it side by side.
+// What is asked of each node, in tables with an element for each.
 template <class T>
-struct TreeNode {
+struct NodeTables {
+  const std::int32_t *modes, *features, *yes, *no;
+  const T* splits;
+  const bool* nans;  // or null
+};
+
+// What is asked of one node side by side, as `cpu.lay_trees` lays it: a step reads one cache line.
+template <class T>
+struct NodeRecord {
   T split;
-  std::int32_t feature;
-  std::int32_t next[2];  // where a row goes that does not, and that does
+  std::uint32_t question;
+  std::uint32_t next[2];  // where a row goes that does not, and that does
 };
 
-// y: [rows, targets], with all threads; sums are taken in float64, tree by tree. `packed` is room
-// for a node each, or null: nodes are checked once and laid together there, which pays where many
-// rows ask. Throws std::out_of_range when a table holds an index that is outside.
+// A question: the feature in the lowest bits, then the mode, then whether NaN is met.
+constexpr std::uint32_t kFeatureBits = 28, kModeBits = 3;
+
+// y: [rows, targets], with all threads; sums are taken in float64, tree by tree. Throws
+// std::out_of_range when a table holds an index that is outside.
 template <class T>
-void Decide(const Trees<T>& trees, const T* x, T* y, TreeNode<T>* packed);
+void Decide(const Trees<T>& trees, const NodeTables<T>& nodes, const T* x, T* y);
+
+// If no node is met by NaN, `nans` says so, and none is asked.
+template <class T>
+void Decide(const Trees<T>& trees, const NodeRecord<T>* nodes, bool nans, const T* x, T* y);
 
 }  // namespace headrace::cpu

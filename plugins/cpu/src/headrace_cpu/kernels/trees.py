@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.device import KernelEntry, Launch
-from headrace.dtypes import float64
-from headrace.tensor_spec import TensorSpec
+from headrace.numpy_ops import NumpyKernel
+from headrace.tensor_spec import Array
 from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.native import NativeKernel, Views
+from headrace_cpu.ops.trees import lay_trees
 
-SIDE_BY_SIDE = 8
-"""So many rows go down a tree at once, and read its nodes fastest when those lie together."""
-QUESTIONS_A_NODE = 2
-"""If trees may ask more for each of their nodes, it pays to check and lay these together first."""
+if TYPE_CHECKING:
+    from headrace_cpu._native import Trees
 
 
-class DecideTrees(NativeKernel):
-    """``tree_ensemble`` of float32 or float64, summed in float64.
+class TreesKernel(NativeKernel):
+    """What ensembles share: float32 or float64, summed in float64. None needs a workspace."""
 
-    The workspace is where nodes are laid together, if many rows ask.
-    """
+    def _trees(self, roots: Array, weights: Array) -> Trees:
+        call = self._call
+        comparisons, aggregate = call.strs_attr("comparisons"), call.str_attr("aggregate")
+        return native.Trees(roots, weights, comparisons, call.int_attr("depth"), aggregate)
 
-    def workspace_bytes(self) -> int:
-        """A split, a feature and two next nodes for each node, as long as its split is aligned."""
-        rows, width = self._call.input(0).shape
-        trees, nodes = self._call.input(1).elements, self._call.input(2).elements
-        questions = rows * trees * self._call.int_attr("depth")
-        if not width or rows < SIDE_BY_SIDE or questions <= QUESTIONS_A_NODE * nodes:
-            return 0
-        return nodes * (24 if self._call.input(0).dtype == float64 else 16)
+
+class DecideTrees(TreesKernel):
+    """``tree_ensemble``: each index is checked when it is followed."""
 
     def _make(self, views: Views) -> Launch:
-        call = self._call
         roots, modes, features, splits, yes, no, weights = map(views.input, range(1, 8))
-        trees = native.Trees(
-            roots,
-            modes,
-            features,
-            splits,
-            yes,
-            no,
-            weights,
-            nans=views.optional(8),
-            comparisons=call.strs_attr("comparisons"),
-            depth=call.int_attr("depth"),
-        )
-        aggregate, packed = call.str_attr("aggregate"), self.workspace_bytes()
-        scratch = views.scratch(TensorSpec((packed,), "uint8")) if packed else None
-        return native.tree_ensemble(views.input(), trees, views.output(), aggregate, scratch)
+        trees, nans, y = self._trees(roots, weights), views.optional(8), views.output()
+        return native.tree_ensemble(views.input(), trees, modes, features, splits, yes, no, nans, y)
+
+
+class LaidTrees(TreesKernel):
+    """``cpu.tree_ensemble``: as the op says."""
+
+    def _make(self, views: Views) -> Launch:
+        roots, nodes, weights = map(views.input, range(1, 4))
+        trees, nans = self._trees(roots, weights), self._call.flag_attr("nans")
+        return native.laid_trees(views.input(), trees, nodes, nans, views.output())
 
 
 def tree_entries(tag: str) -> Iterator[KernelEntry]:
-    """The kernel of this module."""
+    """The kernels of this module."""
     yield KernelEntry(tag, "tree_ensemble", DecideTrees, FLOATS)
+    yield KernelEntry(tag, "cpu.tree_ensemble", LaidTrees)
+    yield KernelEntry(tag, "cpu.lay_trees", partial(NumpyKernel, function=lay_trees))

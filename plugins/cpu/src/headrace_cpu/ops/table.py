@@ -21,6 +21,7 @@ from headrace_cpu.ops.pack_integers import PackIntegers, pack_integers
 from headrace_cpu.ops.program import Program, elementwise
 from headrace_cpu.ops.recurrent import PackedGru, PackedLstm, PackedRnn, recurrent
 from headrace_cpu.ops.recurrent_integer import PackedLstmInteger, lstm_integer
+from headrace_cpu.ops.trees import LaidTreeEnsemble, LayTrees, laid_trees, lay_trees
 from headrace_cpu.ops.widen import Widen, widen
 from headrace_cpu.ops.winograd import WinogradConv, WinogradPack, winograd_conv, winograd_pack
 
@@ -48,4 +49,6 @@ def ops_of(tag: str) -> tuple[OpEntry, ...]:
         OpEntry(tag, PackedLstmInteger, lstm_integer),
         OpEntry(tag, Program, elementwise),
         OpEntry(tag, Widen, widen),
+        OpEntry(tag, LayTrees, lay_trees),
+        OpEntry(tag, LaidTreeEnsemble, laid_trees),
     )

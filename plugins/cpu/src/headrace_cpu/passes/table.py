@@ -18,6 +18,7 @@ from headrace_cpu.passes.fuse_elementwise import FuseElementwise
 from headrace_cpu.passes.fuse_products import FuseProducts
 from headrace_cpu.passes.gather_integers import GatherIntegers
 from headrace_cpu.passes.join_moves import JoinMoves
+from headrace_cpu.passes.lay_trees import LayTrees
 from headrace_cpu.passes.pack_blocks import PackBlocks
 from headrace_cpu.passes.pack_integers import PackIntegers
 from headrace_cpu.passes.pack_products import PackProducts
@@ -45,6 +46,7 @@ def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
         "fold_scales": FoldScales(tag),
         "pack_products": PackProducts(tag, own, largest_tile),
         "pack_recurrent": PackRecurrent(tag, own),
+        "lay_trees": LayTrees(tag, own),
         "fuse_products": FuseProducts(tag),
         "add_integers": AddIntegers(tag),
         "pool_integers": PoolIntegers(tag),
