@@ -274,3 +274,18 @@ def test_words_are_looked_up_in_each_version_of_a_table(
     (got,) = run(device, source, x=fed)
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     assert [str(item) for item in got.flat] == [str(item) for item in want.flat]
+
+
+@pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
+def test_tokens_are_flattened_at_any_axis(device, axis):
+    """Also at one that is counted from the end."""
+    nodes = [
+        node("Tokenizer", "x", "t", MS, mark=1, pad_value="#", mincharnum=1, separators=[" "]),
+        node("Flatten", "t", "f", axis=axis),
+    ]
+    texts = np.array([["a b c", "d"]], object)
+    source = model(nodes, {"x": TensorProto.STRING}, {"f": TensorProto.STRING})
+    (got,) = run(device, source, x=texts)
+    want = np.array([[["\x02", "a", "b", "c", "\x03"], ["\x02", "d", "\x03", "#", "#"]]], object)
+    rows = int(np.prod(want.shape[:axis]))
+    assert got.tolist() == want.reshape(rows, -1).tolist()

@@ -5,6 +5,7 @@ The reference implementation looks at a node for longer than a small model runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from onnx import NodeProto
 
 from headrace.onnx.hosted.tables import EncoderTable, plain_attributes
+from headrace.onnx.hosted.tokens import GramCounter, TextCutter
 
 
 def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
@@ -30,6 +32,12 @@ def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
             return partial(_gathered, axis=attrs.get("axis", 0))
         case "ArrayFeatureExtractor":
             return _columns
+        case "Flatten":
+            return partial(_flat, axis=attrs.get("axis", 1))
+        case "Tokenizer":
+            return TextCutter(attrs)
+        case "TfIdfVectorizer":
+            return GramCounter(attrs)
         case "LabelEncoder":
             return EncoderTable(attrs, version)
         case "OneHotEncoder" if "cats_strings" in attrs:
@@ -46,6 +54,11 @@ def _gathered(x: Any, places: Any, axis: int) -> Any:
     """As numpy's ``take``, which gives a text itself where one alone is taken."""
     found = np.take(x, places, axis)
     return found if isinstance(found, np.ndarray) else np.array(found, x.dtype)
+
+
+def _flat(x: Any, axis: int) -> Any:
+    """The axes before ``axis`` as one, and the others as one; what was fed stays the caller's."""
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])).copy()
 
 
 def _columns(x: Any, places: Any) -> Any:

@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from onnx.helper import get_attribute_value
 from onnx.reference.op_run import OpRun
 
 from headrace.onnx.file.keys import MICROSOFT
 from headrace.onnx.hosted.patterns import compiled
+from headrace.onnx.hosted.tables import plain_attributes
 
 _START, _END = "\x02", "\x03"
 
 
 class Tokenizer(OpRun):
-    """The tokens of each text along a new last axis, filled up to as many as the most has."""
+    """The tokens of each text."""
 
     op_domain = MICROSOFT
 
     def __init__(self, node: Any, params: Any) -> None:
         super().__init__(node, params)
-        attrs = {a.name: get_attribute_value(a) for a in node.attribute}
-        separators = tuple(text.decode() for text in attrs.get("separators", ()))
-        expression = attrs.get("tokenexp", b"").decode()
-        self._cut = _cutter(separators, expression, attrs.get("mincharnum", 0))
+        self._cut = TextCutter(plain_attributes(node))
 
-    def _run(self, x: Any, mark: int = 0, pad_value: str = "", **attrs: Any) -> tuple[Any]:
+    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        return (self._cut(x),)
+
+
+class TextCutter:
+    """The tokens of each text along a new last axis, filled up to as many as the most has."""
+
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        """What a ``Tokenizer`` of these attributes makes."""
+        separators, expression = tuple(attrs.get("separators", ())), attrs.get("tokenexp", "")
+        self._cut = _cutter(separators, expression, attrs.get("mincharnum", 0))
+        self._ends = ([_START], [_END]) if attrs.get("mark", 0) else ([], [])
+        self._pad = attrs.get("pad_value", "")
+
+    def __call__(self, x: Any) -> Any:
+        """The tokens of texts along one axis or two."""
         if x.ndim not in (1, 2):
             raise ValueError(f"Tokenizer takes one or two axes, not {x.ndim}")
         if not x.size:
-            return (np.empty((*x.shape[:1], 0)[: x.ndim], object),)
+            return np.empty((*x.shape[:1], 0)[: x.ndim], object)
         rows = [self._cut(text) for text in x.reshape(-1).tolist()]
+        if not any(rows):
+            return np.empty((*x.shape, 0), object)
+        first, last = self._ends
+        rows = [first + row + last for row in rows]
         most = max(map(len, rows))
-        if not most:
-            return (np.empty((*x.shape, 0), object),)
-        if mark:
-            rows = [[_START, *row, _END] for row in rows]
-            most += 2
         made = np.empty((len(rows), most), object)
-        made[:] = [row + [pad_value] * (most - len(row)) for row in rows]
-        return (made.reshape(*x.shape, most),)
+        made[:] = [row + [self._pad] * (most - len(row)) for row in rows]
+        return made.reshape(*x.shape, most)
 
 
 def _cutter(separators: tuple[str, ...], expression: str, least: int) -> Callable[[str], list[str]]:
@@ -96,16 +107,27 @@ def _matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 class TfIdfVectorizer(OpRun):
-    """How often each n-gram of a pool is in each row, or what weighs it.
+    """How often n-grams are found.
 
     ONNX's reference implementation goes through every column of every row.
     """
 
     def __init__(self, node: Any, params: Any) -> None:
         super().__init__(node, params)
-        attrs = {a.name: get_attribute_value(a) for a in node.attribute}
-        words = [text.decode() for text in attrs.get("pool_strings", ())]
-        pool, columns = words or list(attrs.get("pool_int64s", ())), attrs["ngram_indexes"]
+        self._count = GramCounter(plain_attributes(node))
+
+    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        return (self._count(x),)
+
+
+class GramCounter:
+    """How often each n-gram of a pool is in each row, or what weighs it."""
+
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        """What a ``TfIdfVectorizer`` of these attributes makes."""
+        self._mode, self._most_skipped = attrs["mode"], attrs["max_skip_count"]
+        pool = attrs.get("pool_strings") or attrs.get("pool_int64s", ())
+        columns = attrs["ngram_indexes"]
         starts = [*attrs["ngram_counts"], len(pool)]
         self._width = max(columns) + 1
         self._weights = np.ones(self._width, np.float32)
@@ -121,26 +143,27 @@ class TfIdfVectorizer(OpRun):
         found = zip(grams, columns, strict=False)
         self._columns.update((gram, c) for gram, c in found if len(gram) in self._sizes)
 
-    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+    def __call__(self, x: Any) -> Any:
+        """The counts of one row, or of several."""
         if x.ndim > 2 or (x.ndim == 2 and not len(x)):
             raise ValueError(f"TfIdfVectorizer takes [C] or [B, C], not {list(x.shape)}")
         rows = x.tolist() if x.ndim == 2 else [x.reshape(-1).tolist()]
         places = [
             number * self._width + column
             for number, row in enumerate(rows)
-            for column in self._found(row, attrs["max_skip_count"])
+            for column in self._found(row)
         ]
         counts = np.bincount(places, minlength=len(rows) * self._width).astype(np.float32)
         counts = counts.reshape(len(rows), -1) if x.ndim == 2 else counts
-        if attrs["mode"] == "IDF":
+        if self._mode == "IDF":
             counts = np.minimum(counts, 1)
-        return (counts if attrs["mode"] == "TF" else counts * self._weights,)
+        return counts if self._mode == "TF" else counts * self._weights
 
-    def _found(self, row: Sequence[Any], most_skipped: int) -> Iterator[int]:
+    def _found(self, row: Sequence[Any]) -> Iterator[int]:
         """The columns of the n-grams of a row: once for each that is there."""
         column_of = self._columns.get
         for size in self._sizes:
-            steps = range(1, most_skipped + 2) if size > 1 else (1,)
+            steps = range(1, self._most_skipped + 2) if size > 1 else (1,)
             for step in steps:
                 shifted = (row[place * step :] for place in range(size))
                 columns = map(column_of, zip(*shifted, strict=False))
