@@ -176,7 +176,7 @@ def _is_ours(case: SuiteCase) -> bool:
         return False
     if any(map(_is_hosted, given)) or _has_hosted_ends(case.model):
         try:
-            cut = cut_model(case.model, case.name)
+            cut = cut_model(case.model, case.name, {})
         except HeadraceError:
             return False
         return _imports(SuiteCase(case.name, cut.middle, (), case.rtol, case.atol))
