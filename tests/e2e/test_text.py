@@ -168,6 +168,14 @@ def test_n_grams_are_counted_and_weighted(device: str, mode: str, skips: int) ->
         agree(device, source, x=rows[0])
 
 
+def test_what_a_node_of_text_must_say_is_missed_with_its_place(device: str) -> None:
+    nodes = [node("TfIdfVectorizer", "x", "y", mode="TF", pool_strings=["a"])]
+    source = model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.FLOAT})
+    says = r"node making 'y': TfIdfVectorizer needs an attribute 'max_gram_length'"
+    with pytest.raises(InvalidModelError, match=says):
+        load(source, device)
+
+
 def test_a_text_classifier_counts_tokens_and_computes(device: str) -> None:
     pool = ["ab", "bc", "g", "zz"]
     nodes = [

@@ -127,7 +127,7 @@ def whole(attribute: AttributeProto, elements: Extent, where: str) -> AttributeP
         made.MergeFromString(elements.part())
     except DecodeError as error:
         raise InvalidModelError(f"{where}: its elements are damaged") from error
-    if _said(made) != _said(attribute):
+    if form_of(made) != form_of(attribute):
         raise InvalidModelError(f"{where}: says twice what it is")
     return made
 
@@ -158,7 +158,8 @@ def value(attribute: AttributeProto, where: str, folder: Path | None) -> Any:
     raise UnsupportedModelError(f"{where}: attributes of type {name} are not read")
 
 
-_said = attrgetter("name", "type", "ref_attr_name")
+form_of = attrgetter("name", "type", "ref_attr_name")
+"""What an attribute says besides its value."""
 
 
 def graphs(attributes: Iterable[AttributeProto]) -> Iterable[GraphProto]:

@@ -22,7 +22,7 @@ from headrace.onnx.file.calls import Functions, check_domains, collect_functions
 from headrace.onnx.file.external import ExternalFiles, ExternalRange
 from headrace.onnx.file.graphs import Wired, check_graph, initializer_names, order
 from headrace.onnx.file.source import GivenModel, open_model
-from headrace.onnx.file.split import Lists, may_be_own, put_back, split_model
+from headrace.onnx.file.split import Lists, lists_of, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.file.utf8 import check_text
 from headrace.onnx.file.weights import take_weights
@@ -111,10 +111,7 @@ def parse_model(
     name, folder = given.name, given.folder
     split = split_model(given.content)
     model = _parse(split.message, name)
-    lists = split.lists
-    if may_be_own(model):
-        put_back(model, lists, name)
-        lists = {}
+    lists = lists_of(model, split, name)
     if model.HasField("graph"):  # of what lies between: often most messages, and for nobody
         model.graph.ClearField("value_info")
     check_text(model, split.message, name)

@@ -83,23 +83,23 @@ def split_model(model: Content, *, tensors: bool = True) -> SplitModel:
         return SplitModel(model.part(0, len(model)))
 
 
-def may_be_own(model: ModelProto) -> bool:
-    """Whether the model may say for itself what an op is of which lists are cut out."""
-    return any(function.name in _LEARNED for function in model.functions)
+def lists_of(model: ModelProto, split: SplitModel, name: str) -> Mapping[int, Lists]:
+    """``split.lists``; none where the model may say for itself what an op is that they are of.
 
-
-def put_back(model: ModelProto, lists: Mapping[int, Lists], name: str) -> None:
-    """Let nodes have the lists that were cut out of them, by their positions.
+    They are in ``model`` then, which was parsed of the message.
 
     Raises:
         InvalidModelError: they cannot be read, or are damaged; names the file, ``name``.
     """
-    for index, cut in lists.items():
+    if all(function.name not in _LEARNED for function in model.functions):
+        return split.lists
+    for index, cut in split.lists.items():
         node = model.graph.node[index]
         for attribute in node.attribute:
             if attribute.name in cut:
                 where = f"{place(name, node)}, attribute {quote(attribute.name)}"
                 attribute.CopyFrom(whole(attribute, cut[attribute.name], where))
+    return {}
 
 
 def joined(model: ModelProto, lists: Mapping[int, Lists]) -> bytes:

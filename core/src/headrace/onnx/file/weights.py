@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
@@ -12,6 +11,7 @@ from headrace.aligned import Empty, Region, aligned, together
 from headrace.errors import ResourceLimitError
 from headrace.graph.constants import SMALL_BYTES, Entry, LazyConstant, MadeConstants
 from headrace.onnx.file import limits
+from headrace.onnx.file.attributes import form_of
 from headrace.onnx.file.content import Extent
 from headrace.onnx.file.external import ExternalFiles
 from headrace.onnx.file.keys import domain_of
@@ -139,7 +139,7 @@ class _Taking:
             if len(attributes) != 1 or len(outputs) != 1 or not outputs[0]:
                 continue
             attribute, name = attributes[0], outputs[0]
-            if _form(attribute) != _VALUE:
+            if form_of(attribute) != _VALUE:
                 continue
             tensor = attribute.t
             if not is_here(tensor):
@@ -216,5 +216,4 @@ def _initializer(model: str, name: str) -> str:
     return f"{model}: initializer {quote(name)}"
 
 
-_form = attrgetter("name", "type", "ref_attr_name")
 _VALUE = ("value", AttributeProto.TENSOR, "")

@@ -110,9 +110,9 @@ class _Cutting:
             device,
             self._part(last, [*given, *made[0], *made[1]], read[2], made[2], results),
             {
-                index: self._lists[_first_made(node)]
+                index: cut
                 for index, node in enumerate(device.graph.node)
-                if _first_made(node) in self._lists
+                if (cut := self._lists.get(_first_made(node))) is not None
             },
         )
 
@@ -202,8 +202,9 @@ class _Cutting:
         numbers = "classlabels_int64s" if node.op_type.startswith("Tree") else "classlabels_ints"
         numbered.attribute.append(helper.make_attribute(numbers, list(range(len(names)))))
         middle.append(numbered)
-        if _first_made(node) in self._lists:
-            self._lists[places] = self._lists[_first_made(node)]
+        cut = self._lists.get(_first_made(node))
+        if cut is not None:
+            self._lists[places] = cut
         if label:
             last.append(
                 helper.make_node(

@@ -13,7 +13,7 @@ from headrace.onnx.declared import info_of, inputs_of, outputs_of
 from headrace.onnx.file.content import HeldContent
 from headrace.onnx.file.hosted_error import HostedValuesError
 from headrace.onnx.file.source import GivenModel
-from headrace.onnx.file.split import joined, may_be_own, put_back, split_model
+from headrace.onnx.file.split import joined, lists_of, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.cut import cut_model
 from headrace.onnx.hosted.feeds import check_feeds
@@ -50,11 +50,8 @@ class HostedModel(Model):
             UnsupportedModelError: what it does with such values cannot be put at an end.
         """
         split = split_model(given.content, tensors=False)
-        model, lists = ModelProto.FromString(split.message), split.lists
-        if may_be_own(model):
-            put_back(model, lists, given.name)
-            lists = {}
-        parts = cut_model(model, given.name, lists)
+        model = ModelProto.FromString(split.message)
+        parts = cut_model(model, given.name, lists_of(model, split, given.name))
         content = HeldContent(joined(parts.middle, parts.lists))
         middle = GivenModel(given.name, given.path, content)
         file = LazyFile(middle, settings.registry)

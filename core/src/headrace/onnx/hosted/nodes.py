@@ -13,10 +13,12 @@ from onnx.reference.op_run import OpRun
 
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.file.keys import ML_DOMAIN, domain_of
+from headrace.onnx.file.text import place
 from headrace.onnx.hosted.direct import direct, zipped
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
 from headrace.onnx.hosted.tables import NAN_IS_A_KEY, CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
+from headrace.onnx.importing.schemas import check_required, declaration
 from headrace.signals import let_handlers_through
 
 
@@ -63,8 +65,10 @@ class HostedNodes:
         self._is_empty = not model.graph.output
         self._outputs = [output.name for output in model.graph.output]
         self._direct: list[tuple[Any, ...]] | None = None  # function, inputs, output
+        versions = {domain_of(used.domain): used.version for used in model.opset_import}
+        _check_attributes(model, versions, name)
         try:
-            self._direct = _directly(model)
+            self._direct = _directly(model, versions)
             if self._direct is not None:
                 self._fixed = {t.name: to_array(t) for t in model.graph.initializer}
                 return
@@ -98,11 +102,19 @@ class HostedNodes:
         return dict(zip(self._outputs, map(_as_objects, results), strict=True))
 
 
-def _directly(model: ModelProto) -> list[tuple[Any, ...]] | None:
+def _check_attributes(model: ModelProto, versions: Mapping[str, int], name: str) -> None:
+    for node in model.graph.node:
+        domain = domain_of(node.domain)
+        declared = declaration(domain, node.op_type, versions.get(domain, 0))
+        if declared is not None:
+            given = {attribute.name for attribute in node.attribute}
+            check_required(declared, given, place(name, node))
+
+
+def _directly(model: ModelProto, versions: Mapping[str, int]) -> list[tuple[Any, ...]] | None:
     """Function, inputs and output of each node; None where one has to be looked at."""
     if any(tensor.data_type == TensorProto.STRING for tensor in model.graph.initializer):
         return None
-    versions = {domain_of(used.domain): used.version for used in model.opset_import}
     version = versions.get(ML_DOMAIN, NAN_IS_A_KEY)
     made = [(direct(n, version), list(n.input), *n.output) for n in model.graph.node]
     return made if all(compute for compute, *_ in made) else None

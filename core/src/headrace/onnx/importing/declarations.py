@@ -100,15 +100,18 @@ class Declaration:
 class Declarations:
     """Those of a file, each read when it is asked for.
 
-    Its first lines are sets of types, with blanks between them; after an empty line, each is a
-    version of an op: domain, name, version, and numbers of inputs and of outputs; ``;`` and its
-    inputs, ``*`` behind those that are ``mixed``; ``;`` and its attributes, ``!`` behind those that
-    must be given; ``;`` and the number of the set for each of its type parameters; ``;`` and what
-    else is true.
+    Its first lines are sets of types, which are counted from 0. After an empty line, each is a
+    version of an op, the older ones first; here of one that takes one tensor or more::
+
+        ai.onnx Concat 13 1- 1-1 ; inputs:T ; axis:int! ; T:24 ;
+
+    That is domain, name, version, and how many inputs and outputs there may be; the inputs, with
+    ``*`` behind those that are ``mixed``; the attributes, with ``!`` behind those that must be
+    given; the set of each type parameter; and what else is true: ``gone``, ``body``.
     """
 
     def __init__(self, file: Path) -> None:
-        """Read ``file``, which has the versions of an op one after another."""
+        """Read ``file``."""
         sets, ops = file.read_text("utf-8").split("\n\n")
         self._sets = sets.split("\n")
         self._types: dict[str, frozenset[str]] = {}

@@ -7,7 +7,7 @@ tensors that a node is given. The declarations that it is made from are the same
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from onnx import AttributeProto
 
@@ -107,9 +107,18 @@ def _check_attributes(declared: Declaration, kinds: Mapping[str, int], where: st
                 f"{where}: attribute {quote(name)} of {op} should be of type "
                 f"{_type_name(types[name])}, not {_type_name(kind)}"
             )
+    check_required(declared, kinds, where)
+
+
+def check_required(declared: Declaration, given: Collection[str], where: str) -> None:
+    """Check that no attribute is left out that must be given.
+
+    Raises:
+        InvalidModelError: one is.
+    """
     for name in declared.required:
-        if name not in kinds:
-            raise InvalidModelError(f"{where}: {op} needs an attribute {name!r}")
+        if name not in given:
+            raise InvalidModelError(f"{where}: {declared.name} needs an attribute {name!r}")
 
 
 def _check_dtypes(declared: Declaration, dtypes: Sequence[DType | None], where: str) -> None:

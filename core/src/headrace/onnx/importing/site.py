@@ -5,8 +5,9 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from headrace.light_tuple import NamedTuple
-from headrace.onnx.file.attributes import Attributes, Resolved
+from headrace.onnx.file.attributes import Attributes, Resolved, whole
 from headrace.onnx.file.graphs import Wired
+from headrace.onnx.file.text import quote
 from headrace.onnx.importing.scope import Scope
 from headrace.onnx.importing.values import Value
 
@@ -36,13 +37,17 @@ class Site(NamedTuple):
         return self.resolved.protos
 
     def written(self) -> NodeProto:
-        """The node as it would be written where no function is around it."""
+        """The node as it would be written where no function is around it.
+
+        Raises:
+            InvalidModelError: a long list cannot be read, or is damaged.
+        """
         node = NodeProto()
         node.CopyFrom(self.wired.node)
         del node.attribute[:]
         for name, attribute in self.attributes.items():
-            node.attribute.add().CopyFrom(attribute)
+            cut = self.resolved.lists.get(name)
+            where = f"{self.where}, attribute {quote(name)}"
+            node.attribute.append(attribute if cut is None else whole(attribute, cut, where))
             node.attribute[-1].name = name
-            if name in self.resolved.lists:
-                node.attribute[-1].MergeFromString(self.resolved.lists[name].part())
         return node

@@ -66,8 +66,9 @@ WalkedInput Walk(const ProgramInput& input, const std::vector<Size>& shape) {
   return walked;
 }
 
-// A multiple of what inputs repeat, which is put together once then, and of short rows; long rows
-// are multiples of it, so that they are read where they lie, or are of one number each.
+// A multiple of what inputs repeat, so that it is put together once, and of short rows. Long rows
+// are multiples of it, so that they are read where they lie, and numbers that stand for one are
+// filled in once. Where inputs want different blocks, some are put together each time.
 Size ChooseBlock(const std::vector<WalkedInput>& inputs) {
   Size unit = kVector;
   for (const WalkedInput& input : inputs) {
@@ -192,7 +193,7 @@ void Program::Blocks(Size begin, Size end) const {
       ThreadScratch(static_cast<std::size_t>(buffer_count_) * kBuffer * sizeof(float)));
   constexpr std::size_t kMost = 96;
   float* operands[kMost];
-  Size held[kMost];  // of which row of one number the buffer of an input is full
+  Size held[kMost];  // the row whose one number fills the buffer of an input; -1 if none does
   const auto buffer = [&](std::size_t operand) { return scratch + buffers_[operand] * kBuffer; };
   const std::size_t inputs = inputs_.size(), firm = inputs + constants_.size();
   const std::size_t count = firm + steps_.size(), last = count - 1;
