@@ -8,7 +8,6 @@ import mmap
 import numpy as np
 
 from headrace.aligned import (
-    LARGE_PAGE_BYTES,
     Region,
     address_of,
     aligned_empty,
@@ -20,6 +19,7 @@ from headrace.tensor_spec import Array
 
 SIZES = (1, 5, 3000, 20_000, 300_000, 700_000)
 FLOATS = np.dtype(np.float32)
+ROOM = 8 * Region.LEAST_BYTES
 
 
 def filled(region: Region) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
@@ -48,7 +48,7 @@ def test_arrays_of_a_region_are_aligned_and_do_not_meet() -> None:
 
 def test_a_region_has_room_for_any_array() -> None:
     """Those that it was not told of, empty ones, and all of a small region lie outside."""
-    for region in (Region(0), Region(1000), Region(Region.LEAST_BYTES), Region(LARGE_PAGE_BYTES)):
+    for region in (Region(0), Region(1000), Region(Region.LEAST_BYTES), Region(ROOM)):
         arrays = [*filled(region), region.empty((3, 0), FLOATS)]
         assert [array.size for array in arrays] == [*SIZES, 0]
         assert all(map(is_aligned, arrays))
@@ -56,7 +56,7 @@ def test_a_region_has_room_for_any_array() -> None:
 
 def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
     """The pages of an array are empty when it and all views of it are gone, and not before."""
-    region = Region(LARGE_PAGE_BYTES)
+    region = Region(ROOM)
     first, second = (region.empty((1 << 18,), FLOATS) for _ in range(2))
     first[...], second[...] = 1, 2
     pages, begin = pages_of(first)
@@ -75,7 +75,7 @@ def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
 
 def test_the_next_array_is_made_in_the_place_of_the_last_one() -> None:
     """When that is gone; what was made behind it before stays as it is."""
-    region = Region(LARGE_PAGE_BYTES)
+    region = Region(ROOM)
     first = region.empty((1 << 16,), FLOATS)
     place = address_of(first)
     del first
@@ -90,9 +90,9 @@ def test_the_next_array_is_made_in_the_place_of_the_last_one() -> None:
 
 
 def test_what_was_kept_for_the_next_array_is_given_back_with_the_region() -> None:
-    """Also what goes later; what has a smaller array from before has not."""
-    region = Region(2 * LARGE_PAGE_BYTES)
-    small, large = (region.empty((size,), FLOATS) for size in (100, 1 << 18))
+    """Also what goes later; what an array from before has is not."""
+    region = Region(2 * ROOM)
+    small, large = (region.empty((size,), FLOATS) for size in (1 << 16, 1 << 18))
     small[...], large[...] = 1, 2
     pages, begin = pages_of(large)
     del large
@@ -109,7 +109,7 @@ def test_what_was_kept_for_the_next_array_is_given_back_with_the_region() -> Non
     assert (small == 1).all()
 
 
-def test_a_region_without_a_large_page_has_what_would_have_pages_of_its_own() -> None:
+def test_a_region_has_what_would_have_pages_of_its_own() -> None:
     """One after another in the same place; what is smaller lies in memory that is there already."""
     region = Region(Region.LEAST_BYTES)
     places = set()
@@ -124,10 +124,10 @@ def test_a_region_without_a_large_page_has_what_would_have_pages_of_its_own() ->
 def test_arrays_do_not_meet_whichever_go_before() -> None:
     """Each that is left holds what was written into it."""
     random = np.random.default_rng(0)
-    region = Region(8 * LARGE_PAGE_BYTES)
+    region = Region(8 * ROOM)
     left: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
     for number in range(300):
-        left[number] = region.empty((int(random.integers(1, 60_000)),), FLOATS)
+        left[number] = region.empty((int(random.integers(50_000, 200_000)),), FLOATS)
         left[number][...] = number
         for _ in range(int(random.integers(0, 3))):
             left.pop(int(random.choice([*left])) if left else number, None)
@@ -143,25 +143,6 @@ def test_a_large_place_is_not_kept() -> None:
     pages, begin = pages_of(array)
     del array
     assert pages[begin : begin + mmap.PAGESIZE] == bytes(mmap.PAGESIZE)
-
-
-def test_what_fills_a_large_page_begins_with_one() -> None:
-    """A region does, and an array that has pages of its own; not what is smaller."""
-    size = LARGE_PAGE_BYTES // 4
-    region = Region(LARGE_PAGE_BYTES + 100)
-    arrays = [region.empty((5,), FLOATS), aligned_empty((size,), FLOATS)]
-    assert [address_of(array) % LARGE_PAGE_BYTES for array in arrays] == [0, 0]
-    assert len(pages_of(aligned_empty((size - 1,), FLOATS))[0]) == LARGE_PAGE_BYTES - 4
-
-
-def test_what_is_left_of_several_large_pages_has_one_if_it_fills_more_than_half() -> None:
-    """The mapping has room for it, wherever the first large page begins."""
-    size = LARGE_PAGE_BYTES // 4
-    for left, pages in ((size // 2, 2.5), (size // 2 + 1, 3)):
-        array = aligned_empty((size + left,), FLOATS)
-        array[...] = 1  # the memory is there
-        assert address_of(array) % LARGE_PAGE_BYTES == 0
-        assert len(pages_of(array)[0]) == pages * LARGE_PAGE_BYTES
 
 
 def test_a_copy_of_many_rows_is_aligned() -> None:

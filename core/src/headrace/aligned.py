@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 import mmap
@@ -33,7 +32,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes >= MAPPED_BYTES:
-        return np.ndarray(shape, dtype, *_pages(nbytes))
+        return np.ndarray(shape, dtype, _pages(nbytes))
     raw = np.empty(nbytes + ALIGNMENT_BYTES, np.uint8)
     # As `address_of`, in a tenth of the time: models have hundreds of small constants.
     address = ctypes.addressof(ctypes.c_char.from_buffer(raw.data))
@@ -45,17 +44,19 @@ Empty = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 
 class Region:
-    """Memory for arrays that are made one after another, in large pages where there are some.
+    """Memory for large arrays that are made one after another, each in the pages of the last one.
 
-    To be given a page costs more than to fill it, and a large one costs as much as ten of the small
-    ones: arrays of less than a large page are best beside each other, and what is read only to be
-    packed, one after another in the same place. So what an array had is given back when the array
-    is gone, but for the last one, in whose place the next one is made; that is given back with the
-    region. What no array was made in is not there. Used by one thread; arrays may go in any.
+    To be given a page costs more than to fill it, and most of what is read is read only to be
+    packed. So what an array had is given back when the array is gone, but for the last one, in
+    whose place the next one is made; that is given back with the region. What no array was made in
+    is not there. Used by one thread; arrays may go in any.
+
+    Large pages were turned down: where the host has taken free ones away meanwhile, as those of
+    virtual machines do, each takes milliseconds, and calls are no faster for them.
     """
 
     LEAST_BYTES = MAPPED_BYTES
-    """Arrays of smaller regions are made as ``aligned_empty`` does."""
+    """Arrays of smaller regions, and smaller arrays, are made as ``aligned_empty`` does."""
 
     KEPT_BYTES = 1 << 23
     """The place of a larger array is given back also when it is the last one."""
@@ -63,16 +64,13 @@ class Region:
     def __init__(self, nbytes: int) -> None:
         """Room for so many bytes, as near as that can be told; arrays of more are made outside."""
         self._size = nbytes if nbytes >= self.LEAST_BYTES else 0
-        # Where there is no large page, what needs no pages of its own lies best in memory that the
-        # process has already.
-        self._least = MAPPED_BYTES if nbytes < LARGE_PAGE_BYTES else 1
         self._places: _Places | None = None
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """As ``aligned_empty``; raises as that."""
         nbytes = math.prod(shape) * dtype.itemsize
         room = -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        if nbytes < self._least or room > self._size:
+        if nbytes < self.LEAST_BYTES or room > self._size:
             return aligned_empty(shape, dtype)
         places = self._places
         if places is None:
@@ -81,24 +79,18 @@ class Region:
         begin = places.take(room)
         if begin is None:
             return aligned_empty(shape, dtype)
-        array = np.ndarray(shape, dtype, places.pages, places.begin + begin)
-        # Views have the array as their base, not the pages: when it is gone, they are.
-        if _whole_pages(begin, begin + room) >= _LEAST_GIVEN_BACK:
-            # Arrays stay longer than the region, which they must not keep.
-            weakref.finalize(array, places.is_gone, begin, begin + room).atexit = False
+        array = np.ndarray(shape, dtype, places.pages, begin)
+        # Views have the array as their base, not the pages: when it is gone, they are. Arrays stay
+        # longer than the region, which they must not keep.
+        weakref.finalize(array, places.is_gone, begin, begin + room).atexit = False
         return array
 
 
 class _Places:
-    """The pages of a region, and which part of them is whose.
-
-    Attributes:
-        pages: the memory.
-        begin: where in them the first place is.
-    """
+    """The ``pages`` of a region, and which part of them is whose."""
 
     def __init__(self, nbytes: int, kept_bytes: int) -> None:
-        self.pages, self.begin = _pages(nbytes)
+        self.pages = _pages(nbytes)
         self._size = nbytes
         self._most_kept = kept_bytes
         self._end = 0  # of the last array
@@ -139,50 +131,21 @@ class _Places:
                 self._give_back(begin, end)
 
     def _give_back(self, begin: int, end: int) -> None:
-        count = _whole_pages(begin, end)
-        if count > 0 and hasattr(mmap, "MADV_DONTNEED"):
-            first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
-            self.pages.madvise(mmap.MADV_DONTNEED, self.begin + first, count * mmap.PAGESIZE)
+        first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+        length = end // mmap.PAGESIZE * mmap.PAGESIZE - first
+        if length > 0 and hasattr(mmap, "MADV_DONTNEED"):
+            self.pages.madvise(mmap.MADV_DONTNEED, first, length)
 
 
-_LEAST_GIVEN_BACK = 4
-"""Pages; of smaller arrays they are given back with the whole region."""
-
-
-def _whole_pages(begin: int, end: int) -> int:
-    """How many lie between two places."""
-    return end // mmap.PAGESIZE - -(-begin // mmap.PAGESIZE)
-
-
-LARGE_PAGE_BYTES = 1 << 21
-"""Of the system's large pages. Where they are of another size, what is mapped lies well enough."""
-
-
-def _pages(nbytes: int) -> tuple[mmap.mmap, int]:
-    """Memory that is this process's alone, in large pages where the system has them.
-
-    Returns:
-        The pages, and where in them the memory begins. What fills large pages begins with one: the
-        system puts most mappings anywhere, and what lies before the first large page and behind the
-        last one came in hundreds of small ones. What is left and fills more than half of one has
-        one too: a hundred small pages take as long.
-    """
+def _pages(nbytes: int) -> mmap.mmap:
+    """Memory that is this process's alone."""
     private: dict[str, int] = {}
     if hasattr(mmap, "MAP_ANONYMOUS"):
         private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
-    large, left = divmod(nbytes, LARGE_PAGE_BYTES)
-    if large and left > LARGE_PAGE_BYTES // 2:
-        large, left = large + 1, 0
-    mapped = (large + 1) * LARGE_PAGE_BYTES + left if large else nbytes
     try:
-        pages = mmap.mmap(-1, mapped, **private)
+        return mmap.mmap(-1, nbytes, **private)
     except (OSError, OverflowError, ValueError) as error:
         raise MemoryError(f"there is no memory for {nbytes} bytes: {error}") from None
-    begin = -address_of(np.frombuffer(pages, np.uint8)) % LARGE_PAGE_BYTES if large else 0
-    if large and hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without them
-            pages.madvise(mmap.MADV_HUGEPAGE, begin, large * LARGE_PAGE_BYTES)
-    return pages, begin
 
 
 def together(arrays: Sequence[Array]) -> list[Array]:
