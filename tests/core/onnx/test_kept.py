@@ -24,7 +24,7 @@ from headrace.registry.tables import KernelTable
 from headrace.tensor_spec import Array, TensorSpec
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
-W = np.linspace(-1, 1, 900, dtype=np.float32).reshape(300, 3)
+W = np.linspace(-1, 1, 1200, dtype=np.float32).reshape(400, 3)
 
 SUM = model(
     [node("Add", "x w", "t"), node("Relu", "t", "y")],
@@ -34,7 +34,7 @@ SUM = model(
 LARGE = model(
     [node("Add", "x w", "t"), node("Mul", "t c", "y")],
     [info("x", [1, 3])],
-    weights={"w": W, "c": np.full((300, 3), 2, np.float32)},
+    weights={"w": W, "c": np.full((400, 3), 2, np.float32)},
 )
 RESHAPE = model(
     [node("Reshape", "x s", "y")],
@@ -442,7 +442,7 @@ def test_a_plan_of_another_model_under_the_key_is_not_taken(
 
 FOLDED = model(
     [node("Mul", "w two", "v"), node("MatMul", "x v", "y")],
-    [info("x", ["n", 300])],
+    [info("x", ["n", 400])],
     weights={"w": W, "two": np.array(2, np.float32)},
 )
 
@@ -450,7 +450,7 @@ FOLDED = model(
 def check_folded(loaded: Model, *counts: int) -> None:
     """Run ``FOLDED`` on so many rows, one after another."""
     for count in counts:
-        x = np.full((count, 300), 0.5, np.float32)
+        x = np.full((count, 400), 0.5, np.float32)
         y = loaded.run({"x": x})["y"]
         np.testing.assert_allclose(y, x @ (W * 2), rtol=1e-5, atol=1e-5)
 

@@ -14,6 +14,7 @@ from dataclasses import field
 
 from onnx import ModelProto
 
+from headrace.graph.constants import SMALL_BYTES
 from headrace.light_dataclass import dataclass
 from headrace.onnx.file import wire
 from headrace.onnx.file.attributes import whole
@@ -23,8 +24,8 @@ from headrace.onnx.file.lists import LEAST_BYTES as LIST_BYTES
 from headrace.onnx.file.lists import TAIL_BYTES, find_list
 from headrace.onnx.file.text import place, quote
 
-LEAST_BYTES = 1024
-"""Smaller tensors stay in the message."""
+LEAST_BYTES = SMALL_BYTES + 1
+"""Smaller tensors stay in the message: they are read at once, and told apart by their bytes."""
 
 _WAYS = {
     wire.INITIALIZER: (wire.RAW_DATA,),
