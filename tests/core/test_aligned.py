@@ -55,7 +55,7 @@ def test_a_region_has_room_for_any_array() -> None:
 
 
 def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
-    """The pages of an array are empty when it and all views of it are gone, and not before."""
+    """The pages of an array are empty when it, all views of it and the region are gone."""
     region = Region(ROOM)
     first, second = (region.empty((1 << 18,), FLOATS) for _ in range(2))
     first[...], second[...] = 1, 2
@@ -63,7 +63,7 @@ def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
     view = first[10:20].reshape(2, 5)
     view.flags.writeable = False
     kept = view.view()
-    del first, view
+    del first, view, region
     gc.collect()
     assert (kept == 1).all()
     assert pages[begin : begin + 4] != bytes(4)
@@ -73,24 +73,22 @@ def test_what_is_dropped_is_given_back_and_views_are_not_dropped() -> None:
     assert (second == 2).all()
 
 
-def test_the_next_array_is_made_in_the_place_of_the_last_one() -> None:
-    """When that is gone; what was made behind it before stays as it is."""
+def test_the_next_array_is_made_in_the_place_of_those_that_are_gone() -> None:
+    """In the first that is large enough: those of several that lay beside each other are one."""
     region = Region(ROOM)
-    first = region.empty((1 << 16,), FLOATS)
-    place = address_of(first)
-    del first
-    second = region.empty((1 << 17,), FLOATS)
-    assert address_of(second) == place
-    third = region.empty((1 << 16,), FLOATS)
+    first, second, third = (region.empty((1 << 16,), FLOATS) for _ in range(3))
     third[...] = 3
-    del second
-    fourth = region.empty((1 << 16,), FLOATS)
+    place = address_of(first)
+    del first, second
+    fourth = region.empty((1 << 17,), FLOATS)
     fourth[...] = 4
+    assert address_of(fourth) == place
+    assert address_of(region.empty((1 << 16,), FLOATS)) > address_of(third)
     assert (third == 3).all()
 
 
 def test_what_was_kept_for_the_next_array_is_given_back_with_the_region() -> None:
-    """Also what goes later; what an array from before has is not."""
+    """Also what goes later; what an array has is not."""
     region = Region(2 * ROOM)
     small, large = (region.empty((size,), FLOATS) for size in (1 << 16, 1 << 18))
     small[...], large[...] = 1, 2

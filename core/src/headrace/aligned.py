@@ -44,12 +44,12 @@ Empty = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 
 class Region:
-    """Memory for large arrays that are made one after another, each in the pages of the last one.
+    """Memory for large arrays that are made one after another, in the pages of those that are gone.
 
     To be given a page costs more than to fill it, and most of what is read is read only to be
-    packed. So what an array had is given back when the array is gone, but for the last one, in
-    whose place the next one is made; that is given back with the region. What no array was made in
-    is not there. Used by one thread; arrays may go in any.
+    packed. So what an array had is there for the next ones when the array is gone, and is given
+    back with the region. What no array was made in is not there. Used by one thread; arrays may go
+    in any.
 
     Large pages were turned down: where the host has taken free ones away meanwhile, as those of
     virtual machines do, each takes milliseconds, and calls are no faster for them.
@@ -59,7 +59,7 @@ class Region:
     """Arrays of smaller regions, and smaller arrays, are made as ``aligned_empty`` does."""
 
     KEPT_BYTES = 1 << 23
-    """The place of a larger array is given back also when it is the last one."""
+    """The pages of a larger array are given back at once."""
 
     def __init__(self, nbytes: int) -> None:
         """Room for so many bytes, as near as that can be told; arrays of more are made outside."""
@@ -91,44 +91,45 @@ class _Places:
 
     def __init__(self, nbytes: int, kept_bytes: int) -> None:
         self.pages = _pages(nbytes)
-        self._size = nbytes
         self._most_kept = kept_bytes
-        self._end = 0  # of the last array
-        # Places that were the last one's. Arrays may go between any two steps of ``take``, which
-        # therefore alone moves the end.
-        self._kept: deque[tuple[int, int]] = deque()
+        self._free = [(0, nbytes)]  # in order, apart
+        # Arrays may go between any two steps of ``take``, which therefore alone changes the others.
+        self._gone: deque[tuple[int, int]] = deque()
         self._rests = False
 
     def take(self, nbytes: int) -> int | None:
-        """Where a place of so many bytes begins; None where there is no room for it."""
-        self._take_kept()
-        begin = self._end
-        if nbytes > self._size - begin:
-            return None
-        self._end += nbytes
-        return begin
+        """Where a place of so many bytes begins, the first; None where there is no room for it."""
+        self._take_gone()
+        for index, (begin, end) in enumerate(self._free):
+            if end - begin >= nbytes:
+                self._free[index] = begin + nbytes, end
+                return begin
+        return None
 
     def is_gone(self, begin: int, end: int) -> None:
         """The array from ``begin`` to ``end`` is."""
-        if end == self._end and end - begin <= self._most_kept:
-            self._kept.append((begin, end))
-            if not self._rests:
-                return
-        self._give_back(begin, end)
+        self._gone.append((begin, end))
+        if self._rests or end - begin > self._most_kept:
+            self._give_back(begin, end)
 
     def rest(self) -> None:
         """No more is taken: all that no array has is given back, from now on at once."""
         self._rests = True
-        self._take_kept()
-        self._give_back(self._end, self._size)
+        self._take_gone()
+        for begin, end in self._free:
+            self._give_back(begin, end)
 
-    def _take_kept(self) -> None:
-        while self._kept:
-            begin, end = self._kept.popleft()
-            if end == self._end:
-                self._end = begin
-            else:  # another one was made behind it meanwhile
-                self._give_back(begin, end)
+    def _take_gone(self) -> None:
+        if not self._gone:
+            return
+        places = [place for place in self._free if place[0] < place[1]]
+        while self._gone:
+            places.append(self._gone.popleft())
+        self._free = []
+        for begin, end in sorted(places):
+            if self._free and self._free[-1][1] == begin:
+                begin, _ = self._free.pop()
+            self._free.append((begin, end))
 
     def _give_back(self, begin: int, end: int) -> None:
         first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
