@@ -108,8 +108,10 @@ class _Places:
 
     def is_gone(self, begin: int, end: int) -> None:
         """The array from ``begin`` to ``end`` is."""
-        self._gone.append((begin, end))
-        if self._rests or end - begin > self._most_kept:
+        if end - begin > self._most_kept:
+            self._give_back(begin, end)
+        self._gone.append((begin, end))  # from here on another array may be made there
+        if self._rests:
             self._give_back(begin, end)
 
     def rest(self) -> None:
