@@ -15,7 +15,7 @@ The folders are layers, each of which imports only what stands after it here: ``
 
 The modules beside them are values that every layer may use: ``ids``, ``dtypes``, ``tensor_spec``,
 ``placement``, ``sbp``, ``memory_case``, ``op_call``, ``data_format``, ``initializer``, ``sizes``
-(integers that are not said yet), ``errors``, ``typing``; and what belongs to no layer: ``settings``
+(symbolic ones), ``errors``, ``typing``; and what belongs to no layer: ``settings``
 (variables of the environment), ``aligned`` (host memory), ``weak_arrays`` (what others hold of
 it), ``collector`` (the garbage collector), ``lazy_names`` (of packages), ``light_dataclass`` and
 ``light_tuple`` (records that every start declares), ``digest`` (of what is kept on disk),

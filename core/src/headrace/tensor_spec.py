@@ -106,7 +106,7 @@ def _spec(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
 
 
 def _dimension(dim: int) -> int:
-    """One that may be of another type of integers, or not be said yet."""
+    """One that may be of another type of integers, or symbolic."""
     return index(dim) if as_size(dim) is None else dim
 
 

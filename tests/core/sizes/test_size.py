@@ -1,4 +1,4 @@
-"""Sizes that are not said yet: what is computed of them, and what of that is recorded."""
+"""Symbolic sizes: what is computed of them, and what of that is recorded."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ graph (``task_graph.py``), in which ``pin_staging.py`` pins what copies go throu
 ``memory`` places their registers, ``emit_plan.py`` writes it all down. ``verify`` checks every
 step, ``dumps`` prints it, ``stage.py`` tells who looks on. ``concurrency.py`` and ``decision.py``
 are what callers ask for, and what they are told. ``template.py`` has a job after all passes, for
-sizes that are not said yet.
+symbolic sizes.
 
 A pass takes a graph and returns a graph. The compiler asks the registry which kernels and streams
 there are; it never opens a device, and never imports the runtime, with which it shares only

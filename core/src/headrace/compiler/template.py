@@ -1,4 +1,4 @@
-"""``Template``: a job after all passes, for sizes that are not said yet."""
+"""``Template``: a job after all passes, with symbolic sizes to be filled in."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Template:
         return ""
 
     def filled(self, values: Values) -> Prepared:
-        """The job for sizes that are said."""
+        """The job for given sizes."""
         graph = self._prepared.graph
         known: dict[int, Entry] = {}
         entries: dict[str, Entry] = {}

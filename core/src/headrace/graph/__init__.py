@@ -6,7 +6,7 @@ the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the p
 ``op_index.py`` finds ops by what they are, make and read, and
 ``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
 graph learns what an op is, ``constants.py`` lets values of constants be made late and once,
-``sized.py`` lets them be made of sizes that are not said yet,
+``sized.py`` lets them be computed of symbolic sizes,
 ``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
 knows how a tensor lies in memory.
 """

@@ -202,19 +202,15 @@ class JobGraphBuilder:
         """Whether the value of ``tensor`` is known while building."""
         return tensor.name in self._constants
 
-    def depends_on_sizes(self, tensor: Tensor) -> bool:
-        """Whether ``value`` would tell what sizes are that are not said yet."""
-        return isinstance(self._constants.get(tensor.name), SizedConstant)
-
     def numbers(self, tensor: Tensor) -> Array | None:
         """The elements of a constant of a few integers, each an ``int`` or a ``Size``; or None.
 
-        For whoever computes shapes: ``value`` knows no sizes that are not said yet.
+        For whoever computes shapes: ``value`` knows no symbolic sizes.
         """
         return numbers_of(self._constants.get(tensor.name))
 
     def progression(self, tensor: Tensor) -> tuple[int, int, int] | None:
-        """The first element, the step, and how many; of an ``arange`` whose size is not said."""
+        """The first element, the step, and how many; of an ``arange`` of symbolic size."""
         entry = self._constants.get(tensor.name)
         return entry.progression if isinstance(entry, SizedConstant) else None
 

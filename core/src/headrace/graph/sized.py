@@ -1,4 +1,4 @@
-"""Constants that are computed of sizes which are not said yet (``headrace.sizes``).
+"""Constants that are computed of symbolic sizes (``headrace.sizes``).
 
 A ``SizedConstant`` is made when it is *filled in*, for given sizes, by the ops that a builder would
 have folded. Of a few integers it is known besides what each is as a size, or as a number: that is
@@ -28,7 +28,7 @@ Fold = Callable[[OpCall, Sequence[Entry | None]], tuple[Entry, ...]]
 
 
 class SizedConstant(LazyConstant):
-    """A constant that is made when sizes are said.
+    """A constant that is made when its sizes are known.
 
     Attributes:
         spec: of the value; its shape may have sizes.
@@ -65,7 +65,7 @@ class SizedConstant(LazyConstant):
         self._fold = fold
 
     def filled(self, values: Values, known: dict[int, Entry]) -> Entry:
-        """The constant for sizes that are said.
+        """The constant for given sizes.
 
         Args:
             values: what sizes are.
@@ -145,14 +145,14 @@ class SizedConstant(LazyConstant):
 
 
 def _refuse(empty: Empty) -> Array:
-    raise AssertionError("sizes are not said")
+    raise AssertionError("sizes are not known")
 
 
 _NOTHING = MadeConstants(lambda array: array)
 
 
 def call_has_sizes(call: OpCall) -> bool:
-    """Whether a size that is not said yet is in a call."""
+    """Whether a symbolic size is in a call."""
     specs = (*call.inputs, *call.outputs)
     if any(spec is not None and has_sizes(spec.shape) for spec in specs):
         return True
@@ -172,7 +172,7 @@ def _attrs_scope(attrs: Attrs) -> Scope | None:
 
 
 def filled_spec(spec: TensorSpec, values: Values) -> TensorSpec:
-    """The spec for sizes that are said."""
+    """The spec for given sizes."""
     if not has_sizes(spec.shape):
         return spec
     return TensorSpec(tuple(map(values.of, spec.shape)), spec.dtype)
@@ -189,7 +189,7 @@ def _filled_attrs(attrs: Attrs, values: Values) -> Attrs:
 
 
 def filled_call(call: OpCall, values: Values) -> OpCall:
-    """The call for sizes that are said."""
+    """The call for given sizes."""
     return OpCall(
         call.op,
         call.name,

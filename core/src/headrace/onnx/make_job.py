@@ -152,7 +152,7 @@ class JobMaker:
         return made, made.graph
 
     def _prepared(self, specs: Mapping[str, TensorSpec]) -> Prepared | None:
-        """The job for sizes that are not said yet, after all passes; see ``Templates.make``."""
+        """The job with symbolic sizes, after all passes; see ``Templates.make``."""
         from headrace.compiler.pipeline import prepare
         from headrace.onnx.importing.specialise import Importing, specialise
 

@@ -1,9 +1,9 @@
 """``Templates``: jobs of a model for shapes that it has not met, made out of one that is general.
 
 When a model meets inputs of a third set of shapes it is imported, and goes through all passes, with
-sizes that are not said yet where its inputs differ (``headrace.sizes``). For other shapes that
-graph is filled in, if all that was decided by sizes is decided alike for them. What is not, or
-cannot be, made so is made as ever; that costs time and nothing else.
+symbolic sizes where its inputs differ (``headrace.sizes``). For other shapes that graph is filled
+in, if all that was decided by sizes is decided alike for them. What is not, or cannot be, made so
+is made as ever; that costs time and nothing else.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _part(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
     if not has_sizes((dim, start, end)):
         cut = range(dim)[start:end:step]
         return _said(len(cut), cut.start, cut.step)
-    # As a range is cut, where some of the numbers are not said yet.
+    # As a range is cut, where some of the numbers are symbolic.
     least, most = (0, dim) if step > 0 else (-1, dim - 1)
     first, stop = (
         least if bound + dim < least else bound + dim if bound < 0 else min(bound, most)

@@ -1,11 +1,11 @@
-"""Sizes that are not said yet, and what was decided of them.
+"""Symbolic sizes, so that what is compiled for one set of shapes can serve others.
 
 A ``Size`` stands in the place of an integer where shapes are computed. It is an expression over
 unknowns, of each of which an example is known. Arithmetic gives other sizes. A comparison is
-answered as it is for the examples, and what was answered is recorded by the ``Scope`` of the
-unknowns. Nothing else tells the number: whoever must have it is given that of the examples, and
-the size is *pinned* to it. So what was made with sizes is right for all unknowns for which every
-answer is the same (``Scope.values``), whoever made it, and whatever he decided it by.
+answered as it is for the examples, and its answer is recorded (elsewhere: a *guard*) by the
+``Scope`` of the unknowns. Nothing else tells the number: whoever must have it is given that of the
+examples, and the size is *pinned* to it. So what was made with sizes is right for all unknowns for
+which every answer is the same (``Scope.values``), whatever code made it.
 
 ``size.py`` is the arithmetic, ``scope.py`` what is recorded.
 """

@@ -1,4 +1,4 @@
-"""``Size``: an integer that is not said yet, as a polynomial of unknowns and of quotients."""
+"""``Size``: a symbolic integer, a polynomial of unknowns and of quotients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ says ``int``: it need not know of them."""
 
 
 class Size:
-    """An integer that is not said yet. Made by a ``Scope``, and by arithmetic with others of it.
+    """A symbolic integer. Made by a ``Scope``, and by arithmetic with others of it.
 
     Two sizes of one scope with equal terms are one object. It is no subclass of ``int``, whose
     number C code takes without asking; ``isinstance`` says it is one, since to whoever asks a size

@@ -74,7 +74,7 @@ def _type(value: Value | None) -> TypeProto:
         proto.tensor_type.elem_type = dtype_to_onnx(value.spec.dtype)
         for dim in value.spec.shape:
             written = proto.tensor_type.shape.dim.add()
-            if as_size(dim) is None:  # of sizes that are not said yet, only that they are there
+            if as_size(dim) is None:  # of symbolic sizes, only that they are there
                 written.dim_value = dim
     elif isinstance(value, TensorSequence):
         proto.sequence_type.elem_type.tensor_type.elem_type = dtype_to_onnx(value.dtype)

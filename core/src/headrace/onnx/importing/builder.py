@@ -110,7 +110,7 @@ class BoundedBuilder(JobGraphBuilder):
         return known
 
     def integers(self, tensor: Tensor) -> Array | None:
-        """The value of a tensor of integers; of objects where some are sizes that are not said yet.
+        """The value of a tensor of integers; of objects where some are symbolic sizes.
 
         None where it is not known, and where sizes say how many there are.
         """

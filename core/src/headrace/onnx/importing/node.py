@@ -201,7 +201,7 @@ class Node:
     def ints(self, index: int) -> tuple[int, ...] | None:
         """The value of input ``index``, integers, or None when it is left out.
 
-        Some may be sizes that are not said yet.
+        Some may be symbolic sizes.
 
         Raises:
             ValueNeeded: as ``value``.
@@ -218,13 +218,13 @@ class Node:
     def numbers(self, index: int) -> tuple[int, ...] | None:
         """The elements of input ``index`` if it is of a few integers that are known, else None.
 
-        Some may be sizes that are not said yet; of these ``value`` would tell the number.
+        Some may be symbolic sizes, which ``value`` would pin to a number.
         """
         numbers = self._builder.numbers(self.input(index))
         return None if numbers is None else tuple(numbers.reshape(-1))
 
     def sizes(self, sizes: Sequence[int], shape: tuple[int, ...] | None = None) -> Tensor:
-        """Add 64-bit integers, of which some may be sizes that are not said yet; or as a vector."""
+        """Add 64-bit integers, of which some may be symbolic sizes; by default as a vector."""
         return self._builder.sizes(sizes, (len(sizes),) if shape is None else shape)
 
     def measured(
@@ -285,15 +285,14 @@ class Node:
     def integers(self, index: int) -> Array | None:
         """The value of the required input ``index`` where it is known, an array of integers.
 
-        An array of objects where some are sizes that are not said yet; None where these say how
-        many there are.
+        An array of objects where some are symbolic sizes; None where these say how many there are.
         """
         return self._builder.integers(self.input(index))
 
     def progression(self, index: int) -> tuple[int, int, int] | None:
         """The first element of the required input ``index``, the step to the next, and the count.
 
-        Only of a vector that goes on evenly for a size that is not said yet.
+        Only of an evenly spaced vector of symbolic size.
         """
         return self._builder.progression(self.input(index))
 

@@ -75,7 +75,7 @@ def widening(call: OpCall) -> int:
     kernel, stride, positions = window.kernel[-1], window.strides[-1], call.outputs[0].shape[-2]
     if window.dilations[-1] > 1 or kernel <= stride:  # windows that do not meet share nothing
         return 1
-    # Asked last, and of few: it is asked of sizes that may not be said yet.
+    # Asked last, and of few: it is asked of sizes that may be symbolic.
     paying = _paying(columns, kernel, stride)
     return next((count for count in paying if positions % count == 0), 1)
 

@@ -49,7 +49,7 @@ def _range(indices: Array | None, length: int) -> tuple[int, int, int] | None:
     if indices is None or indices.ndim > 1 or indices.size == 0:
         return None
     places = indices.reshape(-1)
-    if places.dtype != object:  # of sizes that are not said yet
+    if places.dtype != object:  # of symbolic sizes
         places = places.astype(np.int64)
     if places.min() < -length or places.max() >= length:
         return None  # the op says what is wrong
