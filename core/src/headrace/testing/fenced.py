@@ -15,6 +15,7 @@ import numpy as np
 from headrace.device import Buffer
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array, TensorSpec
+from headrace.testing.arrays import noise
 from headrace.testing.case import Case
 from headrace.testing.opened import OpenedDevice
 from headrace.testing.run import call_of
@@ -41,7 +42,7 @@ class Fence:
         self._opened = opened
         self._offset = offset
         total = offset + content.size + MARGIN_BYTES
-        self._bytes = np.random.default_rng(total).integers(0, 256, total, np.uint8)
+        self._bytes = noise(total, seed=total)
         self._bytes[offset : offset + content.size] = content
         self._whole = opened.upload(self._bytes)
         self.buffer: Buffer = self._whole.view(offset, content.size)
@@ -93,8 +94,9 @@ def run_fenced(
     outputs = []
     for index, spec in enumerate(call.outputs):
         shared = inputs[in_place[index]] if index in in_place else None
-        # Nothing that was written leaves noise behind, which no oracle computes.
-        outputs.append(shared or Fence(opened, _noise(spec.nbytes), step * (2 * index + 1)))
+        # An element that the kernel leaves out stays noise, which no oracle computes.
+        content = noise(spec.nbytes, seed=spec.nbytes)
+        outputs.append(shared or Fence(opened, content, step * (2 * index + 1)))
     for workspace in _launch(opened, call, inputs, outputs):
         workspace.read()
     for index, (fence, array) in enumerate(zip(inputs, given, strict=True)):
@@ -116,7 +118,7 @@ def _launch(
     workspaces: list[Fence] = []
 
     def scratch(nbytes: int) -> Buffer:
-        workspaces.append(Fence(opened, _noise(nbytes), step))
+        workspaces.append(Fence(opened, noise(nbytes, seed=nbytes), step))
         return workspaces[0].buffer
 
     context = opened.compute()
@@ -129,7 +131,3 @@ def _launch(
 
 def _bytes(array: Array) -> Array:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _noise(nbytes: int) -> Array:
-    return np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
