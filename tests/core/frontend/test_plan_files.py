@@ -236,7 +236,7 @@ def test_a_device_that_is_one_too_many_is_named(saved: Path, registry: BackendRe
     entry = replace(next(iter(one["headrace_devices"]())), count=lambda: 1)
     alone = SimpleNamespace(**one | {"headrace_devices": hookimpl(lambda: [entry])})
     with pytest.raises(
-        DeviceUnavailableError, match=f"any-name: .* no device {tag}:1; .* has 1"
+        DeviceUnavailableError, match=f"any-name: .* no device {tag}:1; .* has only {tag}:0"
     ) as info:
         flow.load_plan(saved, registry=BackendRegistry.from_modules({tag: alone}))
     assert info.value.reason is Reason.NO_SUCH_INDEX

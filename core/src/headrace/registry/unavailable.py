@@ -41,9 +41,10 @@ def being_loaded(record: BackendRecord, by_way_of: Sequence[str] = ()) -> Device
 
 def no_such_index(record: BackendRecord, index: int, count: int) -> DeviceUnavailableError:
     """The backend works, and has fewer devices than that."""
-    there = f"{count} devices, 0 to {count - 1}" if count > 1 else "1 device, 0"
+    tag = record.tag
+    there = f"{count} devices, {tag}:0 to {tag}:{count - 1}" if count > 1 else f"only {tag}:0"
     return _error(
-        f"there is no device {record.tag}:{index}; {record.origin} has {there}",
+        f"there is no device {tag}:{index}; {record.origin} has {there}",
         Reason.NO_SUCH_INDEX,
         record,
     )
