@@ -2,8 +2,8 @@
 
 The usual import is ``import headrace as flow``. Jobs are Python functions decorated with
 ``flow.global_function``; ONNX models are loaded with ``flow.onnx.load``. Everything public is
-here, in ``headrace.typing``, ``headrace.errors`` and ``headrace.onnx``; for backends in
-``headrace.device`` and ``headrace.hookspecs``.
+here, in ``headrace.typing``, ``headrace.errors`` and ``headrace.onnx``; for backends in what the
+docstring of ``headrace.device`` lists, and in ``headrace.testing``.
 
 A name is imported when it is first used. So importing this package costs nothing, and
 ``headrace doctor`` starts where numpy, protobuf or another dependency is broken, and says so.

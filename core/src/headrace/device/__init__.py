@@ -5,9 +5,12 @@ Start with ``entries.py`` (what a plugin registers), then ``context.py``, ``allo
 ``device.py``, ``stream_index.py`` and ``collective.py`` are for devices that hold something open,
 have streams of several kinds, or exchange data by themselves. Base classes carry the defaults: a
 device that runs in order and returns when the work is done overrides nothing but its kernels.
-Nothing here knows a device, a graph or a plan. Plugins import this package, ``headrace.hookspecs``,
-the value modules (``dtypes``, ``tensor_spec``, ``op_call``, ``errors``) and, if they like,
-``headrace.numpy_ops``.
+Nothing here knows a device, a graph or a plan.
+
+A plugin imports this package and ``headrace.hookspecs``; for ops and passes of its own also
+``headrace.ops`` and ``headrace.graph``; for kernels in numpy ``headrace.numpy_ops``; and the values
+that all of these speak of: ``dtypes``, ``tensor_spec``, ``op_call``, ``data_format``, ``ids``,
+``aligned`` and ``errors``. Everything else in core may change without notice.
 """
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
