@@ -1,14 +1,17 @@
 """Job graphs: what a job computes, for the compiler and for the passes of plugins.
 
-Start with ``job_graph.py``; ``builder.py`` builds such a graph, op by op. A plugin's pass takes a
-``JobGraph`` and returns another: made by the ``GraphEditor`` of ``editor.py``, which puts one op in
-the place of several, or by ``replace_ops`` of ``rewriter.py``: any ops in the place of one.
-``op_index.py`` finds ops by what they are, make and read, and
-``entries.py`` are the records by which a plugin brings ops and passes, ``op_source.py`` is where a
-graph learns what an op is, ``constants.py`` lets values of constants be made late and once,
-``sized.py`` lets them be computed of symbolic sizes,
-``variable.py`` and ``hint.py`` are what jobs say besides ops, ``dump.py`` prints. Nothing here
-knows how a tensor lies in memory.
+Start with ``job_graph.py``.
+
+- To make one: ``builder.py``, op by op; ``op_source.py`` is where it learns what an op is.
+- To rewrite one, as a plugin's pass does: ``GraphEditor`` (``editor.py``) puts one op in the place
+  of several, ``replace_ops`` (``rewriter.py``) any ops in the place of one; ``op_index.py`` finds
+  ops by what they are, make and read.
+- What plugins bring: the records in ``entries.py``.
+- What a job says besides ops: ``variable.py``, ``hint.py``, and constants: ``constants.py`` lets
+  their values be made late and once, ``sized.py`` lets them be computed of symbolic sizes.
+- To look at one: ``dump.py``.
+
+Nothing here knows how a tensor lies in memory.
 """
 
 from typing import TYPE_CHECKING

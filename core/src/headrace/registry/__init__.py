@@ -1,17 +1,22 @@
 """What is installed and what of it may run: discovery, loading, and the tables made from it.
 
-Start with ``registry.py`` (what callers ask), then follow a backend on its way: ``discover.py``
-reads installed ``metadata``, ``screen.py`` decides which may be imported, asking ``lock.py``,
-``quarantine.py`` and, of most versions, ``plain_versions.py``; ``suspects.py`` has a child process,
-``patient.py``, load what may have ended another one; ``loader.py`` loads each at most once and
-survives whatever it does, ``hooks.py`` runs its code. What it says of its devices is checked by
-``check.py`` with ``check_classes`` and is the ``driver.py``; what it lists for compilers is checked
-by ``check_lists.py`` with ``check_collectives`` and ``check_graph_hooks``, and is the
-``tables.py``. ``guards.py`` and ``guarded.py`` go on checking while jobs are compiled, and
-``named_kernels.py`` finds kernels where no list was made. ``record.py`` says how far each got,
-``unavailable.py`` says it to users, ``names.py`` says it to authors; ``interrupt.py`` knows whose
-Ctrl-C it was. No plugin code runs before its tag is asked for, and none runs on the path of a
-launch.
+Start with ``registry.py``, which is what callers ask. A backend goes through these files in order:
+
+- found: ``discover.py`` reads installed ``metadata``;
+- allowed: ``screen.py`` decides what may be imported. It asks the ``lock.py``, the
+  ``quarantine.py`` of plugins that ended a process, and how versions compare
+  (``plain_versions.py``, for most of them);
+- tried: ``suspects.py`` loads what may have ended a process in a child process, the ``patient.py``;
+- loaded: ``loader.py`` loads each at most once and survives whatever it does; ``hooks.py`` runs its
+  code, and ``interrupt.py`` knows whose Ctrl-C came meanwhile;
+- checked: ``check.py`` with ``check_classes``, for the ``driver.py`` of its devices;
+  ``check_lists.py`` with ``check_collectives`` and ``check_graph_hooks``, for the ``tables.py``
+  that compilers choose from;
+- used: ``guards.py`` and ``guarded.py`` go on checking while jobs are compiled;
+  ``named_kernels.py`` finds the kernels of a plan from the cache, for which no list was made.
+
+``record.py`` holds how far each got; ``unavailable.py`` has the words for users, ``names.py`` for
+authors. No plugin code runs before its tag is asked for, and none of these runs while a job does.
 
 What loads a plugin needs numpy and is imported when it is first used; what merely finds plugins
 works without, and that is what ``headrace doctor`` stands on.

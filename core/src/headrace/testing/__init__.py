@@ -1,21 +1,26 @@
 """What a backend's author tests with; installed with core, extra ``headrace[testing]``.
 
-``conformance`` is the suite, and ``pytest_plugin`` gives it ``--device``, made of what is in
-``suite``::
+The suite, which needs no code of the author's::
 
     pytest -p headrace.testing.pytest_plugin --pyargs headrace.testing.conformance --device TAG
 
-``reference`` is the oracle: every op written a second time; ``oracle`` knows which to ask, and
-``tolerances`` how far from it is right. ``Case`` (``case.py``; all of the suite's by ``cases.py``)
-is one application of one op, ``check_case`` runs it on a device and compares it with the oracle,
-``run_op`` only runs it (``run.py``), and ``OpenedDevice`` (``opened.py``) is one device taken
-through its records, without compiler and runtime. ``arrays``, ``fenced``, ``launches`` and
-``failing`` are what the suite looks with.
+- ``conformance`` has its tests, ``pytest_plugin`` the options, made of what is in ``suite``;
+- ``reference`` is the oracle: every op written a second time. ``oracle`` knows which to ask, and
+  ``tolerances`` how far from it is right.
 
-Beside the suite: ``ablation`` takes away one thing of a backend at a time, ``faults`` plants broken
-backends, ``interrupts`` presses Ctrl-C, ``deterministic`` has threads take turns, ``wheels`` looks
-into a wheel; ``commands`` offers some of it as ``python -m headrace.testing``. Collecting tests
-loads no backend.
+For tests of one's own:
+
+- ``Case`` (``case.py``; all of the suite's by ``cases.py``) is one application of one op;
+  ``check_case`` runs it on a device and compares it with the oracle, ``run_op`` only runs it
+  (``run.py``);
+- ``OpenedDevice`` (``opened.py``) is one device taken through its records, without compiler and
+  runtime; ``fenced`` finds writes beside a tensor, ``launches`` counts launches, ``failing`` makes
+  work that fails, and ``arrays`` has inputs.
+
+What goes wrong around a backend: ``ablation`` takes away one thing of it at a time, ``faults``
+plants broken ones beside it, ``interrupts`` presses Ctrl-C, ``deterministic`` has threads take
+turns, ``wheels`` looks into a wheel; ``commands`` offers some of it as ``python -m
+headrace.testing``. Collecting tests loads no backend.
 """
 
 from headrace.testing.case import Case
