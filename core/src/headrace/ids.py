@@ -1,7 +1,7 @@
 """Identifiers: values that nest, check themselves once, print, and pack into unsigned integers.
 
 Everything that changes a bit layout is here. Packed forms are unsigned and round-trip over their
-whole domain; the widths are those of the documented system (19 + 5 + 7 + 12 + 21 = 64 bits).
+whole domain; the widths are OneFlow's (19 + 5 + 7 + 12 + 21 = 64 bits).
 
 Device types are open strings. A few have numbers of their own, for good, in ``RESERVED_TYPES``;
 any other tag gets a free number when a plan is compiled, and the plan carries the table.

@@ -3,8 +3,7 @@
 An initializer is a value, so that jobs can be compared and a plan can carry it; ``initial_value``
 draws what it says. The same initializer, spec and seed give the same array on every machine and
 with every version of numpy: numbers come from ``numpy.random.RandomState``, the Mersenne twister of
-the documented system, whose stream numpy has frozen (NEP 19), which it has not for its newer
-generators.
+OneFlow, whose stream numpy has frozen (NEP 19), which it has not for its newer generators.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_meta_may_be_written_in_any_layout(folder: Path) -> None:
 
 @pytest.mark.parametrize("dtype", sorted(ALL), ids=str)
 def test_every_dtype_is_stored(tmp_path: Path, dtype: object) -> None:
-    """Also those that the documented system did not know."""
+    """Also those that OneFlow did not know."""
     value = np.array([0, 1], dtype.numpy)
     write(tmp_path / "saved", {"x": value})
     read = flow.checkpoint.get(tmp_path / "saved")["x"]

@@ -37,8 +37,8 @@ def test_a_job_computes_what_its_function_says(job: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(f(x=X * 2), np.maximum(1 + 2 * X + np.array([10, 0, -10]), 0))
 
 
-def test_the_documented_job(session: flow.Session) -> None:
-    """The pad job of the documented system runs as it is written there, placed by its scope."""
+def test_a_job_written_for_oneflow_runs(session: flow.Session) -> None:
+    """A job that was written for OneFlow runs as it is, placed by its scope."""
 
     @flow.global_function(session=session)
     def pad_job(x: tp.Numpy.Placeholder((2, 1, 3, 3))) -> tp.Numpy:

@@ -1,8 +1,8 @@
 """Linking: which jobs a plan holds, beside those of the user, and whether they agree.
 
 Each variable brings three jobs of its own. They are for one variable each, and not for all as in
-the documented system's first version, so that what they need on the way is as large as the largest
-variable and not as the model, and so that any of them can be loaded alone.
+OneFlow's first version, so that what they need on the way is as large as the largest variable and
+not as the model, and so that any of them can be loaded alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LinkedJob:
 def agreed_variables(graphs: Sequence[JobGraph]) -> tuple[Variable, ...]:
     """The variables of jobs that are compiled together, in the order in which they are first named.
 
-    The check ``FilterOpName2ParallelBlobConf`` of the documented system, which ends the process.
+    OneFlow's check ``FilterOpName2ParallelBlobConf``, which ends the process there.
 
     Raises:
         VariableError: two jobs do not say the same of a variable; names the variable, both jobs and

@@ -1,4 +1,4 @@
-"""What users call inside a job: one thin function for an op, under the documented system's names.
+"""What users call inside a job: one thin function for an op, under OneFlow's names.
 
 Ops without a function here are applied by name: ``flow.apply_op("erf", [x])``. All take symbols,
 arrays (which become constants) or numbers, and give a symbol of the dtype that they were given.

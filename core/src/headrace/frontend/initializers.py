@@ -1,4 +1,4 @@
-"""What variables begin with, under the documented system's names; for ``get_variable``.
+"""What variables begin with, under OneFlow's names; for ``get_variable``.
 
 Each function returns an ``Initializer``, which draws nothing yet. Shapes are those of weights: axis
 0 counts outputs, axis 1 inputs, the rest is the window of a convolution (channels first), so that
@@ -94,7 +94,7 @@ def glorot_uniform_initializer(data_format: str = "") -> Initializer:
 def glorot_normal_initializer(data_format: str = "") -> Initializer:
     """Truncated normal of variance ``2 / (fan_in + fan_out)``.
 
-    Glorot and Bengio, 2010, equation 12; cut at two deviations as in the documented system.
+    Glorot and Bengio, 2010, equation 12; cut at two deviations as in OneFlow.
     """
     return variance_scaling_initializer(1.0, "fan_avg", "truncated_normal", data_format)
 

@@ -1,9 +1,9 @@
 """The folder in which the values of variables are stored: its layout, written and read.
 
 For each variable there is a folder with the variable's name, in it the file ``out``, the elements
-row by row and little end first, and the file ``meta``, which says shape and dtype as a protobuf
-text of the documented system. An empty file ``snapshot_done`` says that the folder is whole. A name
-with slashes is a path of folders.
+row by row and little end first, and the file ``meta``, which says shape and dtype as OneFlow does,
+in a protobuf text. An empty file ``snapshot_done`` says that the folder is whole. A name with
+slashes is a path of folders.
 
 What is read may come from anywhere: nothing outside the folder is opened, and the length of a file
 is compared with what its ``meta`` says before any of it is read.

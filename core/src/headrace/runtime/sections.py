@@ -1,9 +1,9 @@
 """Critical sections: which calls may begin. Pure, like the actors: requests in, grants out.
 
-The lock of the documented system, whose sections are here one for each job that can be called. A
-call begins when no call is under way that its job excludes, and none waits that came first and
-excludes it; so nobody waits for ever, and calls that only read the same things overlap. Calls of
-one job do not exclude each other: what they write in turn is ordered by the job's own registers.
+OneFlow's lock of critical sections, with one section for each job that can be called. A call begins
+when no call is under way that its job excludes, and none waits that came first and excludes it; so
+nobody waits for ever, and calls that only read the same things overlap. Calls of one job do not
+exclude each other: what they write in turn is ordered by the job's own registers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 
 ALIGNMENT_BYTES = 512
-"""Offsets are multiples of this: as the documented system aligns, and enough for any device."""
+"""Offsets are multiples of this: as OneFlow aligns, and enough for any device."""
 
 FIRST_FIT_LIMIT = 1000
 SEARCH_STEPS = 20_000
