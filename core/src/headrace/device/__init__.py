@@ -10,8 +10,8 @@ Nothing here knows a device, a graph or a plan.
 A plugin imports this package and ``headrace.hookspecs``; for ops and passes of its own also
 ``headrace.ops`` and ``headrace.graph``; for kernels in numpy ``headrace.numpy_ops``; and the values
 that all of these speak of: ``dtypes``, ``tensor_spec``, ``op_call``, ``data_format``, ``ids``,
-``aligned`` and ``errors``. Its tests import ``headrace.testing``. All else in core may change
-without notice.
+``aligned`` and ``errors``. Its tests also import ``headrace.testing``, and ``BackendRegistry`` from
+``headrace.registry``. All else in core may change without notice.
 """
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
