@@ -41,7 +41,7 @@ class Wiring:
         produced: registers it writes that other actors read.
         slots: how many pieces each produced register holds.
         consumers: who reads each produced register.
-        at_end: what is to be done when an act is launched; follows from the others.
+        when_launched: what is to be done when an act is launched; follows from the others.
     """
 
     actor_id: ActorId
@@ -49,11 +49,11 @@ class Wiring:
     produced: tuple[RegisterId, ...]
     slots: Mapping[RegisterId, int]
     consumers: Mapping[RegisterId, tuple[ActorId, ...]]
-    at_end: tuple[Command, ...] = field(init=False)
+    when_launched: tuple[Command, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         commands = (*map(Publish, self.produced), *map(Return, self.consumed))
-        object.__setattr__(self, "at_end", commands)
+        object.__setattr__(self, "when_launched", commands)
 
     @property
     def is_source(self) -> bool:
@@ -141,7 +141,7 @@ class Actor:
                     self.started,
                     number + 1,
                 )
-                return actor, self.wiring.at_end
+                return actor, self.wiring.when_launched
             case _:
                 assert_never(event)
 
