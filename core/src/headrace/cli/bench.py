@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,40 +174,7 @@ def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
     from headrace.cli.show import print_table
 
     columns = ("threads", "", "headrace", against, "ratio", "10 % .. 90 %")
-    rows: list[tuple[object, ...]] = []
-    for each in compared:
-        ours, theirs = each.headrace, each.peer
-        rows += [
-            (
-                each.threads,
-                "a call, ms",
-                _milliseconds(ours.call_seconds),
-                _milliseconds(theirs.call_seconds),
-                *_ratio(each.ratio),
-            ),
-            (
-                "",
-                "first load, ms",
-                _milliseconds(ours.load_seconds),
-                _milliseconds(theirs.load_seconds),
-                *_ratio(each.load_ratio),
-            ),
-            (
-                "",
-                "next load, ms",
-                _milliseconds(each.next_load_seconds),
-                _milliseconds(theirs.load_seconds),
-                *_ratio(each.next_load_ratio),
-            ),
-            (
-                "",
-                "peak memory, MB",
-                f"{ours.peak_bytes / 1e6:.1f}",
-                f"{theirs.peak_bytes / 1e6:.1f}",
-                f"{ours.peak_bytes / theirs.peak_bytes:.2f}",
-                "",
-            ),
-        ]
+    rows = [row for comparison in compared for row in _rows(comparison)]
     print_table(columns, rows, right=columns[2:])
     apart = max(each.difference for each in compared)
     click.echo(f"on {device}; outputs differ by {apart:.1e} of the largest")
@@ -217,6 +184,23 @@ def _print(compared: Sequence[Comparison], device: str, against: str) -> None:
             f"only {finite:.0%} of the numbers of an output are finite in both, and others tell "
             "little; give other inputs with --input, or look at the weights of the model"
         )
+
+
+def _rows(comparison: Comparison) -> Iterator[tuple[object, ...]]:
+    """The rows of one number of threads, which only the first of them names."""
+    ours, theirs = comparison.headrace, comparison.peer
+    call = ours.call_seconds, theirs.call_seconds, comparison.ratio
+    first_load = ours.load_seconds, theirs.load_seconds, comparison.load_ratio
+    next_load = comparison.next_load_seconds, theirs.load_seconds, comparison.next_load_ratio
+    yield comparison.threads, "a call, ms", *_times(*call)
+    yield "", "first load, ms", *_times(*first_load)
+    yield "", "next load, ms", *_times(*next_load)
+    megabytes = (f"{each.peak_bytes / 1e6:.1f}" for each in (ours, theirs))
+    yield "", "peak memory, MB", *megabytes, f"{ours.peak_bytes / theirs.peak_bytes:.2f}", ""
+
+
+def _times(ours: Spread, theirs: Spread, ratio: Spread) -> tuple[object, ...]:
+    return (_milliseconds(ours), _milliseconds(theirs), *_ratio(ratio))
 
 
 def _milliseconds(spread: Spread) -> str:
