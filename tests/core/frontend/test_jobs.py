@@ -329,11 +329,13 @@ def test_a_closed_session_says_so(registry: BackendRegistry) -> None:
 
 
 def test_function_config_has_no_silent_fields() -> None:
-    """Setting what does not exist is an error that lists what does."""
-    with pytest.raises(AttributeError, match="default_placement_scope"):
-        flow.FunctionConfig().enable_everything  # noqa: B018
-    with pytest.raises(AttributeError):
-        flow.FunctionConfig().enable_everything = True  # type: ignore[attr-defined]
+    """Reading or setting what does not exist is an error that lists what does."""
+    config = flow.FunctionConfig()
+    with pytest.raises(AttributeError, match=r"no 'enable_all'; .* default_placement_scope"):
+        config.enable_all  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no field 'width'; its fields .* concurrency_width"):
+        config.width = 3  # type: ignore[attr-defined]
+    assert config.concurrency_width == 1
 
 
 def test_train_jobs_are_refused_by_name() -> None:

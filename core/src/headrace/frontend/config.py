@@ -28,7 +28,6 @@ class FunctionConfig:
         enable_reuse_mem: tensors that are not needed at the same time may lie on the same memory;
             None means what ``HEADRACE_ENABLE_REUSE_MEM`` says, else that they may. Of jobs that
             are compiled together, one that says no to either speaks for all.
-
         concurrency_width: how many calls of the job may be under way at once; who starts one more
             waits until one is over. 1, as it is by default, lets calls follow each other and needs
             memory for one. From 2 on, what goes from stream to stream has memory for two calls, so
@@ -46,7 +45,6 @@ class FunctionConfig:
         cpu 0:0
     """
 
-    # A field that does not exist cannot be set either.
     __slots__ = (
         "compute_streams",
         "concurrency_width",
@@ -117,5 +115,11 @@ class FunctionConfig:
         self.logical_view = scope.view
 
     def __getattr__(self, name: str) -> NoReturn:
-        fields = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
-        raise AttributeError(f"FunctionConfig has no field {name!r}; it has {fields}")
+        known = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
+        raise AttributeError(f"FunctionConfig has no {name!r}; it has {known}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in self.__slots__:
+            fields = ", ".join(self.__slots__)
+            raise AttributeError(f"FunctionConfig has no field {name!r}; its fields are {fields}")
+        super().__setattr__(name, value)
