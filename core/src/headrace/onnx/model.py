@@ -75,7 +75,7 @@ class Model(Closing):
         self.device = settings.placement.name
         self.inputs = inputs
         self.outputs = outputs
-        self._takes = inputs
+        self._takes = inputs  # of the device's job: a model with hosted values says others to users
         self._gives = outputs
         self._file = file
         self._settings = settings
