@@ -72,22 +72,24 @@ def bind_actor(
 
 
 def _captured(context: DeviceContext, launches: Sequence[Launch]) -> Launch:
-    what = f"capture of {type(context).__name__}"
+    return _launch_of(
+        partial(context.capture, launches), lambda: f"capture of {type(context).__name__}"
+    )
+
+
+def _launch_of(make: Callable[[], object], what: Callable[[], str]) -> Launch:
+    """What a plugin makes, if it is a launch; ``what`` says in errors what made it."""
     try:
-        captured: object = context.capture(launches)
+        launch = make()
     except RAISED as error:
-        raise plugin_error(what, error) from error
-    if not callable(captured):
-        raise _no_launch(captured, what)
-    return cast("Launch", captured)
+        raise plugin_error(what(), error) from error
+    if not callable(launch):
+        raise PluginError(f"{what()} returned {launch!r}; it must return a launch, to be called")
+    return cast("Launch", launch)
 
 
 def _without_number(launch: Launch, number: int) -> None:
     launch()
-
-
-def _no_launch(found: object, what: str) -> PluginError:
-    return PluginError(f"{what} returned {found!r}; it must return a launch, to be called")
 
 
 def _by_phase(bound: Sequence[Sequence[LaunchAct]]) -> LaunchAct:
@@ -155,30 +157,25 @@ class _Binding:
         return steps.get(task.kind, initialize)
 
     def _compute(self, task: TaskDesc) -> Launch:
-        assert task.call is not None
-        kernel = self._entry(task.call, task.kernel).create(task.call)
+        call = task.call
+        assert call is not None
+        kernel = self._entry(call, task.kernel).create(call)
         inputs = [None if r is None else self._buffer(r) for r in task.inputs]
         outputs = [self._buffer(r) for r in task.outputs]
         workspace = None if task.workspace is None else self._buffer(task.workspace)
         # A plan may be from another machine, where the kernel needed less: it would write past
         # the end of what was planned for it.
-        needed = workspace_bytes(kernel, task.call, self._tag)
+        needed = workspace_bytes(kernel, call, self._tag)
         if needed > (0 if workspace is None else workspace.nbytes):
             raise PlanError(
-                f"{task.call}: its kernel on device {self._tag!r} needs {needed} bytes of scratch "
+                f"{call}: its kernel on device {self._tag!r} needs {needed} bytes of scratch "
                 f"memory here, and the plan has {workspace.nbytes if workspace else 0}; compile "
                 "again"
             )
-        try:
-            launch: object = kernel.bind(self._context, inputs, outputs, workspace)
-        except RAISED as error:
-            raise plugin_error(self._bind_of(task.call), error) from error
-        if not callable(launch):
-            raise _no_launch(launch, self._bind_of(task.call))
-        return cast("Launch", launch)
-
-    def _bind_of(self, call: OpCall) -> str:
-        return f"bind of the kernel for {call} on device {self._tag!r}"
+        return _launch_of(
+            partial(kernel.bind, self._context, inputs, outputs, workspace),
+            lambda: f"bind of the kernel for {call} on device {self._tag!r}",
+        )
 
     def _entry(self, call: OpCall, name: KernelName | None) -> KernelEntry:
         if name is not None:
@@ -197,24 +194,20 @@ class _Binding:
         return self._registry.backend(self._tag).kernels
 
     def _exchange(self, task: TaskDesc) -> Launch:
-        assert task.call is not None
+        call = task.call
+        assert call is not None
         assert isinstance(self._context, GroupContext)
-        entry = self._registry.backend(self._tag).collectives.select(task.call)
+        entry = self._registry.backend(self._tag).collectives.select(call)
         if entry is None:
             raise PlanError(
-                f"{task.call}: device {self._tag!r} offers no such collective; compile again"
+                f"{call}: device {self._tag!r} offers no such collective; compile again"
             )
         inputs = [self._buffer(r) for r in task.inputs if r is not None]
         outputs = [self._buffer(r) for r in task.outputs]
-        exchange = entry.create(task.call)
-        what = f"bind of the collective {task.call} on device {self._tag!r}"
-        try:
-            launch: object = exchange.bind(self._context.members, inputs, outputs)
-        except RAISED as error:
-            raise plugin_error(what, error) from error
-        if not callable(launch):
-            raise _no_launch(launch, what)
-        return cast("Launch", launch)
+        return _launch_of(
+            partial(entry.create(call).bind, self._context.members, inputs, outputs),
+            lambda: f"bind of the collective {call} on device {self._tag!r}",
+        )
 
     def _buffer(self, register: int) -> Buffer:
         buffer = self._buffers.get(register)
