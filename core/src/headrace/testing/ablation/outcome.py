@@ -26,7 +26,8 @@ class Ablated:
         removal: what was taken away.
         outcome: ``refused`` (an error names it), ``default`` (right numbers), ``same`` (the backend
             never had it), ``wrong`` (numbers), ``unclear`` (an error that does not name it, or is
-            none about the plugin), ``late`` (an error after the program launched something).
+            none about the plugin), ``late`` (an error after the program launched something); of one
+            that was tried in a child process also ``crash`` and ``hang``.
         detail: the error, or what was wrong.
     """
 

@@ -7,12 +7,17 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+if TYPE_CHECKING:
+    from headrace.testing.ablation import Ablated, Removal
+
 LIMIT_SECONDS = 60.0
-"""How long one removal may take; each takes some milliseconds."""
+"""How long a child process may take for all that is left; a removal takes some milliseconds."""
 
 
 @click.command()
@@ -25,8 +30,8 @@ def ablate(ctx: click.Context, tag: str, progress: Path | None, skip: int) -> No
 
     Each hook, each function of a record and each method behind it is removed in a child process.
     Either an error names it before anything is computed, or the documented default gives right
-    numbers. Ends with 1 when a number is wrong, an error does not say what is missing, or the
-    process crashes or hangs, or an error comes after a launch.
+    numbers. Exits with 1 if a number is wrong, if an error does not say what is missing or comes
+    after a launch, or if the process crashes or hangs.
     """
     from importlib import import_module
 
@@ -41,46 +46,46 @@ def ablate(ctx: click.Context, tag: str, progress: Path | None, skip: int) -> No
     (installed,) = [b for b in discover() if (b.tag, b.distribution) == (tag, record.distribution)]
     wanted = ablation.removals(plugin)
     if progress is not None:
-        with progress.open("a", encoding="utf-8") as file:
-            for removal in wanted[skip:]:
-                done = ablation.ablate(tag, plugin, removal, installed)
-                file.write(json.dumps([done.outcome, done.detail]) + "\n")
-                file.flush()
-        # Threads that a method would have ended, which was taken away, would keep the process.
-        os._exit(0)
-    results = _in_children(tag, len(wanted))
+        _as_child(progress, (ablation.ablate(tag, plugin, r, installed) for r in wanted[skip:]))
+    done = _in_children(tag, wanted)
     print_table(
         ("removed", "way", "outcome", "said"),
         [
             (
-                removal.name,
-                removal.way,
-                printable(outcome, "" if sound(outcome) else "red"),
-                detail if len(detail) <= 160 else f"{detail[:157]}...",
+                each.removal.name,
+                each.removal.way,
+                printable(each.outcome, "" if each.is_sound else "red"),
+                each.detail if len(each.detail) <= 160 else f"{each.detail[:157]}...",
             )
-            for removal, (outcome, detail) in zip(wanted, results, strict=True)
+            for each in done
         ],
     )
-    unsound = sum(not sound(outcome) for outcome, _ in results)
-    click.echo(escape(f"{len(results) - unsound} of {len(results)} removals misled nobody"))
+    unsound = sum(not each.is_sound for each in done)
+    click.echo(escape(f"{len(done) - unsound} of {len(done)} removals misled nobody"))
     ctx.exit(1 if unsound else 0)
 
 
-def sound(outcome: str) -> bool:
-    """True for an outcome that misleads nobody."""
-    return outcome in ("refused", "default", "same")
+def _as_child(progress: Path, done: Iterable[Ablated]) -> NoReturn:
+    """Write each outcome to ``progress`` as soon as it is there, and end the process."""
+    with progress.open("a", encoding="utf-8") as file:
+        for each in done:
+            file.write(json.dumps([each.outcome, each.detail]) + "\n")
+            file.flush()
+    # Threads that a method would have ended, which was taken away, would keep the process.
+    os._exit(0)
 
 
-def _in_children(tag: str, count: int) -> list[tuple[str, str]]:
-    """The outcome of each removal; a child that ends early is followed by one for the rest."""
+def _in_children(tag: str, wanted: Sequence[Removal]) -> list[Ablated]:
+    """What came of each removal; a child that ends early is followed by one for the rest."""
     from headrace.cli.progress import waiting
+    from headrace.testing.ablation import Ablated
 
-    results: list[tuple[str, str]] = []
+    done: list[Ablated] = []
     with tempfile.TemporaryDirectory(prefix="headrace-ablate-") as scratch, waiting("removing"):
-        while len(results) < count:
-            progress = Path(scratch) / f"from-{len(results)}"
+        while len(done) < len(wanted):
+            progress = Path(scratch) / f"from-{len(done)}"
             command = [sys.executable, "-m", "headrace.testing", "ablate", tag]
-            command += ["--child", str(progress), "--skip", str(len(results))]
+            command += ["--child", str(progress), "--skip", str(len(done))]
             try:
                 ended = subprocess.run(
                     command, capture_output=True, timeout=LIMIT_SECONDS, check=False
@@ -90,8 +95,7 @@ def _in_children(tag: str, count: int) -> list[tuple[str, str]]:
                 fate = ("hang", f"no answer within {LIMIT_SECONDS:g} s")
             if progress.exists():
                 for line in progress.read_text("utf-8").splitlines():
-                    outcome, detail = json.loads(line)
-                    results.append((outcome, detail))
-            if len(results) < count:
-                results.append(fate)
-    return results
+                    done.append(Ablated(wanted[len(done)], *json.loads(line)))
+            if len(done) < len(wanted):
+                done.append(Ablated(wanted[len(done)], *fate))
+    return done
