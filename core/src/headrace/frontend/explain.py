@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace.compiler.decision import Decision, How, PassRun
 from headrace.compiler.layouts.choice import choose_format
@@ -121,42 +121,44 @@ def _explain(
     registry: BackendRegistry,
 ) -> Explanation:
     copied, results = ({}, 0) if plan is None else _copied_bytes(plan)
-    ops = []
-    for decision in decisions:
-        call = decision.call
-        bytes_of = Counter[str]()
-        for name in decision.ops:
-            bytes_of.update(copied.get(name, {}))
-        given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
-        ops.append(
-            ExplainedOp(
-                name=call.name,
-                op=f"{call.op}({given})",
-                location=call.location,
-                device=_device(decision.placed),
-                how=str(decision.how),
-                kernels=_kernels(decision, registry),
-                why=decision.why,
-                data_format=_format(decision, registry),
-                h2d_bytes=bytes_of["h2d"],
-                d2h_bytes=bytes_of["d2h"],
-                peer_bytes=bytes_of["peer"],
-                network_bytes=bytes_of["network"],
-            )
-        )
     missing = Counter(
         f"{d.call.op} of {_dtype(d)}" for d in decisions
         if d.how in (How.UNSUPPORTED, How.FALLBACK)
     )  # fmt: skip
     return Explanation(
         job=job,
-        ops=tuple(ops),
+        ops=tuple(_explain_op(decision, copied, registry) for decision in decisions),
         result_bytes=results,
         constant_bytes=0 if plan is None else _constant_bytes(plan),
         memory_bytes=0 if plan is None else sum(chunk.nbytes for chunk in plan.chunks),
         missing=tuple(sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))),
         passes=prepared.passes,
         boxing=prepared.boxing,
+    )
+
+
+def _explain_op(
+    decision: Decision, copied: Mapping[str, Counter[str]], registry: BackendRegistry
+) -> ExplainedOp:
+    """One op of the job; ``copied`` are the bytes by direction for each op that was made of it."""
+    call = decision.call
+    bytes_of = Counter[str]()
+    for name in decision.ops:
+        bytes_of.update(copied.get(name, {}))
+    given = ", ".join("absent" if spec is None else str(spec) for spec in call.inputs)
+    return ExplainedOp(
+        name=call.name,
+        op=f"{call.op}({given})",
+        location=call.location,
+        device=_device(decision.placed),
+        how=str(decision.how),
+        kernels=_kernels(decision, registry),
+        why=decision.why,
+        data_format=_format(decision, registry),
+        h2d_bytes=bytes_of["h2d"],
+        d2h_bytes=bytes_of["d2h"],
+        peer_bytes=bytes_of["peer"],
+        network_bytes=bytes_of["network"],
     )
 
 
