@@ -76,7 +76,7 @@ def test_bad_arguments_are_refused_before_a_call_begins(session: flow.Session) -
 def test_no_more_calls_are_under_way_than_there_is_room_for(
     width: int, callers: int, each: int
 ) -> None:
-    """Whoever comes when all room is taken waits; everybody gets the results of his own calls."""
+    """Whoever comes when all room is taken waits; each gets the results of its own calls."""
     registry = BackendRegistry.from_modules({"far": far()})
     with flow.Session(registry) as session, ThreadPoolExecutor(callers) as pool:
         clamp = clamping(on(session, "far", width))

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 DEFAULT_SIZE = 1
-LARGEST_RANDOM_BYTES = 1 << 32
 """Size of an open dimension that neither ``--dim`` nor an input of the user decides."""
 
+LARGEST_RANDOM_BYTES = 1 << 32
+"""Of an input that is made up: a larger one is a mistyped size more often than it is meant."""
 
 dim_option = click.option(
     "--dim",

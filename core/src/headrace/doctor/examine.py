@@ -52,8 +52,8 @@ def examine(
 
     Returns:
         JSON values that fit ``schema()``. ``healthy`` is true when headrace is, and every backend
-        but those that the user left out himself, and those without a device here that ``tags`` does
-        not name: a plugin that is installed on machines with and without its card is well on both.
+        but those that the user's own lists leave out, and those without a device here that ``tags``
+        does not name: a plugin installed on machines with and without its card is well on both.
     """
     quarantine = quarantine or Quarantine(state_folder)
     wanted = tuple(tags)
