@@ -70,8 +70,9 @@ class JobGraphBuilder:
             placement: where ops are placed that no ``placed`` block places.
             fold: compute at once what depends on constants alone; without it even an op that takes
                 no input is left to its device.
-            fold_late: also of ops that say ``folds_late``, and make more than one number.
+            fold_late: compute also what ops make that say ``folds_late``, and more than one number.
             empty: gives memory for what is computed, or read of lazy constants.
+            ops: where the ops that are added are known.
         """
         self.name = name
         self._may_fold = fold

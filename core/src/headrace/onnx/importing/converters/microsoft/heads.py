@@ -59,7 +59,7 @@ def attend(
         q: ``[batch, heads, steps, size]``.
         k: ``[batch, heads, seen, size]``.
         v: ``[batch, heads, seen, size of values]``.
-        mask: as ``mask_bias`` reads it.
+        mask: as ``_mask_bias`` reads it.
         bias: broadcasts to the scores, ``[batch, heads, steps, seen]``.
 
     Returns:
