@@ -120,7 +120,7 @@ class PlacementError(HeadraceError, ValueError):
 
 
 class SbpError(HeadraceError, ValueError):
-    """How a tensor shall lie is malformed, contradicts itself, or is nothing its op can do."""
+    """A distribution is malformed, contradicts another, or is nothing that the op can do."""
 
 
 class OpError(HeadraceError, ValueError):

@@ -102,54 +102,56 @@ def variable_that_lies_elsewhere(x: flow.Symbol) -> flow.Symbol:
 
 GOLDEN = {
     told_twice: (
-        "tensor 'relu_0/y' shall lie as S(1) (LINE), but before tensor 'relu_0/y' shall lie as "
-        "S(0) (LINE); a tensor lies one way: apply 'identity' to it for another"
+        "tensor 'relu_0/y' is to be distributed as S(1) (LINE), but before tensor 'relu_0/y' is to "
+        "be distributed as S(0) (LINE); a tensor has one distribution: apply 'identity' to it for "
+        "another"
     ),
     fed_two_ways: (
-        "tensor 'x' shall lie as B (LINE), but before tensor 'x' shall lie as S(0) (LINE); a "
-        "tensor lies one way: apply 'identity' to it for another"
+        "tensor 'x' is to be distributed as B (LINE), but before tensor 'x' is to be distributed "
+        "as S(0) (LINE); a tensor has one distribution: apply 'identity' to it for another"
     ),
     line_of_softmax: (
         "softmax 'softmax_0' (LINE), which makes float32[8, 6] of float32[8, 6], cannot run on 2 "
-        "devices as wanted: tensor 'softmax_0/y' shall lie as S(1) (LINE). What it can do: "
-        "S(0) -> S(0); B -> B"
+        "devices as wanted: tensor 'softmax_0/y' is to be distributed as S(1) (LINE). What it can "
+        "do: S(0) -> S(0); B -> B"
     ),
     axis_that_is_not_there: (
-        "tensor 'relu_0/y' shall lie as S(2) (LINE), and float32[8, 6] has no axis 2: its axes "
-        "are 0 to 1"
+        "tensor 'relu_0/y' is to be distributed as S(2) (LINE), and float32[8, 6] has no axis 2: "
+        "its axes are 0 to 1"
     ),
     one_row_for_two: (
         "relu 'relu_0' (LINE), which makes float32[1, 6] of float32[1, 6], cannot run on 2 devices "
-        "as wanted: tensor 'relu_0/y' shall lie as S(0) (LINE). What it can do: S(1) -> S(1); "
-        "B -> B; S(0) cannot be: axis 0 of float32[1, 6] has 1 element for 2 devices, and none "
-        "goes without"
+        "as wanted: tensor 'relu_0/y' is to be distributed as S(0) (LINE). What it can do: S(1) -> "
+        "S(1); B -> B; S(0) cannot be: axis 0 of float32[1, 6] has 1 element for 2 devices, and "
+        "each needs one"
     ),
     other_hierarchy: (
-        "tensor 'relu_0/y' shall lie as S(0),B (LINE), which says of 2 axes of a hierarchy; relu "
-        "'relu_0' (LINE) runs over one of 1, [2]. Say it for each: split, broadcast or auto"
+        "tensor 'relu_0/y' is to be distributed as S(0),B (LINE), which says of 2 axes of a "
+        "hierarchy; relu 'relu_0' (LINE) runs over one of 1, [2]. Say it for each: split, "
+        "broadcast or auto"
     ),
     without_signatures: (
         "arange 'arange_0' (LINE), which makes float32[8] of float32[1, 1], float32[], cannot run "
-        "on 2 devices as wanted: tensor 'arange_0/y' shall lie as S(0) (LINE). All it can do is "
-        "B: its class has no sbp_signatures, ways to share it out"
+        "on 2 devices as wanted: tensor 'arange_0/y' is to be distributed as S(0) (LINE). All it "
+        "can do is B: its class has no sbp_signatures, ways to share it out"
     ),
     softmax_of_one_axis: (
         "softmax 'softmax_0' (LINE), which makes float32[48] of float32[48], cannot run on 2 "
-        "devices as wanted: tensor 'softmax_0/y' shall lie as S(0) (LINE). All it can do is B: of "
-        "tensors like these it has no sbp_signatures, ways to share it out"
+        "devices as wanted: tensor 'softmax_0/y' is to be distributed as S(0) (LINE). All it can "
+        "do is B: of tensors like these it has no sbp_signatures, ways to share it out"
     ),
     rows_that_do_not_divide: (
         "reshape 'reshape_0' (LINE), which makes float32[3, 16] of float32[8, 6], cannot run on 2 "
-        "devices as wanted: tensor 'reshape_0/y' shall lie as S(0) (LINE). What it can do: "
-        "P -> P; P(max) -> P(max); P(min) -> P(min); B -> B"
+        "devices as wanted: tensor 'reshape_0/y' is to be distributed as S(0) (LINE). What it can "
+        "do: P -> P; P(max) -> P(max); P(min) -> P(min); B -> B"
     ),
     variable_of_one_row: (
         "variable 'v' is float32[1, 6] and cannot be split along axis 0 over 2 devices of "
         "'near 0:0-1': each must hold some of it"
     ),
     variable_that_lies_elsewhere: (
-        "tensor 'v' shall lie as B (LINE); it is variable 'v', which lies as S(0); say it where "
-        "the variable is made"
+        "tensor 'v' is to be distributed as B (LINE); it is variable 'v', which is distributed as "
+        "S(0); say it where the variable is made"
     ),
 }
 

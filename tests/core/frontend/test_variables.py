@@ -351,7 +351,8 @@ REFUSED: dict[str, tuple[Callable[[flow.Symbol], object], type[Exception], str]]
         "'w' is distributed as S\\(0\\),B over the 1 axes",
     ),
     "parts of a sum": (
-        lambda x: flow.get_variable("w", (3,), distribute="P"), VariableError, "cannot lie as P",
+        lambda x: flow.get_variable("w", (3,), distribute="P"), VariableError,
+        "cannot be distributed as P",
     ),
     "no such axis": (
         lambda x: flow.get_variable("w", (3,), distribute="S(1)"), VariableError,
@@ -359,7 +360,7 @@ REFUSED: dict[str, tuple[Callable[[flow.Symbol], object], type[Exception], str]]
     ),
     "no layout": (
         lambda x: flow.get_variable("w", (3,), distribute=3), VariableError,
-        "3 does not say how it lies",
+        "3 is no distribution",
     ),
     "loading": (
         lambda x: flow.load_variables({}), JobError, "variables were loaded while job 'f' is",

@@ -1,7 +1,7 @@
 """``headrace.checkpoint``: what variables hold, stored in a folder and read again.
 
 A checkpoint knows names, shapes and dtypes, and nothing of devices: it is the same wherever the
-variables lay, and fits wherever they shall lie.
+variables lay, and fits wherever they will lie.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``headrace.distribute``: how a tensor shall lie over the devices of its placement.
+"""``headrace.distribute``: how a tensor is distributed over the devices of its placement.
 
 >>> print(split(0), broadcast(), auto())
 S(0) B auto

@@ -16,7 +16,7 @@ Visit = threading.Lock
 
 
 class Gate:
-    """Many inside, or one alone.
+    """Many inside, or one alone (elsewhere: a readers-writer lock).
 
     A change is prepared while others go on, and takes place when they are out: who holds
     ``changing`` may take ``alone`` within it, which nobody gets past, and ``wait_until_out``.

@@ -64,7 +64,7 @@ class Symbol:
         return self._tensor
 
     def with_distribute(self, distribute: object) -> Symbol:
-        """Say how this tensor shall lie over the devices of its placement; returns the symbol.
+        """Say how this tensor is distributed over the devices of its placement; returns the symbol.
 
         What an op makes lies so over the devices of that op; what is fed or constant, over those of
         each op that reads it. Where one device has all of it there is nothing to say.

@@ -144,7 +144,9 @@ def _layout(name: str, distribute: object, spec: TensorSpec, placement: Placemen
     left = list(spec.shape)
     for part, count in zip(sbp.axes, placement.hierarchy, strict=True):
         if isinstance(part, PartialSum):
-            raise VariableError(f"variable {name!r} holds a value, so it cannot lie as {sbp}")
+            raise VariableError(
+                f"variable {name!r} holds a value, so it cannot be distributed as {sbp}"
+            )
         if isinstance(part, Split):
             if part.axis >= spec.rank or left[part.axis] < count:
                 raise VariableError(
@@ -173,6 +175,6 @@ def _nd_sbp(name: str, distribute: object, axes: int) -> NdSbp:
             if len(parts) == len(distribute):
                 return NdSbp(tuple(parts))
     raise VariableError(
-        f"variable {name!r}: {distribute!r} does not say how it lies; say 'S(axis)' or 'B', one "
+        f"variable {name!r}: {distribute!r} is no distribution; write 'S(axis)' or 'B', one "
         "for each axis of the devices' hierarchy"
     )

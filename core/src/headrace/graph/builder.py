@@ -374,7 +374,7 @@ class JobGraphBuilder:
 
         Raises:
             GraphError: it is no tensor of this graph.
-            SbpError: it lacks an axis that it shall be split along, or shall lie another way
+            SbpError: it lacks an axis that it is to be split along, or has another distribution
                 already; the message has both places.
         """
         if self._tensors.get(tensor.name) != tensor.spec:
@@ -385,14 +385,14 @@ class JobGraphBuilder:
             if not hint.agrees(SbpHint(held.variable.sbp.axes)):
                 raise SbpError(
                     f"{hint.said_of(tensor.name)}; it is variable {held.variable.name!r}, which "
-                    f"lies as {held.variable.sbp}; say it where the variable is made"
+                    f"is distributed as {held.variable.sbp}; say it where the variable is made"
                 )
             return
         before = self._hints.setdefault(tensor.name, hint)
         if not before.agrees(hint):
             raise SbpError(
                 f"{hint.said_of(tensor.name)}, but before {before.said_of(tensor.name)}; a tensor "
-                "lies one way: apply 'identity' to it for another"
+                "has one distribution: apply 'identity' to it for another"
             )
 
     def hint_of(self, tensor: Tensor) -> tuple[Wish, ...] | None:

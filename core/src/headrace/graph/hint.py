@@ -1,4 +1,4 @@
-"""Hints: how a user wants a tensor to lie over the devices of the op that makes it."""
+"""Hints: how a user wants a tensor distributed over the devices of the op that makes it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SbpHint:
             case _:
                 items = (wish,)
         if not items:
-            raise SbpError("an empty list says of no axis of the hierarchy how the tensor lies")
+            raise SbpError("an empty list has no distribution for any axis of the hierarchy")
         return SbpHint(tuple(map(_wish, items)), location)
 
     def check(self, tensor: str, spec: TensorSpec) -> None:
@@ -74,15 +74,15 @@ class SbpHint:
                 )
 
     def said_of(self, tensor: str) -> str:
-        """For messages: ``tensor 'x' shall lie as S(0) (job.py:12)``."""
-        return f"tensor {tensor!r} shall lie as {self}{self._where()}"
+        """For messages: ``tensor 'x' is to be distributed as S(0) (job.py:12)``."""
+        return f"tensor {tensor!r} is to be distributed as {self}{self._where()}"
 
     def agrees(self, other: SbpHint) -> bool:
         """True when both want the same."""
         return self.axes == other.axes
 
     def or_whole(self) -> NdSbp:
-        """How the tensor lies where nobody else has a say: whole, where nothing is wanted."""
+        """The distribution where nobody else has a say: whole, where nothing is wanted."""
         return NdSbp(tuple(Broadcast() if isinstance(w, Auto) else w for w in self.axes))
 
     def _where(self) -> str:
@@ -101,6 +101,6 @@ def _wish(item: object) -> Wish:
         case NdSbp(axes=(alone,)):
             return alone
     raise SbpError(
-        f"{item!r} does not say how a tensor lies; write headrace.distribute.split(axis), "
+        f"{item!r} is no distribution; write headrace.distribute.split(axis), "
         "broadcast() or auto(), or a text such as 'S(0),B'"
     )

@@ -20,8 +20,8 @@ def cancel_moves(graph: JobGraph) -> JobGraph:
     Before: any ops. After: no transpose reads a transpose, no reshape a reshape, and no cast one
     that changes nothing of what it makes, where both are at one place; and none of ``MOVES`` makes
     just what it reads, as exporters write many. The first of two stays where others read it, and a
-    tensor with a hint stays between them: it shall lie as it says. What is left without a reader is
-    for ``remove_dead_ops``. A graph without such moves is given back itself.
+    tensor with a hint stays between them: it is to lie as that says. What is left without a reader
+    is for ``remove_dead_ops``. A graph without such moves is given back itself.
     """
     if not _moves_in_vain(graph):
         return graph

@@ -221,7 +221,7 @@ def _too_few(split: Split, spec: TensorSpec, count: int) -> str:
     elements = spec.shape[split.axis]
     return (
         f"axis {split.axis} of {spec} has {elements} element{'s' * (elements != 1)} for {count} "
-        "devices, and none goes without"
+        "devices, and each needs one"
     )
 
 

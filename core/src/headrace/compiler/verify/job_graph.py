@@ -47,7 +47,7 @@ def verify_job_graph(graph: JobGraph, after: str) -> None:
             specs[name] = output
     for name in graph.hints:
         if name not in specs:
-            raise broken(f"a hint says how {name!r} shall lie, and there is no such tensor")
+            raise broken(f"a hint says how {name!r} is distributed, and there is no such tensor")
     for result, tensor in graph.results:
         if specs.get(tensor.name) != tensor.spec:
             raise broken(f"result {result!r} is {tensor.name!r}, which is {specs.get(tensor.name)}")
