@@ -90,9 +90,9 @@ def test_a_hint_decides() -> None:
                          "S(1) -> S(1); S(1), S(0) -> P; P, B -> P; B, P -> P; B, B -> B"),
         ("S(0)", (9,), "What it can do: S(0), B -> S(0), but axis 0 of float32[8, 4] has 8 "
          "elements for 9 devices, and each needs one"),
-        ("S(0)", (2, 2), "tensor 'node/y' is to be distributed as S(0) (job.py:7), which says of "
-                         "1 axes of a hierarchy; matmul 'node' runs over one of 2, [2x2]. Say it "
-                         "for each"),
+        ("S(0)", (2, 2), "tensor 'node/y' is to be distributed as S(0) (job.py:7), which is for a "
+                         "hierarchy of 1 axes; matmul 'node' runs over one of 2, [2x2]. Give one "
+                         "for each axis"),
         ("S(0),S(0)", (4, 3), "cannot run on 3 devices, axis 1 of the hierarchy as wanted"),
     ],
 )  # fmt: skip

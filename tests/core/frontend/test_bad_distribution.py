@@ -126,8 +126,8 @@ GOLDEN = {
         "each needs one"
     ),
     other_hierarchy: (
-        "tensor 'relu_0/y' is to be distributed as S(0),B (LINE), which says of 2 axes of a "
-        "hierarchy; relu 'relu_0' (LINE) runs over one of 1, [2]. Say it for each: split, "
+        "tensor 'relu_0/y' is to be distributed as S(0),B (LINE), which is for a hierarchy of 2 "
+        "axes; relu 'relu_0' (LINE) runs over one of 1, [2]. Give one for each axis: split, "
         "broadcast or auto"
     ),
     without_signatures: (

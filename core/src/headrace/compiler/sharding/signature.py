@@ -66,9 +66,9 @@ def check_axes(tensor: str, hint: SbpHint, user: str, hierarchy: tuple[int, ...]
     if len(hint.axes) != len(hierarchy):
         shape = "x".join(map(str, hierarchy))
         raise SbpError(
-            f"{hint.said_of(tensor)}, which says of {len(hint.axes)} axes of a hierarchy; {user} "
-            f"runs over one of {len(hierarchy)}, [{shape}]. Say it for each: split, broadcast or "
-            "auto"
+            f"{hint.said_of(tensor)}, which is for a hierarchy of {len(hint.axes)} axes; {user} "
+            f"runs over one of {len(hierarchy)}, [{shape}]. Give one for each axis: split, "
+            "broadcast or auto"
         )
 
 

@@ -20,8 +20,8 @@ LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 """Of ops in the memory layouts of onnxruntime."""
 
 LAYOUT_ADVICE = (
-    "it is said in the memory layouts of one runtime on one machine: save the model again with "
-    "its graph_optimization_level at ORT_ENABLE_EXTENDED or below"
+    "it is for the memory layouts of one runtime on one machine: save the model again with its "
+    "graph_optimization_level at ORT_ENABLE_EXTENDED or below"
 )
 
 LOOPS = frozenset({"Loop", "Scan"})
