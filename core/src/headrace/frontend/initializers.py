@@ -62,6 +62,8 @@ def variance_scaling_initializer(
 ) -> Initializer:
     """Random numbers around 0 of variance ``scale / n``.
 
+    The family that the others below belong to; ``tf.keras.initializers.VarianceScaling`` is it.
+
     Args:
         scale: a number from 0 on.
         mode: what n is: ``fan_in``, ``fan_out`` or ``fan_avg``, their mean.
@@ -69,8 +71,6 @@ def variance_scaling_initializer(
             so that the variance holds after the cut), ``random_normal``, or ``random_uniform`` (in
             ``[-l, l)`` with ``l = sqrt(3 scale / n)``).
         data_format: ``NHWC`` or another that ends in C for channels last; else channels first.
-
-    The family that the others below belong to; ``tf.keras.initializers.VarianceScaling`` is it.
     """
     last = len(data_format) > 1 and data_format.upper().endswith("C")
     return initializer(

@@ -111,13 +111,12 @@ class CachedAttention(Op):
 
     Step i sees the places that are less than ``end``, and no later than its own, ``before + i``, if
     it is ``causal``; of these only the last ``window`` ones, if that is not 0. A step that sees no
-    place gives 0, and what it does not see may be anything but NaN and infinity.
+    place gives 0, and what it does not see may be anything but NaN and infinity. ``sink`` is one
+    score more for each head, of a place whose value is 0.
 
     Attributes:
         softcap: if it is not 0, a product s becomes ``softcap * tanh(s / softcap)`` when it is
             scaled, before the bias is added.
-
-    ``sink`` is one score more for each head, of a place whose value is 0.
     """
 
     name = "cached_attention"

@@ -192,7 +192,8 @@ class Op:
             call: the checked call.
             order: of the axes of its inputs of the highest rank.
 
-        None when there is none: when the order of the axes is what the op is about.
+        Returns:
+            None when there is no such call: when the order of the axes is what the op is about.
         """
         return None
 

@@ -21,16 +21,16 @@ Box = tuple[Range, ...]
 class Piece:
     """What one device holds.
 
+    The pieces of one replica tile the tensor if their shares are equal, and all shares together
+    reduce to it. Pieces that differ in the replica alone are equal only if no axis holds partial
+    results: two copies may be made of different terms.
+
     Attributes:
         box: where it lies in the tensor.
         share: along each axis of the hierarchy, which of the partial results it is; 0 where the
             axis does not hold partial results.
         replica: along each axis of the hierarchy, which of the copies it is; 0 where the axis does
             not hold copies.
-
-    The pieces of one replica tile the tensor if their shares are equal, and all shares together
-    reduce to it. Pieces that differ in the replica alone are equal only if no axis holds partial
-    results: two copies may be made of different terms.
     """
 
     box: Box
