@@ -89,19 +89,6 @@ HEADRACE_INLINE VI NearestInts(V a) {
 #endif
 }
 
-#if defined(__FMA__)
-// x * y + z, rounded once even where a compiler makes two instructions of `MulAdd`.
-HEADRACE_INLINE Part FusedPart(Part x, Part y, Part z) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Part>(_mm512_fmadd_ps(
-      reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(z)));
-#else
-  return reinterpret_cast<Part>(_mm256_fmadd_ps(
-      reinterpret_cast<__m256>(x), reinterpret_cast<__m256>(y), reinterpret_cast<__m256>(z)));
-#endif
-}
-#endif
-
 // Of a quotient that is rounded already: the whole number within the range, as a float.
 HEADRACE_INLINE V Kept(V rounded, V zero, V low, V high) {
   const V y = AtMost(AtLeast(rounded + zero, low), high);
@@ -140,14 +127,12 @@ class Quantizer {
   // inverse is right after one correction (Markstein), and takes a fourth of the time of a
   // division.
   HEADRACE_INLINE V Quotient(V x) const {
-#if defined(__FMA__)
-    if (is_plain_) {
+    if (kFuses && is_plain_) {
       const V guess = x * inverse_;
-      const V rest = Each<V>(FusedPart, -guess, scale_, x);
-      const V right = Each<V>(FusedPart, rest, inverse_, guess);
+      const V rest = FusedMulAdd(-guess, scale_, x);
+      const V right = FusedMulAdd(rest, inverse_, guess);
       return Select(Abs(guess) < Broadcast(1e30f), right, guess);
     }
-#endif
     return x / scale_;
   }
 
