@@ -8,17 +8,6 @@
 
 namespace headrace::cpu::HEADRACE_ISA {
 
-template <int kBits>
-HEADRACE_INLINE VI ShiftRight(VI a) {
-  return Each<VI>([](IntPart x) { return x >> kBits; }, a);
-}
-HEADRACE_INLINE VI Below(VI a, VI b) {
-  return Each<VI>([](IntPart x, IntPart y) { return x < y; }, a, b);
-}
-HEADRACE_INLINE VI Select(VI mask, VI yes, VI no) {
-  return Each<VI>([](IntPart m, IntPart y, IntPart n) { return m ? y : n; }, mask, yes, no);
-}
-
 HEADRACE_INLINE VI LoadWords(const std::uint16_t* p) {
 #if defined(__AVX512F__)
   const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -81,8 +70,8 @@ struct Float16 {
     const VI nan = Select(quiet, BroadcastInt(0), BroadcastInt(1 << 22));
     const VI special = (normal + bias) | nan;
     const VI denormal = AsInts(ToFloats(magnitude) * Broadcast(0x1p-24f));
-    VI bits = Select(Below(magnitude, BroadcastInt(0x7c00)), normal, special);
-    bits = Select(Below(magnitude, BroadcastInt(0x400)), denormal, bits);
+    VI bits = Select(magnitude < BroadcastInt(0x7c00), normal, special);
+    bits = Select(magnitude < BroadcastInt(0x400), denormal, bits);
     return AsFloats(bits | ShiftLeft<16>(words & BroadcastInt(0x8000)));
 #endif
   }
@@ -104,11 +93,11 @@ struct Float16 {
     // Denormal results have a fixed step, 2^-24, which is that of the floats from a half on.
     const VI denormal = AsInts(AsFloats(magnitude) + Broadcast(0.5f)) - AsInts(Broadcast(0.5f));
     VI normal = ShiftRight<13>(Rounded<13>(magnitude) - BroadcastInt(112 << 23));
-    normal = Select(Below(normal, BroadcastInt(0x7c00)), normal, BroadcastInt(0x7c00));
+    normal = Select(normal < BroadcastInt(0x7c00), normal, BroadcastInt(0x7c00));
     const VI payload = ShiftRight<13>(magnitude) & BroadcastInt(0x1ff);
     const VI nan = payload | BroadcastInt(0x7e00);
-    VI words = Select(Below(magnitude, BroadcastInt(0x38800000)), denormal, normal);
-    words = Select(Below(BroadcastInt(kInfinity), magnitude), nan, words);
+    VI words = Select(magnitude < BroadcastInt(0x38800000), denormal, normal);
+    words = Select(BroadcastInt(kInfinity) < magnitude, nan, words);
     StoreWords(p, words | (ShiftRight<16>(bits) & BroadcastInt(0x8000)));
 #endif
   }
@@ -124,7 +113,7 @@ struct Bfloat16 {
   static HEADRACE_INLINE void Store(std::uint16_t* p, V v) {
     const VI bits = AsInts(v);
     const VI quiet = bits | BroadcastInt(1 << 22);
-    const VI nan = Below(BroadcastInt(kInfinity), bits & BroadcastInt(kMagnitude));
+    const VI nan = BroadcastInt(kInfinity) < (bits & BroadcastInt(kMagnitude));
     StoreWords(p, ShiftRight<16>(Select(nan, quiet, Rounded<16>(bits))));
   }
 };

@@ -231,6 +231,9 @@ HEADRACE_INLINE VI operator<(V a, V b) {
 HEADRACE_INLINE VI operator==(V a, V b) {
   return Each<VI>([](Part x, Part y) { return reinterpret_cast<IntPart>(x == y); }, a, b);
 }
+HEADRACE_INLINE VI operator<(VI a, VI b) {
+  return Each<VI>([](IntPart x, IntPart y) { return x < y; }, a, b);
+}
 HEADRACE_INLINE VI operator&(VI a, VI b) {
   return Each<VI>([](IntPart x, IntPart y) { return x & y; }, a, b);
 }
@@ -255,6 +258,11 @@ HEADRACE_INLINE VI operator*(VI a, VI b) {
 template <int kBits>
 HEADRACE_INLINE VI ShiftLeft(VI a) {
   return Each<VI>([](IntPart x) { return Signed(Unsigned(x) << kBits); }, a);
+}
+// Of the sign, copies move in.
+template <int kBits>
+HEADRACE_INLINE VI ShiftRight(VI a) {
+  return Each<VI>([](IntPart x) { return x >> kBits; }, a);
 }
 
 // A bit for each of the sixteen of a mask, the lowest for the first.
@@ -281,6 +289,9 @@ HEADRACE_INLINE unsigned Bits(VI mask) {
 // Where the mask is set the one, elsewhere the other.
 HEADRACE_INLINE V Select(VI mask, V yes, V no) {
   return Each<V>([](IntPart m, Part y, Part n) { return m ? y : n; }, mask, yes, no);
+}
+HEADRACE_INLINE VI Select(VI mask, VI yes, VI no) {
+  return Each<VI>([](IntPart m, IntPart y, IntPart n) { return m ? y : n; }, mask, yes, no);
 }
 
 HEADRACE_INLINE V AsFloats(VI a) {

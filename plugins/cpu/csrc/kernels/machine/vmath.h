@@ -63,7 +63,7 @@ HEADRACE_INLINE V FullExp(V x) {
   // they take longer than for all the rest, and what is masked out is such a number.
   const Growth grown = Grow(AtMost(AtLeast(x, Broadcast(-175.3f)), Broadcast(89.0f)));
   // In two factors: one alone would leave the range.
-  const VI half = Each<VI>([](IntPart v) { return v >> 1; }, grown.n);
+  const VI half = ShiftRight<1>(grown.n);
   const V power = PowerOfTwo(half);
   return MulAdd(grown.more, power, power) * PowerOfTwo(grown.n - half);
 }
@@ -79,7 +79,7 @@ HEADRACE_INLINE V ShrinkingExp(V x) {
 // 1 / (1 + exp(-x)) within 3. It goes on falling below -88, through the denormal numbers to 0.
 HEADRACE_INLINE V FullSigmoid(V x) {
   const V one = Broadcast(1.0f), size = ShrinkingExp(-Abs(x));
-  const VI is_below = Each<VI>([](IntPart v) { return v < 0; }, AsInts(x));
+  const VI is_below = AsInts(x) < BroadcastInt(0);
   return Select(is_below, size, one) / (one + size);
 }
 
@@ -100,7 +100,7 @@ HEADRACE_INLINE V Log(V x) {
   const VI bits = AsInts(scaled);
   // A mantissa in [sqrt(1/2), sqrt(2)), and the exponent that belongs to it.
   const VI offset = bits - BroadcastInt(0x3f3504f3);
-  const VI exponent = Each<VI>([](IntPart v) { return v >> 23; }, offset);
+  const VI exponent = ShiftRight<23>(offset);
   const V mantissa = AsFloats(bits - ShiftLeft<23>(exponent));
   const V n = ToFloats(exponent) - Select(tiny, Broadcast(23.0f), zero);
   const V r = mantissa - Broadcast(1.0f), square = r * r;

@@ -13,9 +13,7 @@ HEADRACE_INLINE VI IsNan(V x) { return BroadcastInt(-1) - (x == x); }
 HEADRACE_INLINE V LoadTail(const float* p, int count, float filler) {
   static const std::int32_t kPlaces[kWidth] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                8, 9, 10, 11, 12, 13, 14, 15};
-  const VI counts = BroadcastInt(count);
-  const VI is_there =
-      Each<VI>([](IntPart place, IntPart n) { return place < n; }, LoadInt(kPlaces), counts);
+  const VI is_there = LoadInt(kPlaces) < BroadcastInt(count);
   return Select(is_there, LoadFirst(p, count), Broadcast(filler));
 }
 
