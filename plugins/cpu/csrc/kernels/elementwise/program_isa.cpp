@@ -26,8 +26,6 @@ HEADRACE_INLINE void Map3(const float* a, const float* b, const float* c, float*
 
 HEADRACE_INLINE V Truth(VI mask) { return AsFloats(mask & AsInts(Broadcast(1.0f))); }
 HEADRACE_INLINE VI IsTrue(V x) { return BroadcastInt(-1) - (x == Broadcast(0.0f)); }
-HEADRACE_INLINE V Greater(V a, V b) { return NanOr(b, AtLeast(a, b)); }
-HEADRACE_INLINE V Lesser(V a, V b) { return NanOr(b, AtMost(a, b)); }
 HEADRACE_INLINE V Gate(V x) { return AtMost(AtLeast(x, Broadcast(0.0f)), Broadcast(1.0f)); }
 
 // Whether all are the first: an operand that is one number, or one for each row.
@@ -71,9 +69,9 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
     case Op::kDivide:
       return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return x / y; });
     case Op::kMaximum:
-      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Greater(x, y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return MaxOrNan(x, y); });
     case Op::kMinimum:
-      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return Lesser(x, y); });
+      return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA { return MinOrNan(x, y); });
     case Op::kPower:
       return Power(a, b, to, n);
     case Op::kNegative:
@@ -114,7 +112,7 @@ void RunStep(Op op, const float* a, const float* b, const float* c, float* to, S
       return Map1(a, to, n, [](V x) HEADRACE_INLINE_LAMBDA { return AtLeast(x, Broadcast(0.0f)); });
     case Op::kClip:
       return Map3(a, b, c, to, n, [](V x, V low, V high) HEADRACE_INLINE_LAMBDA {
-        return Lesser(Greater(x, low), high);
+        return MinOrNan(MaxOrNan(x, low), high);
       });
     case Op::kLeakyRelu:
       return Map2(a, b, to, n, [](V x, V y) HEADRACE_INLINE_LAMBDA {

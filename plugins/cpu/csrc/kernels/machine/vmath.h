@@ -9,6 +9,10 @@ namespace headrace::cpu::HEADRACE_ISA {
 
 HEADRACE_INLINE V NanOr(V x, V y) { return Select(x == x, y, x); }
 
+// The larger and the smaller, or NaN if one is; of two zeros the first.
+HEADRACE_INLINE V MaxOrNan(V a, V b) { return NanOr(b, AtLeast(a, b)); }
+HEADRACE_INLINE V MinOrNan(V a, V b) { return NanOr(b, AtMost(a, b)); }
+
 // `size`, which is not below 0, as a number of the sign of x.
 HEADRACE_INLINE V WithSignOf(V x, V size) {
   const VI sign = AsInts(x) & BroadcastInt(static_cast<std::int32_t>(0x80000000u));

@@ -153,9 +153,6 @@ void Panels(const BlockProduct& product, const RoundedRows& rounded, Size begin,
   }
 }
 
-// The larger one, or NaN.
-HEADRACE_INLINE V Greater(V x, V most) { return NanOr(x, AtLeast(most, x)); }
-
 // Below it the numbers of a block are nothing: what they would be divided by has no inverse.
 constexpr float kLeast = 1e-36f;
 
@@ -164,8 +161,8 @@ void RoundBlock(const float* x, Size count, const BlockWeights& w, std::int8_t* 
                 std::int32_t* sum) {
   V most = Broadcast(0);
   Size k = 0;
-  for (; k + kWidth <= count; k += kWidth) most = Greater(Abs(Load(x + k)), most);
-  if (k < count) most = Greater(Abs(LoadFirst(x + k, static_cast<int>(count - k))), most);
+  for (; k + kWidth <= count; k += kWidth) most = MaxOrNan(most, Abs(Load(x + k)));
+  if (k < count) most = MaxOrNan(most, Abs(LoadFirst(x + k, static_cast<int>(count - k))));
   const float largest = Largest(most);
   const V factor = Broadcast(largest > kLeast ? 127 / largest : 0);
   *scale = largest / 127;

@@ -4,21 +4,18 @@
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
-HEADRACE_INLINE V Lesser(V x, V least) { return NanOr(x, AtMost(least, x)); }
-HEADRACE_INLINE V Greater(V x, V most) { return NanOr(x, AtLeast(most, x)); }
-
 void Range(const float* x, Size count, float* low, float* high) {
   V least = Broadcast(*low), most = Broadcast(*high);
   Size i = 0;
   for (; i + kWidth <= count; i += kWidth) {
     const V v = Load(x + i);
-    least = Lesser(v, least);
-    most = Greater(v, most);
+    least = MinOrNan(least, v);
+    most = MaxOrNan(most, v);
   }
   for (; i < count; ++i) {
     const V v = Broadcast(x[i]);
-    least = Lesser(v, least);
-    most = Greater(v, most);
+    least = MinOrNan(least, v);
+    most = MaxOrNan(most, v);
   }
   *low = -Largest(-least);
   *high = Largest(most);

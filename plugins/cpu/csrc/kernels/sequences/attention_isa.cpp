@@ -19,7 +19,7 @@ HEADRACE_INLINE float Score(float* row, Size length, float scale, const float* m
       v = Load(lanes);
     }
     Store(row + i, v);
-    most = NanOr(v, AtLeast(most, v));
+    most = MaxOrNan(most, v);
   }
   return Largest(most);
 }
