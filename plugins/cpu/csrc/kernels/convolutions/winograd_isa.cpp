@@ -77,7 +77,7 @@ void ReadTile(const WinogradConv& conv, Size tile, float* v, Size stride) {
   const float* x = conv.x + ((at.n * conv.in[0] + top) * conv.in[1] + left) * channels;
   const Size line = conv.in[1] * channels, place = stride * channels;
   for (Size c = 0; c < channels; c += kWidth) {
-    const int width = channels - c < kWidth ? static_cast<int>(channels - c) : kWidth;
+    const int width = VectorCount(channels - c);
     V half[kA][kA];
     for (int i = 0; i < kA; ++i) {
       V d[kA], t[kA];
@@ -117,7 +117,7 @@ HEADRACE_INLINE void WriteTile(const WinogradConv& conv, Size tile, const float*
   const Size first = ((at.n * conv.out[0] + at.y) * conv.out[1] + at.x) * outputs;
   const Size line = conv.out[1] * outputs, place = stride * outputs;
   for (Size c = 0; c < outputs; c += kWidth) {
-    const int width = outputs - c < kWidth ? static_cast<int>(outputs - c) : kWidth;
+    const int width = VectorCount(outputs - c);
     V half[kM][kA];
     for (int j = 0; j < kA; ++j) {
       V sums[kA], t[kM];

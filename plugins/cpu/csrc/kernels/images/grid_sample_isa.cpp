@@ -90,7 +90,7 @@ HEADRACE_INLINE void Find(const GridSample& g, V unit, float size, Axis& axis) {
 void Places(const GridSample& g, const float* grid, Size count, std::int32_t* at, float* weights) {
   const int first_taps = g.axes == 3 ? g.taps : 1, second_taps = g.axes >= 2 ? g.taps : 1;
   for (Size begin = 0; begin < count; begin += kWidth) {
-    const Size width = count - begin < kWidth ? count - begin : kWidth;
+    const int width = VectorCount(count - begin);
     // The last axis stands last here, and first in the grid.
     Axis axes[kMostGridAxes];
     VI step[kMostGridAxes];
@@ -104,13 +104,13 @@ void Places(const GridSample& g, const float* grid, Size count, std::int32_t* at
         continue;
       }
       float unit[kWidth] = {};
-      for (Size i = 0; i < width; ++i) unit[i] = grid[(begin + i) * g.axes + axis];
+      for (int i = 0; i < width; ++i) unit[i] = grid[(begin + i) * g.axes + axis];
       const Size size = g.sizes[g.axes - 1 - axis];
       Find(g, Load(unit), static_cast<float>(size), own);
       stride *= size;
     }
     float there[kWidth] = {};
-    for (Size i = 0; i < width; ++i) there[i] = 1;
+    for (int i = 0; i < width; ++i) there[i] = 1;
     const VI is_there = Broadcast(0) < Load(there);
     Size tap = begin;
     for (int i = 0; i < first_taps; ++i) {
@@ -148,7 +148,7 @@ HEADRACE_INLINE V Gathered(const float* plane, const std::int32_t* at) {
 void Sum(const float* plane, const std::int32_t* at, const float* weights, Size taps, float* y,
          Size count) {
   for (Size begin = 0; begin < count; begin += kWidth) {
-    const int width = count - begin < kWidth ? static_cast<int>(count - begin) : kWidth;
+    const int width = VectorCount(count - begin);
     V sum = Load(weights + begin) * Gathered(plane, at + begin);
     for (Size tap = 1; tap < taps; ++tap) {
       const Size from = tap * kGridPoints + begin;

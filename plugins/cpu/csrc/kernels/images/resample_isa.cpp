@@ -8,7 +8,7 @@ void RunFloats(const ResampledLines& at, const float* weights, const float* x, f
   const std::int32_t* sources = at.sources;
   for (Size i = 0; i < at.lines; ++i, sources += at.taps, weights += at.taps, y += at.y_step) {
     for (Size j = 0; j < at.width; j += kWidth) {
-      const int width = at.width - j < kWidth ? static_cast<int>(at.width - j) : kWidth;
+      const int width = VectorCount(at.width - j);
       V sum = Broadcast(weights[0]) * LoadSome(x + (sources[0] - at.first) * at.x_step + j, width);
       for (Size k = 1; k < at.taps; ++k) {
         const float* from = x + (sources[k] - at.first) * at.x_step + j;

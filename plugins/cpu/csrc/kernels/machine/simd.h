@@ -171,6 +171,11 @@ HEADRACE_INLINE void StoreFirst(float* p, V v, int count) {
 #endif
 }
 
+// How many floats a vector has where `left` are left, one or more.
+HEADRACE_INLINE int VectorCount(Size left) {
+  return left < kWidth ? static_cast<int>(left) : kWidth;
+}
+
 // The first `count` floats, or all sixteen where there are as many.
 HEADRACE_INLINE V LoadSome(const float* p, int count) {
   return count >= kWidth ? Load(p) : LoadFirst(p, count);

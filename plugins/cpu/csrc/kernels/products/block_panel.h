@@ -38,8 +38,8 @@ HEADRACE_INLINE void Finish(const BlockProduct& product, Size row, Size first,
   WithActivation(e, [&](auto activate) {
     for (int i = 0; i < kRows; ++i) {
       for (int p = 0; p < kPanels; ++p) {
-        const Size column = (first + p) * kPanel, left = columns - column;
-        const int width = left < kPanel ? static_cast<int>(left) : kPanel;
+        const Size column = (first + p) * kPanel;
+        const int width = VectorCount(columns - column);
         V y = total[i][p];
         if (e.bias != nullptr) y = y + LoadSome(e.bias + column, width);
         const Size at = (row + i) * columns + column;

@@ -39,8 +39,7 @@ void Plain(const float* a, const float* b, float* y, Size rows, Size depth, Size
       Strip<4>(a, b + at, y + at, depth, columns, kWidth);
     }
     for (; at < count; at += kWidth) {
-      const Size left = count - at < kWidth ? count - at : kWidth;
-      Strip<1>(a, b + at, y + at, depth, columns, static_cast<int>(left));
+      Strip<1>(a, b + at, y + at, depth, columns, VectorCount(count - at));
     }
   }
 }
@@ -58,7 +57,7 @@ HEADRACE_INLINE float Dot(const float* a, const float* b, Size depth) {
       }
     }
     for (; k < end; k += kWidth) {
-      const int left = static_cast<int>(end - k < kWidth ? end - k : kWidth);
+      const int left = VectorCount(end - k);
       sums[0] = MulAdd(LoadSome(a + k, left), LoadSome(b + k, left), sums[0]);
     }
     total += Sum((sums[0] + sums[1]) + (sums[2] + sums[3]));

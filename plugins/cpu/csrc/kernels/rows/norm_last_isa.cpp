@@ -52,7 +52,7 @@ void Moments(const float* x, Size rows, Size columns, float* center, float* rest
 void Scale(const float* x, Size rows, Size columns, const float* center, const float* factor,
            const float* offset, float* y) {
   for (Size c = 0; c < columns; c += kWidth) {
-    const int width = columns - c < kWidth ? static_cast<int>(columns - c) : kWidth;
+    const int width = VectorCount(columns - c);
     const V a = LoadSome(center + c, width), f = LoadSome(factor + c, width);
     const V b = LoadSome(offset + c, width);
     for (Size r = 0; r < rows; ++r) {

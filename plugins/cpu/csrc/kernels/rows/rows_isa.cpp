@@ -105,7 +105,7 @@ void SoftmaxDown(const float* x, float* y, Size length, Size stride, int count, 
 void SoftmaxShort(const float* x, float* y, Size rows, Size length, bool logarithm) {
   alignas(64) float turned[kWidth][kWidth] = {};
   for (Size r = 0; r < rows; r += kWidth, x += kWidth * length, y += kWidth * length) {
-    const int count = static_cast<int>(rows - r < kWidth ? rows - r : kWidth);
+    const int count = VectorCount(rows - r);
     for (int lane = 0; lane < count; ++lane) {
       for (Size i = 0; i < length; ++i) turned[i][lane] = x[lane * length + i];
     }

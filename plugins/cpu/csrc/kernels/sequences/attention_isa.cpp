@@ -9,9 +9,9 @@ HEADRACE_INLINE float Score(float* row, Size length, float scale, const float* m
   const V factor = Broadcast(scale);
   V most = Broadcast(-__builtin_inff());
   for (Size i = 0; i < length; i += kWidth) {
-    const int count = length - i < kWidth ? static_cast<int>(length - i) : kWidth;
+    const int count = VectorCount(length - i);
     V v = Load(row + i) * factor;
-    if (mask != nullptr) v = v + (count == kWidth ? Load(mask + i) : LoadFirst(mask + i, count));
+    if (mask != nullptr) v = v + LoadSome(mask + i, count);
     if (count < kWidth) {  // what lies behind the row counts for nothing
       float lanes[kWidth];
       Store(lanes, v);

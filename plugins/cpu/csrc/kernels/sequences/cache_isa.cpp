@@ -15,7 +15,7 @@ void RotateRow(const Rotation& r, const float* x, const float* cos, const float*
     }
   } else {
     for (Size p = 0; p < r.pairs; p += kWidth) {
-      const int count = r.pairs - p < kWidth ? static_cast<int>(r.pairs - p) : kWidth;
+      const int count = VectorCount(r.pairs - p);
       const V a = LoadFirst(x + p, count), b = LoadFirst(x + r.pairs + p, count);
       const V c = LoadFirst(cos + p, count), s = LoadFirst(sin + p, count);
       StoreFirst(y + p, a * c - b * s, count);

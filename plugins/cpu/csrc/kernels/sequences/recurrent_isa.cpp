@@ -7,9 +7,7 @@ namespace {
 // Calls f(place, count) for vectors that cover `length`.
 template <class F>
 HEADRACE_INLINE void Cover(Size length, F f) {
-  for (Size i = 0; i < length; i += kWidth) {
-    f(i, length - i < kWidth ? static_cast<int>(length - i) : kWidth);
-  }
+  for (Size i = 0; i < length; i += kWidth) f(i, VectorCount(length - i));
 }
 
 void LstmCell(const float* gates, float* c, float* h, Size batch, Size hidden) {
