@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -173,10 +174,10 @@ class PaddedConv : public Conv {
     const Window& w = shape.window;
     // Parts of a row when rows are long, some rows when they are short.
     const Size pieces = std::max<Size>(1, w.out[2] / kPartPositions);
-    width_ = (w.out[2] + pieces - 1) / pieces;
-    pieces_ = (w.out[2] + width_ - 1) / width_;
+    width_ = CeilDiv(w.out[2], pieces);
+    pieces_ = CeilDiv(w.out[2], width_);
     height_ = pieces_ > 1 ? 1 : std::clamp<Size>(kPartPositions / width_, 1, w.out[1]);
-    bands_ = (w.out[1] + height_ - 1) / height_;
+    bands_ = CeilDiv(w.out[1], height_);
   }
 
   void Run() const override {

@@ -1,5 +1,6 @@
 #include "kernels/convolutions/depthwise_last.h"
 #include "kernels/machine/simd.h"
+#include "kernels/machine/sizes.h"
 #include "kernels/products/activation.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
@@ -149,8 +150,8 @@ void Line(const DepthwiseLast& d, Size n, Size oy) {
       Size last = (d.in[1] - 1 - reach) / d.stride[1];  // the last one that ends in the image
       if (last >= d.out[1]) last = d.out[1] - 1;
       run = last - ox + 1;
-      const Size pieces = (run + kColumns - 1) / kColumns;
-      run = (run + pieces - 1) / pieces;
+      const Size pieces = CeilDiv(run, kColumns);
+      run = CeilDiv(run, pieces);
     }
     at.x += ox * d.stride[1] * channels;
     at.y += ox * channels;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -119,10 +120,10 @@ void Pack(const WinogradWeight& weight, float* panels) {
 
 void Convolve(const WinogradConv& conv) {
   const Size places = (conv.m + 2) * (conv.m + 2), m = conv.m;
-  const Size tiles = conv.n * ((conv.out[0] + m - 1) / m) * ((conv.out[1] + m - 1) / m);
+  const Size tiles = conv.n * CeilDiv(conv.out[0], m) * CeilDiv(conv.out[1], m);
   const Size tile_floats = places * (conv.channels + conv.outputs);
   const Size most = std::clamp(kBlockFloats / tile_floats, kFewTiles, kManyTiles);
-  const Size blocks = (tiles + most - 1) / most, stride = (tiles + blocks - 1) / blocks;
+  const Size blocks = CeilDiv(tiles, most), stride = CeilDiv(tiles, blocks);
   const auto bytes = static_cast<std::size_t>(stride * tile_floats) * sizeof(float);
   const auto block = [&](Size i) {
     const Size first = tiles * i / blocks;

@@ -1,5 +1,6 @@
 #include "kernels/convolutions/winograd.h"
 #include "kernels/machine/simd.h"
+#include "kernels/machine/sizes.h"
 #include "kernels/products/activation.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
@@ -53,7 +54,7 @@ struct Place {
 
 template <int kM>
 Place PlaceOf(const WinogradConv& conv, Size tile) {
-  const Size columns = (conv.out[1] + kM - 1) / kM, rows = (conv.out[0] + kM - 1) / kM;
+  const Size columns = CeilDiv(conv.out[1], kM), rows = CeilDiv(conv.out[0], kM);
   return {tile / columns / rows, tile / columns % rows * kM, tile % columns * kM};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -211,7 +212,7 @@ void Program::Blocks(Size begin, Size end) const {
   const Size stop = std::min(end * block_, total_);
   for (Size first = begin * block_; first < stop; first += block_) {
     const Size some = std::min(block_, stop - first);
-    const Size vectors = (some + kVector - 1) / kVector;
+    const Size vectors = CeilDiv(some, kVector);
     for (std::size_t i = 0; i < inputs; ++i) {
       if (inputs_[i].is_steady) continue;
       if (const float* direct = Direct(inputs_[i], first, some)) {
@@ -239,7 +240,7 @@ void Program::Blocks(Size begin, Size end) const {
 }
 
 void Program::Run() const {
-  const Size blocks = (total_ + block_ - 1) / block_;
+  const Size blocks = CeilDiv(total_, block_);
   const Size work = block_ * static_cast<Size>(steps_.size());
   ParallelFor(blocks, std::max<Size>(1, kPartWork / work),
               [this](Size begin, Size end) { Blocks(begin, end); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -12,7 +13,7 @@ void SampleGrid(const GridSample& g, const float* x, const float* grid, float* y
     taps *= g.taps;
     plane *= g.sizes[axis];
   }
-  const Size parts = (g.points + kGridPoints - 1) / kGridPoints;
+  const Size parts = CeilDiv(g.points, kGridPoints);
   const auto bytes = static_cast<std::size_t>(taps * kGridPoints) * 2 * sizeof(float);
   ParallelFor(g.batch * parts, 1, [&](Size begin, Size end) {
     auto* weights = static_cast<float*>(ThreadScratch(bytes));

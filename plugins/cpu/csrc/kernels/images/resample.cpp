@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/moves/transpose.h"
 
@@ -57,7 +58,7 @@ void ResampleTile(const Resample<SumOf<X>>& axis, const X* x, Y* y, Size rows) {
 
 template <class X, class Y>
 void ResampleTiles(const Resample<SumOf<X>>& axis, const X* x, Y* y) {
-  const Size tiles = (axis.outer + kTile - 1) / kTile, work = axis.taps * axis.count * kTile;
+  const Size tiles = CeilDiv(axis.outer, kTile), work = axis.taps * axis.count * kTile;
   ParallelFor(tiles, std::max<Size>(1, kPartWork / work), [&](Size begin, Size end) {
     for (Size tile = begin; tile < end; ++tile) {
       const Size row = tile * kTile;

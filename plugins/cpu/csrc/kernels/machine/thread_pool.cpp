@@ -58,7 +58,9 @@ ThreadTeam& ThePool() {
 }
 
 struct FreeScratch {
-  void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+  void operator()(void* memory) const {
+    ::operator delete(memory, std::align_val_t{kScratchAlignment});
+  }
 };
 
 }  // namespace
@@ -90,7 +92,7 @@ void* ThreadScratch(std::size_t bytes) {
   if (size < bytes) {
     memory.reset();
     size = 0;
-    memory.reset(::operator new(bytes, std::align_val_t{64}));
+    memory.reset(::operator new(bytes, std::align_val_t{kScratchAlignment}));
     size = bytes;
   }
   return memory.get();

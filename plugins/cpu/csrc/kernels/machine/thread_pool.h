@@ -36,8 +36,11 @@ void SetThreads(int count);
 // alone.
 void StopThreads();
 
-// Bytes that belong to the calling thread until it asks again; aligned to 64 bytes. It keeps the
-// most that it ever asked for, so that a launch allocates nothing after the first.
+// Where the memory of a thread begins, in bytes: as cache lines and the widest registers do.
+constexpr Size kScratchAlignment = 64;
+
+// Bytes that belong to the calling thread until it asks again, aligned to kScratchAlignment. It
+// keeps the most that it ever asked for, so that a launch allocates nothing after the first.
 void* ThreadScratch(std::size_t bytes);
 
 void ParallelForBody(Size count, Size grain, LoopBody body, void* context);

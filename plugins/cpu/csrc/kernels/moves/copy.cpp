@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/moves/transpose.h"
 
@@ -129,11 +130,11 @@ void RepeatItemOf(Size item, char* to, const char* from, Size count) {
 // Into how many blocks, alike but for the last one, an axis is cut.
 Size CountBlocks(Size count, Size across) {
   const Size block = across <= kFew ? kLongBlock : kBlock;
-  return (count + block - 1) / block;
+  return CeilDiv(count, block);
 }
 Size BlockSide(Size count, Size across) {
   const Size blocks = CountBlocks(count, across);
-  return (count + blocks - 1) / blocks;
+  return CeilDiv(count, blocks);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -19,7 +20,7 @@ constexpr Size kWidenedFloats = 1 << 18;
 void MultiplyFew(const BlockProduct& product) {
   const Size panels = PanelCount(product.weights.columns);
   const Size together = std::max<Size>(product.weights.depth * kPanel * kTogether, 1);
-  ParallelFor((panels + kTogether - 1) / kTogether, std::max<Size>(kPartNumbers / together, 1),
+  ParallelFor(CeilDiv(panels, kTogether), std::max<Size>(kPartNumbers / together, 1),
               [&](Size begin, Size end) {
                 BlockGemm().few_rows(product, begin * kTogether, std::min(end * kTogether, panels));
               });
@@ -52,7 +53,7 @@ void Multiply(const BlockProduct& product) {
   if (product.rows <= kFewRows) return MultiplyFew(product);
   const Size panels = PanelCount(w.columns), floats = std::max<Size>(w.depth, 1) * kPanel;
   const Size together = std::clamp<Size>(kWidenedFloats / floats, 1, kMostPanels);
-  ParallelFor((panels + together - 1) / together, 1, [&](Size begin, Size end) {
+  ParallelFor(CeilDiv(panels, together), 1, [&](Size begin, Size end) {
     const auto bytes = static_cast<std::size_t>(together * floats) * sizeof(float);
     auto* widened = static_cast<float*>(ThreadScratch(bytes));
     for (Size part = begin; part < end; ++part) {
@@ -68,7 +69,7 @@ void MultiplyRounded(const BlockProduct& product, const RoundedRows& rounded) {
               [&](Size begin, Size end) { RoundedGemm().round(product, rounded, begin, end); });
   const Size panels = PanelCount(w.columns);
   const Size work = product.rows * std::max<Size>(w.depth, 1) * kPanel * kTogether;
-  ParallelFor((panels + kTogether - 1) / kTogether, std::max<Size>(kPartNumbers / work, 1),
+  ParallelFor(CeilDiv(panels, kTogether), std::max<Size>(kPartNumbers / work, 1),
               [&](Size begin, Size end) {
                 const Size last = std::min(end * kTogether, panels);
                 RoundedGemm().panels(product, rounded, begin * kTogether, last);

@@ -15,6 +15,7 @@
 // Blocks are added in ascending order, always.
 #pragma once
 
+#include "kernels/machine/sizes.h"
 #include "kernels/products/gemm.h"
 
 namespace headrace::cpu {
@@ -30,7 +31,7 @@ struct BlockWeights {
   Size block;  // numbers of a column that have one scale; whole words
   int bits;    // 2, 4 or 8
 
-  Size Blocks() const { return (depth + block - 1) / block; }
+  Size Blocks() const { return CeilDiv(depth, block); }
   Size BlockWords() const { return block * bits / 32; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -15,7 +16,7 @@ constexpr Size kStrip = 64;              // columns that are summed at once
 void MultiplyFewRows(const float* a, const float* b, float* y, Size rows, Size depth, Size columns,
                      bool transposed) {
   const auto multiply = transposed ? FewRowKernels().transposed : FewRowKernels().plain;
-  const Size strips = (columns + kStrip - 1) / kStrip;
+  const Size strips = CeilDiv(columns, kStrip);
   const Size grain = std::max<Size>(1, kPartElements / (kStrip * std::max<Size>(1, depth)));
   ParallelFor(strips, grain, [=](Size begin, Size end) {
     const Size first = begin * kStrip, count = std::min(columns, end * kStrip) - first;

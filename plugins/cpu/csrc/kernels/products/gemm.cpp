@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/moves/transpose.h"
 
@@ -31,8 +32,6 @@ constexpr Size kPackedFloats = 1 << 15;
 
 // Of a column, packed before the next one.
 constexpr Size kPackedDepth = 128;
-
-Size UpTo(Size parts, Size multiple) { return (parts + multiple - 1) / multiple * multiple; }
 
 void FillDense(const void* source, Size first, int count, const float** starts) {
   const auto& rows = *static_cast<const DenseRows*>(source);
@@ -106,15 +105,14 @@ void Multiply(const Product* products, Size count) {
   const Size length = std::max<Size>(products[0].rows.length, 1);
   const Size fitting = std::max<Size>(kStayingFloats / length / kBlockRows, 1) * kBlockRows;
   const Size block = panels_stay ? kBlockRows : fitting;
-  const Size most_row_parts = (rows + kBlockRows - 1) / kBlockRows;
-  Size row_parts =
-      std::clamp<Size>((wanted + count - 1) / count, (rows + block - 1) / block, most_row_parts);
+  const Size most_row_parts = CeilDiv(rows, kBlockRows);
+  Size row_parts = std::clamp<Size>(CeilDiv(wanted, count), CeilDiv(rows, block), most_row_parts);
   // Each thread has its share of the rows, when there are enough of them, and of the panels else.
   const Size shares = wanted == 1 ? 1 : Threads();
-  if (rows >= shares * kShareRows) row_parts = UpTo(row_parts, shares);
+  if (rows >= shares * kShareRows) row_parts = RoundUp(row_parts, shares);
   Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts), 1,
-                                      (panels + kMostPanels - 1) / kMostPanels);
-  if (row_parts % shares != 0) panel_parts = std::min(UpTo(panel_parts, shares), panels);
+                                      CeilDiv(panels, kMostPanels));
+  if (row_parts % shares != 0) panel_parts = std::min(RoundUp(panel_parts, shares), panels);
   const Size parts = count * row_parts * panel_parts;
   // Small products go in larger parts, so that none is worth less than handing it over.
   const Size grain = std::max<Size>(1, parts / wanted);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/machine/isa.h"
+#include "kernels/machine/sizes.h"
 
 namespace headrace::cpu {
 
@@ -19,7 +20,7 @@ constexpr int kMostPanels = 4;   // of a tile
 constexpr int kMostRows = 16;    // of a tile; what `Rows::fill` leaves room for
 constexpr Size kGroupTiles = 8;  // that groups go over one after another
 
-constexpr Size PanelCount(Size columns) { return (columns + kPanel - 1) / kPanel; }
+HEADRACE_INLINE constexpr Size PanelCount(Size columns) { return CeilDiv(columns, kPanel); }
 
 // What is done to a sum before it is stored. The numbers are part of saved plans.
 enum class Activation : int {

@@ -1,5 +1,6 @@
 #include "kernels/machine/half.h"
 #include "kernels/machine/simd.h"
+#include "kernels/machine/sizes.h"
 #include "kernels/products/activation.h"
 #include "kernels/products/gemm.h"
 
@@ -220,7 +221,7 @@ struct Pieces {
   // threads: an addend comes before the first piece or after the only one.
   static Size Count(const Rows& rows, const Epilogue& epilogue) {
     if (epilogue.addend != nullptr && epilogue.addend_last) return 1;  // it may be where sums would
-    const Size wanted = (rows.Depth() * kMostPanels * kPanel + kPieceFloats - 1) / kPieceFloats;
+    const Size wanted = CeilDiv(rows.Depth() * kMostPanels * kPanel, kPieceFloats);
     const Size most = rows.segments > 1 ? rows.segments : rows.length;
     return wanted < most ? (wanted > 1 ? wanted : 1) : (most > 1 ? most : 1);
   }
@@ -291,7 +292,7 @@ HEADRACE_INLINE void FetchResults(const Tile& tile, int height) {
 // single row would leave most of the machine idle.
 struct Tiles {
   Tiles(Size rows, Size most)
-      : count((rows + most - 1) / most), least(rows / count), higher(rows % count) {}
+      : count(CeilDiv(rows, most)), least(rows / count), higher(rows % count) {}
 
   Size First(Size tile) const { return tile * least + (tile < higher ? tile : higher); }
   int Height(Size tile) const { return static_cast<int>(least + (tile < higher)); }
@@ -331,7 +332,7 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
     const Size next_run = (last ? pieces[0] : pieces[i + 1]).Depth() * kPanel;
     const Size fours = piece.segments * (piece.length / 4);
     const Size steps = tiles.count * fours;
-    const Size step = steps == 0 ? 0 : (kPanels * next_run + steps - 1) / steps;
+    const Size step = steps == 0 ? 0 : CeilDiv(kPanels * next_run, steps);
     tile.ahead_step = step < 2 * kPanel ? step : 2 * kPanel;
     Size ahead = 0;
 

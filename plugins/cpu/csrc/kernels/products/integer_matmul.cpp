@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -16,7 +17,7 @@ constexpr Size kRows = 4;
 template <class T>
 void Body(const IntegerMatrices& m, const T* a, const T* b, T* y) {
   const IntegerProducts<T>& products = IntegerMatmuls();
-  const Size blocks = (m.rows + kRows - 1) / kRows;
+  const Size blocks = CeilDiv(m.rows, kRows);
   const Size work = std::max<Size>(1, kRows * m.depth * m.columns);
   ParallelFor(blocks, std::max<Size>(1, kPartWork / work), [&](Size begin, Size end) {
     products.rows(m, a, b, y, begin * kRows, std::min(end * kRows, m.rows));

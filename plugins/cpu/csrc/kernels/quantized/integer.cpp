@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -82,7 +83,7 @@ void Part(const ByteProduct& product, Size row_begin, Size row_end, Size panel_b
           Size panel_end) {
   const ByteRows& rows = product.rows;
   const Size stride = std::max<Size>(Quads(rows.depth) * kQuad, kQuad);
-  const Size gathered_bytes = (kBlockRows * stride + 63) / 64 * 64;
+  const Size gathered_bytes = RoundUp(kBlockRows * stride, kScratchAlignment);
   const Size item_bytes = ByteGemm().item_bytes;
   const bool apart = item_bytes > 1 || rows.dense != nullptr;  // not read where they were gathered
   auto* gathered = static_cast<std::uint8_t*>(ThreadScratch(static_cast<std::size_t>(
@@ -148,10 +149,9 @@ void Multiply(ByteProduct* products, Size count) {
   const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.depth, 1);
   const Size wanted =
       Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
-  const Size row_parts =
-      std::clamp<Size>((wanted + count - 1) / count, 1, (rows + kBlockRows - 1) / kBlockRows);
+  const Size row_parts = std::clamp<Size>(CeilDiv(wanted, count), 1, CeilDiv(rows, kBlockRows));
   const Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts),
-                                            1, (panels + kMostPanels - 1) / kMostPanels);
+                                            1, CeilDiv(panels, kMostPanels));
   const Size parts = count * row_parts * panel_parts;
   ParallelFor(parts, std::max<Size>(1, parts / wanted), [&](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {

@@ -9,12 +9,13 @@
 #pragma once
 
 #include "kernels/machine/isa.h"
+#include "kernels/machine/sizes.h"
 #include "kernels/products/gemm.h"
 
 namespace headrace::cpu {
 
 constexpr Size kQuad = 4;  // of the depth, that lie together
-constexpr Size Quads(Size depth) { return (depth + kQuad - 1) / kQuad; }
+HEADRACE_INLINE constexpr Size Quads(Size depth) { return CeilDiv(depth, kQuad); }
 
 enum class Byte : int { kInt8, kUint8 };
 enum class Made : int { kInt32, kFloat, kInt8, kUint8 };

@@ -1,5 +1,6 @@
 #include "kernels/quantized/integer_add.h"
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -11,7 +12,7 @@ constexpr Size kPart = 1 << 15;
 }  // namespace
 
 void Add(const ByteSum& sum, Size count) {
-  ParallelFor((count + kPart - 1) / kPart, 1, [&](Size begin, Size end) {
+  ParallelFor(CeilDiv(count, kPart), 1, [&](Size begin, Size end) {
     ByteSums().some(sum, begin * kPart, end * kPart < count ? end * kPart : count);
   });
 }

@@ -6,6 +6,7 @@
 // i: where registers of 16, 32 or 64 bytes put them that interleave four taps within each 16 bytes.
 #pragma once
 
+#include "kernels/machine/sizes.h"
 #include "kernels/quantized/integer.h"
 #include "kernels/windows/window.h"
 
@@ -13,10 +14,10 @@ namespace headrace::cpu {
 
 constexpr Size kByteBlock = 64;  // channels
 
-constexpr Size ByteBlocks(Size channels) { return (channels + kByteBlock - 1) / kByteBlock; }
+HEADRACE_INLINE constexpr Size ByteBlocks(Size channels) { return CeilDiv(channels, kByteBlock); }
 
 // Pixels that are one block.
-constexpr Size PixelsOfBlock(Size channels) {
+HEADRACE_INLINE constexpr Size PixelsOfBlock(Size channels) {
   return channels < kByteBlock && kByteBlock % channels == 0 ? kByteBlock / channels : 1;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/quantized/dynamic_quantize.h"
 #include "kernels/quantized/integer_conv.h"
 #include "kernels/sequences/recurrent.h"
@@ -10,7 +11,7 @@
 namespace headrace::cpu {
 namespace {
 
-Size Rounded(Size floats) { return (floats + kPanel - 1) / kPanel * kPanel; }
+Size Rounded(Size floats) { return RoundUp(floats, kPanel); }
 
 std::size_t Bytes(Size floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
 

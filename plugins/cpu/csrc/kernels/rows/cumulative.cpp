@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/machine/combine.h"
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -42,7 +43,7 @@ void Columns(F combine, T nothing, const T* x, T* y, Size length, Size step, Siz
 template <class T>
 void Cumulate(Running running, const T* x, T* y, Size outer, Size length, Size inner,
               bool is_exclusive, bool is_reverse) {
-  const Size blocks = (inner + kColumns - 1) / kColumns;
+  const Size blocks = CeilDiv(inner, kColumns);
   const Size elements = std::max<Size>(1, length * std::min(inner, kColumns));
   const Size first = is_reverse ? std::max<Size>(0, length - 1) * inner : 0;
   const Size step = is_reverse ? -inner : inner;

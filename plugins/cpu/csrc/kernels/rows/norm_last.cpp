@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -65,7 +66,7 @@ void Combine(const GroupNormLast& norm, const ChunkMoments& moments, Size chunks
 
 void ScaleRows(const float* x, Size rows, Size columns, const float* center, const float* factor,
                const float* offset, float* y) {
-  const Size some = std::max<Size>(1, kPartFloats / columns), parts = (rows + some - 1) / some;
+  const Size some = std::max<Size>(1, kPartFloats / columns), parts = CeilDiv(rows, some);
   ParallelFor(parts, 4, [&](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
       const Size first = part * some, place = first * columns;
@@ -81,7 +82,7 @@ void Standardize(const GroupNormLast& norm) {
   const Size channels = norm.channels;
   if (norm.n * norm.pixels * channels == 0) return;
   const Size rows = std::max<Size>(1, kChunkFloats / channels);
-  const Size chunks = (norm.pixels + rows - 1) / rows;
+  const Size chunks = CeilDiv(norm.pixels, rows);
   const Size floats = (3 * chunks + 3) * channels;
   auto* scratch =
       static_cast<float*>(ThreadScratch(static_cast<std::size_t>(floats) * sizeof(float)));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/moves/transpose.h"
 
@@ -123,7 +124,7 @@ std::int64_t FindInLine(const Extreme& e, const T* x) {
 template <class T>
 void FindInAllLines(const Extreme& e, const T* x, std::int64_t* y) {
   const Size together = e.length < kLongLine ? kLanes : 1;
-  const Size parts = (e.outer + together - 1) / together, work = e.length * together;
+  const Size parts = CeilDiv(e.outer, together), work = e.length * together;
   ParallelFor(parts, std::max<Size>(1, kPartElements / work), [&](Size begin, Size end) {
     for (Size line = begin * together; line < std::min(e.outer, end * together); line += together) {
       const T* const from = x + line * e.length;
@@ -160,7 +161,7 @@ void FindExtreme(const Extreme& extreme, const T* x, std::int64_t* y) {
   const Extreme& e = extreme;
   if (e.inner == 1) return FindInAllLines(e, x, y);
   const Extremes<T>& table = Rankings();
-  const Size blocks = (e.inner + kRankedColumns - 1) / kRankedColumns;
+  const Size blocks = CeilDiv(e.inner, kRankedColumns);
   const Size work = e.length * std::min(e.inner, kRankedColumns);
   const Size grain = std::max<Size>(1, kPartElements / work);
   ParallelFor(e.outer * blocks, grain, [&](Size begin, Size end) {

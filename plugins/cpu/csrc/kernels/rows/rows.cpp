@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -25,7 +26,7 @@ void SoftmaxRows(const float* x, float* y, Size rows, Size length, bool logarith
 
 void SoftmaxColumns(const float* x, float* y, Size matrices, Size length, Size columns,
                     bool logarithm) {
-  const Size strips = (columns + kStrip - 1) / kStrip;
+  const Size strips = CeilDiv(columns, kStrip);
   ParallelFor(matrices * strips, Grain(length * kStrip), [=](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
       const Size first = part % strips * kStrip;

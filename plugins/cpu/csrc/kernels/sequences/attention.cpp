@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/products/gemm.h"
 
@@ -71,7 +72,7 @@ void AttendPacked(const Attention& a) {
   ParallelFor(matrices, 1, [&](Size begin, Size end) {
     for (Size i = begin; i < end; ++i) PackHead(a, i / a.heads, i % a.heads);
   });
-  const Size blocks = (a.queries + kBlockRows - 1) / kBlockRows;
+  const Size blocks = CeilDiv(a.queries, kBlockRows);
   ParallelFor(matrices * blocks, 1, [&](Size begin, Size end) {
     float* scores = ScoreRows(a, std::min(kBlockRows, a.queries));
     for (Size i = begin; i < end; ++i) {

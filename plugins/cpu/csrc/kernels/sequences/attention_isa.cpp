@@ -1,3 +1,4 @@
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/vmath.h"
 #include "kernels/sequences/attention.h"
 
@@ -112,7 +113,7 @@ void WeighOf(const float* a, Size a_step, const StridedRows& b, Size columns, fl
              Size y_step) {
   for (Size column = 0; column < columns; column += 4 * kWidth) {
     const Size left = columns - column;
-    const int vectors = left >= 4 * kWidth ? 4 : static_cast<int>((left + kWidth - 1) / kWidth);
+    const int vectors = left >= 4 * kWidth ? 4 : static_cast<int>(CeilDiv(left, kWidth));
     const int last = left >= 4 * kWidth ? kWidth : static_cast<int>(left - (vectors - 1) * kWidth);
     if (vectors == 4) WeighColumns<kRows, 4>(a, a_step, b, column, last, y, y_step);
     if (vectors == 3) WeighColumns<kRows, 3>(a, a_step, b, column, last, y, y_step);

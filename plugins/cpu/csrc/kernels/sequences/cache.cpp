@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/products/gemm.h"
 
@@ -126,7 +127,7 @@ void AttendPacked(const CachedAttention& a) {
   ParallelFor(matrices, 1, [&](Size begin, Size end) {
     for (Size matrix = begin; matrix < end; ++matrix) PackHead(a, matrix);
   });
-  const Size rows = a.Rows(), blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const Size rows = a.Rows(), blocks = CeilDiv(rows, kBlockRows);
   ParallelFor(matrices * blocks, 1, [&](Size begin, Size end) {
     float* scores = ScoreRows(a, std::min(kBlockRows, rows));
     for (Size i = begin; i < end; ++i) {

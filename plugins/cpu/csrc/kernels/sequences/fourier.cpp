@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -12,7 +13,7 @@ constexpr double kPi = 3.14159265358979323846;
 // What a thread is handed: less does not outweigh that another one reads what it wrote.
 constexpr Size kButterflies = 1 << 12, kBlocks = 1 << 11, kBlocksOfPairs = 1 << 14;
 
-Size Blocks(Size count) { return (count + kFourierLanes - 1) / kFourierLanes; }
+Size Blocks(Size count) { return CeilDiv(count, kFourierLanes); }
 
 struct Angle {
   double cosine, sine;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/products/gemm.h"
 
 namespace headrace::cpu {
@@ -20,7 +21,7 @@ class Pieces {
   explicit Pieces(float* begin) : next_(begin) {}
   float* Take(Size floats) {
     float* piece = next_;
-    next_ += (floats + kPanel - 1) / kPanel * kPanel;
+    next_ += RoundUp(floats, kPanel);
     return piece;
   }
 
@@ -28,7 +29,7 @@ class Pieces {
   float* next_;
 };
 
-Size Rounded(Size floats) { return (floats + kPanel - 1) / kPanel * kPanel; }
+Size Rounded(Size floats) { return RoundUp(floats, kPanel); }
 
 // Rows of matrices, one after another, times [depth, columns] each: y = x * matrix + bias + addend.
 struct Times {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {
@@ -23,7 +24,7 @@ constexpr Size kFoldBlocks = 1 << 14;  // of sixteen pairs, that are handed to a
 // another way than a whole one.
 template <class F>
 void ForBins(Size half, F&& f) {
-  const Size blocks = (half - 1 + kFourierLanes - 1) / kFourierLanes;
+  const Size blocks = CeilDiv(half - 1, kFourierLanes);
   ParallelFor(blocks, kFoldBlocks, [&](Size begin, Size end) {
     f(1 + begin * kFourierLanes, std::min(half, 1 + end * kFourierLanes));
   });

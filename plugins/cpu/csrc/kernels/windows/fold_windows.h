@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/moves/transpose.h"
 #include "kernels/windows/row_folds.h"
@@ -32,7 +33,7 @@ struct FoldedRow {
   explicit FoldedRow(const Window& w) {
     const Size stride = w.stride[2], reach = (w.kernel[2] - 1) * w.dilation[2] + 1;
     const Size read = std::max((w.out[2] - 1) * stride + reach, w.pad[2] + w.in[2]);
-    phase = (read + stride - 1) / stride;
+    phase = CeilDiv(read, stride);
     length = phase * stride;
     for (Size k = 0; k < w.kernel[2]; ++k) {
       const Size at = k * w.dilation[2];

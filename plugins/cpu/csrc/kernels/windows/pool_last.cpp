@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/windows/pool_last_table.h"
 
@@ -76,7 +77,7 @@ void Fold(const PoolLast& pool) {
   const bool few = outputs < 64;
   const Size width = few ? std::min(kPartChannels, pool.channels) : pool.channels;
   if (width == 0) return;
-  const Size pieces = (pool.channels + width - 1) / width;
+  const Size pieces = CeilDiv(pool.channels, width);
   const Size grain = std::max<Size>(1, kPartFloats / std::max<Size>(1, taps * width));
   ParallelFor(outputs * pieces, grain, [&](Size begin, Size end) {
     const auto bytes = static_cast<std::size_t>(taps) * sizeof(const float*);
@@ -106,8 +107,8 @@ void Fold(const BytePool& pool) {
 
 void FoldRows(RowsKind kind, const float* x, float* y, Size outer, Size rows, Size columns) {
   if (columns == 0) return;
-  const Size width = std::min(kPartChannels, columns), pieces = (columns + width - 1) / width;
-  const Size cuts = kind == RowsKind::kLargest ? 1 : (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  const Size width = std::min(kPartChannels, columns), pieces = CeilDiv(columns, width);
+  const Size cuts = kind == RowsKind::kLargest ? 1 : CeilDiv(rows, kRowsAtOnce);
   const float divisor = kind == RowsKind::kMean ? static_cast<float>(rows) : 1.0f;
   const auto fold = [&](const float* from, Size count, float by, float* to, Size some) {
     if (kind == RowsKind::kLargest) return Pools().largest_row(from, columns, count, to, some);

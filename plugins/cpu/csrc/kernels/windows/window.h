@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/machine/isa.h"
+#include "kernels/machine/sizes.h"
 
 namespace headrace::cpu {
 
@@ -36,8 +37,8 @@ struct Range {
 
 // The i in [0, limit) for which low <= start + i * step < high; step is positive.
 HEADRACE_INLINE Range StepsWithin(Size start, Size step, Size low, Size high, Size limit) {
-  const Size first = start >= low ? 0 : (low - start + step - 1) / step;
-  const Size last = start >= high ? 0 : (high - start + step - 1) / step;
+  const Size first = start >= low ? 0 : CeilDiv(low - start, step);
+  const Size last = start >= high ? 0 : CeilDiv(high - start, step);
   const Size begin = std::min(first, limit);
   return {begin, std::clamp(last, begin, limit)};
 }
