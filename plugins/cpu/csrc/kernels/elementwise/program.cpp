@@ -242,7 +242,7 @@ void Program::Blocks(Size begin, Size end) const {
 void Program::Run() const {
   const Size blocks = CeilDiv(total_, block_);
   const Size work = block_ * static_cast<Size>(steps_.size());
-  ParallelFor(blocks, std::max<Size>(1, kPartWork / work),
+  ParallelFor(blocks, GrainOf(kPartWork, work),
               [this](Size begin, Size end) { Blocks(begin, end); });
 }
 

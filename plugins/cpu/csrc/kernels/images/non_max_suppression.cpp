@@ -84,7 +84,7 @@ void Suppress(const NonMaxSuppression& s, const float* boxes, const float* score
   const auto most = static_cast<std::size_t>(s.most);
   const std::size_t bytes =
       room * sizeof(std::uint64_t) + 5 * most * sizeof(float) + room * sizeof(std::uint32_t);
-  const Size grain = std::max<Size>(1, kPartBoxes / std::max<Size>(1, s.boxes));
+  const Size grain = GrainOf(kPartBoxes, s.boxes);
   ParallelFor(s.batch * s.classes, grain, [&](Size begin, Size end) {
     auto* ranks = static_cast<std::uint64_t*>(ThreadScratch(bytes));
     auto* kept = reinterpret_cast<float*>(ranks + room);

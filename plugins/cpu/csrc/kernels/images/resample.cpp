@@ -59,7 +59,7 @@ void ResampleTile(const Resample<SumOf<X>>& axis, const X* x, Y* y, Size rows) {
 template <class X, class Y>
 void ResampleTiles(const Resample<SumOf<X>>& axis, const X* x, Y* y) {
   const Size tiles = CeilDiv(axis.outer, kTile), work = axis.taps * axis.count * kTile;
-  ParallelFor(tiles, std::max<Size>(1, kPartWork / work), [&](Size begin, Size end) {
+  ParallelFor(tiles, GrainOf(kPartWork, work), [&](Size begin, Size end) {
     for (Size tile = begin; tile < end; ++tile) {
       const Size row = tile * kTile;
       ResampleTile(axis, x + row * axis.length, y + row * axis.count,
@@ -102,7 +102,7 @@ void Interpolate(const Resample<SumOf<X>>& axis, const X* x, Y* y) {
   if (axis.inner == 1) return ResampleTiles(axis, x, y);
   const Resampled<X, Y>& lines = Resamples();
   const Size parts = axis.outer * axis.count, work = axis.taps * axis.inner;
-  ParallelFor(parts, std::max<Size>(1, kPartWork / work), [&](Size begin, Size end) {
+  ParallelFor(parts, GrainOf(kPartWork, work), [&](Size begin, Size end) {
     for (Size part = begin; part < end;) {
       const Size o = part / axis.count, i = part % axis.count;
       const Size count = std::min(axis.count - i, end - part);

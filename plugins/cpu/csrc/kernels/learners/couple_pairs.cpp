@@ -75,7 +75,7 @@ void Couple(const Scratch& s, Size classes) {
 
 void CouplePairs(const float* shares, float* y, Size rows, Size classes) {
   const Size pairs = classes * (classes - 1) / 2, square = classes * classes;
-  const Size grain = std::max<Size>(1, kPartNumbers / square);
+  const Size grain = GrainOf(kPartNumbers, square);
   ParallelFor(rows, grain, [&](Size begin, Size end) {
     const auto bytes = static_cast<std::size_t>(square + 2 * classes) * sizeof(double);
     auto* const memory = static_cast<double*>(ThreadScratch(bytes));

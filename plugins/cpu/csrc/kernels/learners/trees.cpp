@@ -127,7 +127,7 @@ void DecideFew(const Trees<T>& t, const Table& table, const Question& met, const
   double* const said = Doubles(t.rows * (t.targets + t.trees));
   auto* const leaves = reinterpret_cast<std::uint32_t*>(said + t.rows * t.targets);
   const Size block = kWays / t.rows;
-  const Size grain = std::max<Size>(1, kPartWork / std::max<Size>(1, t.depth * t.rows));
+  const Size grain = GrainOf(kPartWork, t.depth * t.rows);
   ParallelFor(t.trees, grain, [&](Size begin, Size end) {
     for (Size first = begin; first < end; first += block) {
       const Size trees = std::min(block, end - first);

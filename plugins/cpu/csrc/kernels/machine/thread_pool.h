@@ -10,7 +10,8 @@
 // returns when all is done. A body must not let what it computes depend on how the range was cut,
 // so results are the same for every number of threads: no sum is split.
 //
-// A `grain` is worth having from about 10 microseconds of work: handing a part over costs one.
+// A `grain` is worth having from about 10 microseconds of work: handing a part over costs one. What
+// that is for a loop, a constant says that was measured; see GrainOf.
 //
 // What a body throws, the call throws when no body runs any more; parts that nobody began are left
 // out. The threads are made at first use. They look for work a while, then sleep. A process that
@@ -42,6 +43,12 @@ constexpr Size kScratchAlignment = 64;
 // Bytes that belong to the calling thread until it asks again, aligned to kScratchAlignment. It
 // keeps the most that it ever asked for, so that a launch allocates nothing after the first.
 void* ThreadScratch(std::size_t bytes);
+
+// The grain of a loop each of whose steps is `work`, where `worth` is worth a part of its own.
+constexpr Size GrainOf(Size worth, Size work) {
+  const Size steps = work > 1 ? worth / work : worth;
+  return steps > 1 ? steps : 1;
+}
 
 void ParallelForBody(Size count, Size grain, LoopBody body, void* context);
 

@@ -187,7 +187,7 @@ StridedCopy::StridedCopy(const char* from, char* to, std::vector<CopyAxis> axes,
     part_bytes = inner_.count * item;
   }
   for (const CopyAxis& axis : axes_) parts_ *= axis.count;
-  grain_ = std::max<Size>(1, kPartBytes / std::max<Size>(1, part_bytes));
+  grain_ = GrainOf(kPartBytes, part_bytes);
 }
 
 void StridedCopy::Run() const {
@@ -304,7 +304,7 @@ TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<T
 
 void TableCopy::Run() const {
   if (row_bytes_ == 0) return;
-  ParallelFor(rows_, std::max<Size>(1, kPartBytes / row_bytes_),
+  ParallelFor(rows_, GrainOf(kPartBytes, row_bytes_),
               [this](Size begin, Size end) { Rows(begin, end); });
 }
 

@@ -37,7 +37,7 @@ void OfSize(Size bytes, const Move& move) {
 template <class I>
 void Gather(const char* x, const I* indices, char* y, Size outer, IndexedAxis axis, Size count,
             Size bytes) {
-  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, bytes));
+  const Size grain = GrainOf(kPartBytes, bytes);
   ParallelFor(outer * count, grain, [&](Size begin, Size end) {
     OfSize(bytes, [&](auto size) {
       Size k = begin % count;
@@ -57,7 +57,7 @@ void Gather(const char* x, const I* indices, char* y, Size outer, IndexedAxis ax
 template <class I>
 void GatherElements(const char* x, const I* indices, char* y, Size outer, IndexedAxis axis,
                     Size count, Size inner, Size item) {
-  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, inner * item));
+  const Size grain = GrainOf(kPartBytes, inner * item);
   ParallelFor(outer * count, grain, [&](Size begin, Size end) {
     OfSize(item, [=](auto size) {
       for (Size row = begin; row < end;) {
@@ -89,7 +89,7 @@ void GatherElements(const char* x, const I* indices, char* y, const ElementPlace
                     Size item) {
   const Size inner = places.inner();
   const IndexedAxis axis = places.axis();
-  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, inner * item));
+  const Size grain = GrainOf(kPartBytes, inner * item);
   ParallelFor(places.rows(), grain, [&](Size begin, Size end) {
     OfSize(item, [&](auto size) {
       for (Size row = begin; row < end; ++row) {
@@ -108,7 +108,7 @@ void GatherElements(const char* x, const I* indices, char* y, const ElementPlace
 template <class I>
 void GatherNd(const char* x, const I* indices, char* y, Size outer, Size count,
               const std::vector<IndexedAxis>& axes, Size bytes) {
-  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, bytes));
+  const Size grain = GrainOf(kPartBytes, bytes);
   const Size depth = static_cast<Size>(axes.size());
   ParallelFor(outer * count, grain, [&](Size begin, Size end) {
     OfSize(bytes, [&](auto size) {

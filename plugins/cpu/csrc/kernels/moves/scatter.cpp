@@ -137,8 +137,8 @@ void ScatterElements(Scatter scatter, const T* x, const I* indices, const T* upd
 template <class T, class I>
 void OneHot(const I* indices, const T* values, T* y, Size outer, Size depth, Size inner) {
   const IndexedAxis axis{depth, 1};
-  const Size bytes = std::max<Size>(1, depth * inner * static_cast<Size>(sizeof(T)));
-  ParallelFor(outer, std::max<Size>(1, kPartBytes / bytes), [=](Size begin, Size end) {
+  const Size bytes = depth * inner * static_cast<Size>(sizeof(T));
+  ParallelFor(outer, GrainOf(kPartBytes, bytes), [=](Size begin, Size end) {
     std::fill(y + begin * depth * inner, y + end * depth * inner, values[0]);
     for (Size o = begin; o < end; ++o) {
       for (Size i = 0; i < inner; ++i) {

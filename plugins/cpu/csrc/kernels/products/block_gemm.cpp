@@ -19,8 +19,8 @@ constexpr Size kWidenedFloats = 1 << 18;
 
 void MultiplyFew(const BlockProduct& product) {
   const Size panels = PanelCount(product.weights.columns);
-  const Size together = std::max<Size>(product.weights.depth * kPanel * kTogether, 1);
-  ParallelFor(CeilDiv(panels, kTogether), std::max<Size>(kPartNumbers / together, 1),
+  const Size together = product.weights.depth * kPanel * kTogether;
+  ParallelFor(CeilDiv(panels, kTogether), GrainOf(kPartNumbers, together),
               [&](Size begin, Size end) {
                 BlockGemm().few_rows(product, begin * kTogether, std::min(end * kTogether, panels));
               });
@@ -65,15 +65,14 @@ void Multiply(const BlockProduct& product) {
 void MultiplyRounded(const BlockProduct& product, const RoundedRows& rounded) {
   const BlockWeights& w = product.weights;
   if (product.rows == 0 || w.columns == 0) return;
-  ParallelFor(product.rows, std::max<Size>(kPartNumbers / std::max<Size>(w.depth, 1), 1),
+  ParallelFor(product.rows, GrainOf(kPartNumbers, w.depth),
               [&](Size begin, Size end) { RoundedGemm().round(product, rounded, begin, end); });
   const Size panels = PanelCount(w.columns);
   const Size work = product.rows * std::max<Size>(w.depth, 1) * kPanel * kTogether;
-  ParallelFor(CeilDiv(panels, kTogether), std::max<Size>(kPartNumbers / work, 1),
-              [&](Size begin, Size end) {
-                const Size last = std::min(end * kTogether, panels);
-                RoundedGemm().panels(product, rounded, begin * kTogether, last);
-              });
+  ParallelFor(CeilDiv(panels, kTogether), GrainOf(kPartNumbers, work), [&](Size begin, Size end) {
+    const Size last = std::min(end * kTogether, panels);
+    RoundedGemm().panels(product, rounded, begin * kTogether, last);
+  });
 }
 
 }  // namespace headrace::cpu

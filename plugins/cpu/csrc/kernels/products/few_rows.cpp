@@ -17,7 +17,7 @@ void MultiplyFewRows(const float* a, const float* b, float* y, Size rows, Size d
                      bool transposed) {
   const auto multiply = transposed ? FewRowKernels().transposed : FewRowKernels().plain;
   const Size strips = CeilDiv(columns, kStrip);
-  const Size grain = std::max<Size>(1, kPartElements / (kStrip * std::max<Size>(1, depth)));
+  const Size grain = GrainOf(kPartElements, kStrip * std::max<Size>(1, depth));
   ParallelFor(strips, grain, [=](Size begin, Size end) {
     const Size first = begin * kStrip, count = std::min(columns, end * kStrip) - first;
     multiply(a, b + first * (transposed ? depth : 1), y + first, rows, depth, columns, count);

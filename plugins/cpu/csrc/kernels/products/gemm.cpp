@@ -51,7 +51,7 @@ bool AreInTurn(Row row, Size begin, Size end) {
 template <class T, class Row>
 void PackPanels(const T* b, Size depth, Size columns, Size column_stride, Row row, T* panels) {
   constexpr Size kItem = sizeof(T);
-  const Size grain = std::max<Size>(1, kPackedFloats / std::max<Size>(1, depth * kPanel));
+  const Size grain = GrainOf(kPackedFloats, depth * kPanel);
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
       const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);

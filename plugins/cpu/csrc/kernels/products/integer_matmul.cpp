@@ -18,8 +18,8 @@ template <class T>
 void Body(const IntegerMatrices& m, const T* a, const T* b, T* y) {
   const IntegerProducts<T>& products = IntegerMatmuls();
   const Size blocks = CeilDiv(m.rows, kRows);
-  const Size work = std::max<Size>(1, kRows * m.depth * m.columns);
-  ParallelFor(blocks, std::max<Size>(1, kPartWork / work), [&](Size begin, Size end) {
+  const Size work = kRows * m.depth * m.columns;
+  ParallelFor(blocks, GrainOf(kPartWork, work), [&](Size begin, Size end) {
     products.rows(m, a, b, y, begin * kRows, std::min(end * kRows, m.rows));
   });
 }

@@ -166,7 +166,7 @@ void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size strid
           std::int8_t* panels, std::int32_t* sums) {
   const std::uint8_t down = item == Byte::kUint8 ? 128 : 0;
   const Size quads = Quads(depth);
-  const Size grain = std::max<Size>(1, kPackedBytes / std::max<Size>(1, depth * kPanel));
+  const Size grain = GrainOf(kPackedBytes, depth * kPanel);
   ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
     for (Size p = begin; p < end; ++p) {
       const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);

@@ -44,10 +44,10 @@ template <class T>
 void Cumulate(Running running, const T* x, T* y, Size outer, Size length, Size inner,
               bool is_exclusive, bool is_reverse) {
   const Size blocks = CeilDiv(inner, kColumns);
-  const Size elements = std::max<Size>(1, length * std::min(inner, kColumns));
+  const Size elements = length * std::min(inner, kColumns);
   const Size first = is_reverse ? std::max<Size>(0, length - 1) * inner : 0;
   const Size step = is_reverse ? -inner : inner;
-  ParallelFor(outer * blocks, std::max<Size>(1, kPart / elements), [&](Size begin, Size end) {
+  ParallelFor(outer * blocks, GrainOf(kPart, elements), [&](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
       const Size column = part % blocks * kColumns;
       const Size at = part / blocks * length * inner + first + column;

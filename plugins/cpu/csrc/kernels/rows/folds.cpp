@@ -15,12 +15,12 @@ template <class T>
 void FoldAxis(Fold fold, const T* x, T* y, Size outer, Size length, Size inner) {
   const AxisFolds<T>& loops = AxisFoldLoops();
   if (outer == 1 && inner > 1) {  // columns by themselves: each is folded in one order
-    const Size grain = std::max<Size>(1, kPartElements / length);
+    const Size grain = GrainOf(kPartElements, length);
     return ParallelFor(inner, grain, [&](Size begin, Size end) {
       loops.fold(fold, x + begin, y + begin, length, inner, end - begin);
     });
   }
-  const Size grain = std::max<Size>(1, kPartElements / std::max<Size>(1, length * inner));
+  const Size grain = GrainOf(kPartElements, length * inner);
   ParallelFor(outer, grain, [&](Size begin, Size end) {
     for (Size o = begin; o < end; ++o) {
       loops.fold(fold, x + o * length * inner, y + o * inner, length, inner, inner);

@@ -17,7 +17,7 @@ void InstanceNormBody(const T* x, const T* gamma, const T* beta, T* y, const Cha
                       double epsilon) {
   const Size count = shape.inner;
   const RowNorms<T>& rows = RowNormLoops();
-  const Size grain = std::max<Size>(1, kPartNumbers / std::max<Size>(1, count));
+  const Size grain = GrainOf(kPartNumbers, count);
   ParallelFor(shape.outer * shape.channels, grain, [&](Size begin, Size end) {
     for (Size plane = begin; plane < end; ++plane) {
       const T* from = x + plane * count;

@@ -125,7 +125,7 @@ template <class T>
 void FindInAllLines(const Extreme& e, const T* x, std::int64_t* y) {
   const Size together = e.length < kLongLine ? kLanes : 1;
   const Size parts = CeilDiv(e.outer, together), work = e.length * together;
-  ParallelFor(parts, std::max<Size>(1, kPartElements / work), [&](Size begin, Size end) {
+  ParallelFor(parts, GrainOf(kPartElements, work), [&](Size begin, Size end) {
     for (Size line = begin * together; line < std::min(e.outer, end * together); line += together) {
       const T* const from = x + line * e.length;
       if (together == 1) {
@@ -144,7 +144,7 @@ void TakeBest(const Best& best, const T* x, T* values, std::int64_t* indices) {
   using Rank = typename Ranks<T>::Rank;
   const Size room = std::min(best.length, best.count + std::max(best.count, kCandidates));
   const auto bytes = static_cast<std::size_t>(room) * sizeof(Rank);
-  const Size grain = std::max<Size>(1, kPartElements / std::max<Size>(1, best.length));
+  const Size grain = GrainOf(kPartElements, best.length);
   ParallelFor(best.outer * best.inner, grain, [&](Size begin, Size end) {
     auto* ranks = static_cast<Rank*>(ThreadScratch(bytes));
     for (Size line = begin; line < end; ++line) {
@@ -163,7 +163,7 @@ void FindExtreme(const Extreme& extreme, const T* x, std::int64_t* y) {
   const Extremes<T>& table = Rankings();
   const Size blocks = CeilDiv(e.inner, kRankedColumns);
   const Size work = e.length * std::min(e.inner, kRankedColumns);
-  const Size grain = std::max<Size>(1, kPartElements / work);
+  const Size grain = GrainOf(kPartElements, work);
   ParallelFor(e.outer * blocks, grain, [&](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
       const Size outer = part / blocks, column = part % blocks * kRankedColumns;

@@ -14,12 +14,10 @@ constexpr Size kPartFloats = 1 << 14;
 // Columns of a vector, on every machine.
 constexpr Size kStrip = 16;
 
-Size Grain(Size length) { return std::max<Size>(1, kPartFloats / std::max<Size>(1, length)); }
-
 }  // namespace
 
 void SoftmaxRows(const float* x, float* y, Size rows, Size length, bool logarithm) {
-  ParallelFor(rows, Grain(length), [=](Size begin, Size end) {
+  ParallelFor(rows, GrainOf(kPartFloats, length), [=](Size begin, Size end) {
     RowKernels().softmax(x + begin * length, y + begin * length, end - begin, length, logarithm);
   });
 }
@@ -27,7 +25,7 @@ void SoftmaxRows(const float* x, float* y, Size rows, Size length, bool logarith
 void SoftmaxColumns(const float* x, float* y, Size matrices, Size length, Size columns,
                     bool logarithm) {
   const Size strips = CeilDiv(columns, kStrip);
-  ParallelFor(matrices * strips, Grain(length * kStrip), [=](Size begin, Size end) {
+  ParallelFor(matrices * strips, GrainOf(kPartFloats, length * kStrip), [=](Size begin, Size end) {
     for (Size part = begin; part < end; ++part) {
       const Size first = part % strips * kStrip;
       const Size place = part / strips * length * columns + first;
@@ -40,14 +38,14 @@ void SoftmaxColumns(const float* x, float* y, Size matrices, Size length, Size c
 
 void LayerNormRows(const float* x, const float* scale, const float* bias, float* y, Size rows,
                    Size length, double epsilon) {
-  ParallelFor(rows, Grain(length), [=](Size begin, Size end) {
+  ParallelFor(rows, GrainOf(kPartFloats, length), [=](Size begin, Size end) {
     RowKernels().layer_norm(x + begin * length, scale, bias, y + begin * length, end - begin,
                             length, epsilon);
   });
 }
 
 void FoldEachRow(Fold fold, const float* x, float* y, Size rows, Size length) {
-  ParallelFor(rows, Grain(length), [=](Size begin, Size end) {
+  ParallelFor(rows, GrainOf(kPartFloats, length), [=](Size begin, Size end) {
     RowKernels().fold(fold, x + begin * length, y + begin, end - begin, length);
   });
 }

@@ -81,7 +81,7 @@ void Spectrum::Run(const float* x, const SpectrumRows& rows, float* y, float* sc
     return;
   }
   const auto bytes = static_cast<std::size_t>(RowFloats(form_)) * sizeof(float);
-  ParallelFor(count, std::max<Size>(1, kPoints / form_.length), [&](Size begin, Size end) {
+  ParallelFor(count, GrainOf(kPoints, form_.length), [&](Size begin, Size end) {
     auto* own = static_cast<float*>(ThreadScratch(bytes));
     for (Size at = begin; at < end; ++at) row(at, own);
   });

@@ -78,7 +78,7 @@ void Fold(const PoolLast& pool) {
   const Size width = few ? std::min(kPartChannels, pool.channels) : pool.channels;
   if (width == 0) return;
   const Size pieces = CeilDiv(pool.channels, width);
-  const Size grain = std::max<Size>(1, kPartFloats / std::max<Size>(1, taps * width));
+  const Size grain = GrainOf(kPartFloats, taps * width);
   ParallelFor(outputs * pieces, grain, [&](Size begin, Size end) {
     const auto bytes = static_cast<std::size_t>(taps) * sizeof(const float*);
     auto** reads = static_cast<const float**>(ThreadScratch(bytes));
@@ -92,7 +92,7 @@ void Fold(const PoolLast& pool) {
 void Fold(const BytePool& pool) {
   const Window& w = pool.window;
   const Size outputs = pool.n * w.OutCount(), taps = w.KernelCount();
-  const Size grain = std::max<Size>(1, kPartBytes / std::max<Size>(1, taps * pool.channels));
+  const Size grain = GrainOf(kPartBytes, taps * pool.channels);
   ParallelFor(outputs, grain, [&](Size begin, Size end) {
     const auto bytes = static_cast<std::size_t>(taps) * sizeof(const std::uint8_t*);
     auto** reads = static_cast<const std::uint8_t**>(ThreadScratch(bytes));
@@ -115,7 +115,7 @@ void FoldRows(RowsKind kind, const float* x, float* y, Size outer, Size rows, Si
     Pools().row_mean(from, columns, count, by, to, some);
   };
   if (cuts <= 1) {
-    const Size grain = std::max<Size>(1, kPartFloats / std::max<Size>(1, rows * width));
+    const Size grain = GrainOf(kPartFloats, rows * width);
     ParallelFor(outer * pieces, grain, [&](Size begin, Size end) {
       for (Size part = begin; part < end; ++part) {
         const Size o = part / pieces, c = part % pieces * width;
