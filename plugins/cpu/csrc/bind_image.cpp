@@ -1,6 +1,4 @@
 // Images whose channels are last: depthwise convolutions, pools, normalisations.
-#include <utility>
-
 #include "bind_epilogue.h"
 #include "bind_window.h"
 #include "kernels/convolutions/depthwise_last.h"

@@ -1,6 +1,5 @@
 // Rows that lie one after another, pairs of classes, and products of batches of matrices.
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "bind_common.h"

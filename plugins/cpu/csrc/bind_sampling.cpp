@@ -1,5 +1,4 @@
 // Images that are read at other places: computed ones, or a few for each on an axis.
-#include <algorithm>
 #include <memory>
 
 #include "bind_common.h"

@@ -1,6 +1,7 @@
 #include "kernels/convolutions/conv.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 

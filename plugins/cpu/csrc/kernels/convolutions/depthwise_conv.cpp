@@ -1,5 +1,6 @@
 #include "kernels/convolutions/depthwise_conv.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/convolutions/tap_sums.h"

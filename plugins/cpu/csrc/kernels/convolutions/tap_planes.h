@@ -1,6 +1,8 @@
 // A padded, de-interleaved copy of one image, in which every tap of a window is a plain offset.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "kernels/windows/window.h"

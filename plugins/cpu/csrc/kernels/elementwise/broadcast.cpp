@@ -1,7 +1,5 @@
 #include "kernels/elementwise/broadcast.h"
 
-#include <algorithm>
-
 namespace headrace::cpu {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"

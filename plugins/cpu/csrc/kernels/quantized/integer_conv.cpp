@@ -1,6 +1,7 @@
 #include "kernels/quantized/integer_conv.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace headrace::cpu {

@@ -1,8 +1,6 @@
 // Convolutions of bytes over images whose channels are last, as products; see integer.h.
 #pragma once
 
-#include <vector>
-
 #include "kernels/quantized/integer.h"
 #include "kernels/windows/window.h"
 

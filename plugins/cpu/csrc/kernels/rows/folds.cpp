@@ -1,7 +1,5 @@
 #include "kernels/rows/folds.h"
 
-#include <algorithm>
-
 #include "kernels/machine/thread_pool.h"
 
 namespace headrace::cpu {

@@ -1,6 +1,5 @@
 #include "kernels/rows/norm.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/machine/thread_pool.h"

@@ -3,7 +3,6 @@
 // before[b] + i.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/sequences/attention.h"

@@ -3,7 +3,6 @@
 // summed in float64, as its definition has it.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "kernels/sequences/fourier.h"

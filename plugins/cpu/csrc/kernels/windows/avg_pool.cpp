@@ -1,5 +1,7 @@
 #include "kernels/windows/avg_pool.h"
 
+#include <algorithm>
+
 namespace headrace::cpu {
 namespace {
 

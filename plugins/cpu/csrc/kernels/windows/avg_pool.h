@@ -1,6 +1,7 @@
 // Mean of each window.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "kernels/windows/fold_windows.h"

@@ -1,6 +1,6 @@
 #include "kernels/windows/pool_last.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"

@@ -2,6 +2,8 @@
 // bytes where that is said.
 #pragma once
 
+#include <array>
+
 #include "kernels/machine/isa.h"
 #include "kernels/windows/window.h"
 

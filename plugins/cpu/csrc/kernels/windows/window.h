@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "kernels/machine/isa.h"
 #include "kernels/machine/sizes.h"
