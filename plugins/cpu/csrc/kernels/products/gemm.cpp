@@ -9,9 +9,6 @@
 namespace headrace::cpu {
 namespace {
 
-// Rows of a block: all heights of tiles divide it.
-constexpr Size kBlockRows = 72;
-
 // Floats that stay in the second cache while others go by.
 constexpr Size kStayingFloats = 1 << 17;
 

@@ -19,6 +19,8 @@ constexpr int kPanel = 16;       // columns of a panel
 constexpr int kMostPanels = 4;   // of a tile
 constexpr int kMostRows = 16;    // of a tile; what `Rows::fill` leaves room for
 constexpr Size kGroupTiles = 8;  // that groups go over one after another
+constexpr Size kBlockRows =
+    72;  // rows that are multiplied together: all heights of tiles divide it
 
 HEADRACE_INLINE constexpr Size PanelCount(Size columns) { return CeilDiv(columns, kPanel); }
 

@@ -9,9 +9,6 @@
 namespace headrace::cpu {
 namespace {
 
-// Rows that are gathered before they are multiplied.
-constexpr Size kBlockRows = 72;
-
 // Products that are worth a part of their own, and parts for each thread; see gemm.cpp.
 constexpr Size kPartWork = Size{1} << 22;
 constexpr Size kPartsPerThread = 4;

@@ -9,9 +9,6 @@
 namespace headrace::cpu {
 namespace {
 
-// Rows of scores that are made at a time: heights of tiles divide it.
-constexpr Size kBlockRows = 72;
-
 Size ScoreStride(const Attention& a) { return PanelCount(a.keys) * kPanel; }
 
 float* ScoreRows(const Attention& a, Size count) {

@@ -12,9 +12,6 @@
 namespace headrace::cpu {
 namespace {
 
-// Rows of scores that are made at a time: heights of tiles divide it.
-constexpr Size kBlockRows = 72;
-
 // Wider ones are no wider than every cache either.
 constexpr Size kWidestWindow = Size{1} << 60;
 
