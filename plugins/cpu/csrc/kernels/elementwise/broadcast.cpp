@@ -1,10 +1,8 @@
 #include "kernels/elementwise/broadcast.h"
 
 namespace headrace::cpu {
-namespace {
 
-// Of each axis of the output, the stride of a contiguous tensor of this shape: 0 where it repeats.
-std::vector<Size> Strides(const std::vector<Size>& shape, std::size_t rank) {
+std::vector<Size> BroadcastStrides(const std::vector<Size>& shape, std::size_t rank) {
   std::vector<Size> strides(rank, 0);
   Size stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -14,12 +12,10 @@ std::vector<Size> Strides(const std::vector<Size>& shape, std::size_t rank) {
   return strides;
 }
 
-}  // namespace
-
 Broadcast MakeBroadcast(const std::vector<Size>& a, const std::vector<Size>& b,
                         const std::vector<Size>& y) {
-  const std::vector<Size> a_strides = Strides(a, y.size());
-  const std::vector<Size> b_strides = Strides(b, y.size());
+  const std::vector<Size> a_strides = BroadcastStrides(a, y.size());
+  const std::vector<Size> b_strides = BroadcastStrides(b, y.size());
   std::vector<Broadcast::Axis> axes;  // innermost first
   for (std::size_t i = y.size(); i-- > 0;) {
     if (y[i] == 1) continue;

@@ -44,6 +44,10 @@ struct Broadcast {
   }
 };
 
+// Of each of `rank` axes of the output, the stride of a contiguous tensor of this shape: 0 where it
+// repeats.
+std::vector<Size> BroadcastStrides(const std::vector<Size>& shape, std::size_t rank);
+
 // Contiguous tensors of shapes `a` and `b`, whose common shape `y` has at least one element and at
 // most kMostAxes axes.
 Broadcast MakeBroadcast(const std::vector<Size>& a, const std::vector<Size>& b,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/elementwise/broadcast.h"
 #include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
@@ -40,20 +41,9 @@ Size ItemBytes(Item item) {
   }
 }
 
-// Of each axis of the output, what an input of this shape goes on by; 0 where it repeats.
-std::vector<Size> StridesOf(const std::vector<Size>& shape, std::size_t rank) {
-  std::vector<Size> strides(rank, 0);
-  Size stride = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] != 1) strides[rank - shape.size() + i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
 WalkedInput Walk(const ProgramInput& input, const std::vector<Size>& shape) {
   WalkedInput walked{static_cast<const char*>(input.data), input.item, {}, false};
-  const std::vector<Size> strides = StridesOf(input.shape, shape.size());
+  const std::vector<Size> strides = BroadcastStrides(input.shape, shape.size());
   auto& axes = walked.axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;
