@@ -15,26 +15,6 @@ namespace {
 // over a copy of the image with its padding.
 constexpr Size kTapChannels = 12;
 
-// A position of the output, counted row by row.
-struct Position {
-  Size n, z, y, x;
-
-  static Position At(const Window& w, Size index) {
-    const Size x = index % w.out[2], rest = index / w.out[2];
-    return {rest / w.out[1] / w.out[0], rest / w.out[1] % w.out[0], rest % w.out[1], x};
-  }
-
-  void Next(const Window& w) {
-    if (++x < w.out[2]) return;
-    x = 0;
-    if (++y < w.out[1]) return;
-    y = 0;
-    if (++z < w.out[0]) return;
-    z = 0;
-    ++n;
-  }
-};
-
 // As a number: the corner of a window may lie outside the image.
 std::uintptr_t Address(const float* p) { return reinterpret_cast<std::uintptr_t>(p); }
 

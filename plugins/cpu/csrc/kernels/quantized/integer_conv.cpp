@@ -74,11 +74,6 @@ HEADRACE_INLINE void CopyLines(std::uint8_t* to, Size stride, const std::uint8_t
   }
 }
 
-// Where a window stands, all axes.
-struct Position {
-  Size n, z, y, x;
-};
-
 // `count` windows from `first` on, of one line of the result.
 void GatherSegment(const ByteWindows& windows, const Position& first, Size count, std::uint8_t* to,
                    Size stride) {
@@ -122,25 +117,13 @@ void GatherWindows(const void* source, Size first, Size count, std::uint8_t* to,
   // A copy, since what is written might be the window, for a compiler.
   const ByteWindows windows = *static_cast<const ByteWindows*>(source);
   const Window& w = windows.window;
-  Size rest = first;
-  Position at{};
-  at.x = rest % w.out[2];
-  rest /= w.out[2];
-  at.y = rest % w.out[1];
-  rest /= w.out[1];
-  at.z = rest % w.out[0];
-  at.n = rest / w.out[0];
+  Position at = Position::At(w, first);
   while (count > 0) {
     const Size some = std::min(count, w.out[2] - at.x);
     GatherSegment(windows, at, some, to, stride);
     count -= some;
     to += some * stride;
-    at.x = 0;
-    if (++at.y < w.out[1]) continue;
-    at.y = 0;
-    if (++at.z < w.out[0]) continue;
-    at.z = 0;
-    ++at.n;
+    at.NextLine(w);
   }
 }
 

@@ -29,13 +29,9 @@ Size PadCount(const PoolLast& pool, int axis, Size output) {
       .Count();
 }
 
-struct Output {
-  Size z, y, x;
-};
-
 // Pointers to what the window reads of channel 0, to `taps`; how many.
 template <class T>
-Size FindTaps(const Window& w, Size channels, const T* image, const Output& at, const T** taps) {
+Size FindTaps(const Window& w, Size channels, const T* image, const Position& at, const T** taps) {
   const Range depth = TapsInside(w, 0, at.z), height = TapsInside(w, 1, at.y);
   const Range width = TapsInside(w, 2, at.x);
   Size count = 0;
@@ -51,15 +47,10 @@ Size FindTaps(const Window& w, Size channels, const T* image, const Output& at, 
   return count;
 }
 
-Output OutputAt(const Window& w, Size output) {
-  return {output / w.out[2] / w.out[1] % w.out[0], output / w.out[2] % w.out[1], output % w.out[2]};
-}
-
 void FoldPart(const PoolLast& pool, Size output, Size c, Size channels, const float** taps) {
   const Window& w = pool.window;
-  const Output at = OutputAt(w, output);
-  const Size n = output / w.OutCount();
-  const float* image = pool.x + n * w.InCount() * pool.channels + c;
+  const Position at = Position::At(w, output);
+  const float* image = pool.x + at.n * w.InCount() * pool.channels + c;
   float* y = pool.y + output * pool.channels + c;
   const Size count = FindTaps(w, pool.channels, image, at, taps);
   if (pool.kind == PoolKind::kLargest) return Pools().largest(taps, count, y, channels);
@@ -97,8 +88,9 @@ void Fold(const BytePool& pool) {
     const auto bytes = static_cast<std::size_t>(taps) * sizeof(const std::uint8_t*);
     auto** reads = static_cast<const std::uint8_t**>(ThreadScratch(bytes));
     for (Size output = begin; output < end; ++output) {
-      const std::uint8_t* image = pool.x + output / w.OutCount() * w.InCount() * pool.channels;
-      const Size count = FindTaps(w, pool.channels, image, OutputAt(w, output), reads);
+      const Position at = Position::At(w, output);
+      const std::uint8_t* image = pool.x + at.n * w.InCount() * pool.channels;
+      const Size count = FindTaps(w, pool.channels, image, at, reads);
       Pools().largest_bytes(reads, count, pool.y + output * pool.channels, pool.channels,
                             pool.is_signed);
     }

@@ -24,6 +24,30 @@ struct Window {
   Size KernelCount() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
+// Where a window stands: a position of the output, counted row by row, image by image.
+struct Position {
+  Size n, z, y, x;
+
+  static HEADRACE_INLINE Position At(const Window& w, Size index) {
+    const Size x = index % w.out[2], rest = index / w.out[2];
+    return {rest / w.out[1] / w.out[0], rest / w.out[1] % w.out[0], rest % w.out[1], x};
+  }
+
+  HEADRACE_INLINE void Next(const Window& w) {
+    if (++x == w.out[2]) NextLine(w);
+  }
+
+  // To the first position of the next line.
+  HEADRACE_INLINE void NextLine(const Window& w) {
+    x = 0;
+    if (++y < w.out[1]) return;
+    y = 0;
+    if (++z < w.out[0]) return;
+    z = 0;
+    ++n;
+  }
+};
+
 // Half-open, and never with end < begin.
 struct Range {
   Size begin;
