@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/machine/sizes.h"
+#include "kernels/machine/scratch.h"
 #include "kernels/products/gemm.h"
 
 namespace headrace::cpu {
@@ -14,22 +14,6 @@ namespace {
 Size Packed(Size depth, Size columns) { return PanelCount(columns) * kPanel * depth; }
 
 std::size_t Bytes(Size floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
-
-// Hands out pieces of the scratch.
-class Pieces {
- public:
-  explicit Pieces(float* begin) : next_(begin) {}
-  float* Take(Size floats) {
-    float* piece = next_;
-    next_ += RoundUp(floats, kPanel);
-    return piece;
-  }
-
- private:
-  float* next_;
-};
-
-Size Rounded(Size floats) { return RoundUp(floats, kPanel); }
 
 // Rows of matrices, one after another, times [depth, columns] each: y = x * matrix + bias + addend.
 struct Times {
@@ -72,13 +56,20 @@ void Drive(const Recurrent& layer, Size direction, Size columns, const float* bi
 }
 
 // The biases of both products; of the second only the first `of_r`.
-float* BiasOf(const Recurrent& layer, Size direction, Size columns, Size of_r, Pieces* pieces) {
-  float* bias = pieces->Take(columns);
+void FillBias(const Recurrent& layer, Size direction, Size columns, Size of_r, float* bias) {
   const float* b = layer.b == nullptr ? nullptr : layer.b + direction * 2 * columns;
   for (Size i = 0; i < columns; ++i) {
     bias[i] = b == nullptr ? 0 : i < of_r ? b[i] + b[columns + i] : b[i];
   }
-  return bias;
+}
+
+// Where the states of one direction begin: as they are given, or at 0.
+void Begin(const float* given, Size direction, Size count, float* state) {
+  if (given == nullptr) {
+    std::fill_n(state, count, 0.0f);
+  } else {
+    std::memcpy(state, given + direction * count, Bytes(count));
+  }
 }
 
 bool HasStep(const Recurrent& layer, Size row, Size t) {
@@ -142,11 +133,7 @@ template <class Step>
 void Walk(const Recurrent& layer, Size direction, float* begin, const Step& step) {
   const auto& s = layer.shape;
   const Size state = s.batch * s.hidden, longest = Longest(layer);
-  if (layer.h == nullptr) {
-    std::fill(begin, begin + state, 0.0f);
-  } else {
-    std::memcpy(begin, layer.h + direction * state, Bytes(state));
-  }
+  Begin(layer.h, direction, state, begin);
   const float* before = begin;
   for (Size i = 0; i < s.steps; ++i) {
     const Size t = layer.reversed[direction] ? s.steps - 1 - i : i;
@@ -161,73 +148,98 @@ void Walk(const Recurrent& layer, Size direction, float* begin, const Step& step
   End(layer, direction, before, layer.y_h);
 }
 
+// The scratch of each kind of layer, for one direction after the other.
+struct LstmScratch {
+  LstmScratch(const RecurrentShape& s, float* first)
+      : pieces(first),
+        bias(pieces.Take(4 * s.hidden)),
+        drive(pieces.Take(s.steps * s.batch * 4 * s.hidden)),
+        gates(pieces.Take(s.batch * 4 * s.hidden)),
+        begin(pieces.Take(s.batch * s.hidden)),
+        c(pieces.Take(s.batch * s.hidden)) {}
+
+  ScratchPieces pieces;
+  float *bias, *drive, *gates, *begin, *c;
+};
+
+struct GruScratch {
+  GruScratch(const RecurrentShape& s, float* first)
+      : pieces(first),
+        bias(pieces.Take(3 * s.hidden)),
+        late(pieces.Take(3 * s.hidden)),
+        drive(pieces.Take(s.steps * s.batch * 3 * s.hidden)),
+        gates(pieces.Take(s.batch * 3 * s.hidden)),
+        begin(pieces.Take(s.batch * s.hidden)) {}
+
+  ScratchPieces pieces;
+  float* bias;
+  float* late;  // the bias inside the brackets
+  float *drive, *gates, *begin;
+};
+
+struct RnnScratch {
+  RnnScratch(const RecurrentShape& s, float* first)
+      : pieces(first),
+        bias(pieces.Take(s.hidden)),
+        drive(pieces.Take(s.steps * s.batch * s.hidden)),
+        begin(pieces.Take(s.batch * s.hidden)) {}
+
+  ScratchPieces pieces;
+  float *bias, *drive, *begin;
+};
+
 }  // namespace
 
-Size LstmScratchFloats(const RecurrentShape& s) {
-  const Size columns = 4 * s.hidden, state = s.batch * s.hidden;
-  return Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
-         2 * Rounded(state);
+Size LstmScratchFloats(const RecurrentShape& shape) {
+  return LstmScratch(shape, nullptr).pieces.floats();
 }
 
 void Lstm(const Recurrent& layer) {
   const auto& s = layer.shape;
-  const Size columns = 4 * s.hidden, state = s.batch * s.hidden;
+  const Size columns = 4 * s.hidden;
+  const LstmScratch own(s, layer.scratch);
   for (Size d = 0; d < s.directions; ++d) {
-    Pieces pieces(layer.scratch);
-    const float* bias = BiasOf(layer, d, columns, columns, &pieces);
-    float* drive = pieces.Take(s.steps * s.batch * columns);
-    float* gates = pieces.Take(s.batch * columns);
-    float* begin = pieces.Take(state);
-    float* c = pieces.Take(state);
-    Drive(layer, d, columns, bias, drive);
-    if (layer.c == nullptr) {
-      std::fill(c, c + state, 0.0f);
-    } else {
-      std::memcpy(c, layer.c + d * state, Bytes(state));
-    }
+    FillBias(layer, d, columns, columns, own.bias);
+    Drive(layer, d, columns, own.bias, own.drive);
+    Begin(layer.c, d, s.batch * s.hidden, own.c);
     const float* panels = layer.r + d * Packed(s.hidden, columns);
-    Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
-      Multiply({before, s.hidden, s.batch, s.hidden, columns, panels, gates, columns, nullptr,
-                drive + t * s.batch * columns, columns},
+    Walk(layer, d, own.begin, [&](Size t, const float* before, float* h) {
+      Multiply({before, s.hidden, s.batch, s.hidden, columns, panels, own.gates, columns, nullptr,
+                own.drive + t * s.batch * columns, columns},
                1);
       ForRows(layer, t, [&](Size first, Size count) {
         const Size at = first * s.hidden;
-        RecurrentCells().lstm(gates + 4 * at, c + at, h + at, count, s.hidden);
+        RecurrentCells().lstm(own.gates + 4 * at, own.c + at, h + at, count, s.hidden);
       });
     });
-    End(layer, d, c, layer.y_c);
+    End(layer, d, own.c, layer.y_c);
   }
 }
 
-Size GruScratchFloats(const RecurrentShape& s) {
-  const Size columns = 3 * s.hidden;
-  return 2 * Rounded(columns) + Rounded(s.steps * s.batch * columns) + Rounded(s.batch * columns) +
-         Rounded(s.batch * s.hidden);
+Size GruScratchFloats(const RecurrentShape& shape) {
+  return GruScratch(shape, nullptr).pieces.floats();
 }
 
 void Gru(const Recurrent& layer) {
   const auto& s = layer.shape;
   const Size hidden = s.hidden, columns = 3 * hidden, gate = Packed(hidden, hidden);
+  const bool linear = layer.linear_before_reset;
+  const GruScratch own(s, layer.scratch);
+  float* gates = own.gates;
   for (Size d = 0; d < s.directions; ++d) {
-    Pieces pieces(layer.scratch);
-    const bool linear = layer.linear_before_reset;
     const float* panels = layer.r + d * 3 * gate;
-    const float* bias = BiasOf(layer, d, columns, linear ? 2 * hidden : columns, &pieces);
-    float* late = pieces.Take(columns);  // the bias inside the brackets
-    std::fill(late, late + columns, 0.0f);
+    FillBias(layer, d, columns, linear ? 2 * hidden : columns, own.bias);
+    std::fill_n(own.late, columns, 0.0f);
     if (linear && layer.b != nullptr) {
-      std::memcpy(late + 2 * hidden, layer.b + d * 2 * columns + 5 * hidden, Bytes(hidden));
+      std::memcpy(own.late + 2 * hidden, layer.b + d * 2 * columns + 5 * hidden, Bytes(hidden));
     }
-    float* drive = pieces.Take(s.steps * s.batch * columns);
-    float* gates = pieces.Take(s.batch * columns);
-    float* begin = pieces.Take(s.batch * hidden);
-    Drive(layer, d, columns, bias, drive);
-    Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
-      float* driven = drive + t * s.batch * columns;
+    Drive(layer, d, columns, own.bias, own.drive);
+    Walk(layer, d, own.begin, [&](Size t, const float* before, float* h) {
+      float* driven = own.drive + t * s.batch * columns;
       Times times{before, hidden,  s.batch, hidden, hidden, panels,
                   gates,  columns, nullptr, driven, columns};
       if (linear) {
-        times.bias = late;
+        times.bias = own.late;
         times.addend = nullptr;
         Multiply(times, 3);
         RecurrentCells().gru_linear(driven, gates, before, h, s.batch, hidden);
@@ -246,24 +258,22 @@ void Gru(const Recurrent& layer) {
   }
 }
 
-Size RnnScratchFloats(const RecurrentShape& s) {
-  return Rounded(s.hidden) + Rounded(s.steps * s.batch * s.hidden) + Rounded(s.batch * s.hidden);
+Size RnnScratchFloats(const RecurrentShape& shape) {
+  return RnnScratch(shape, nullptr).pieces.floats();
 }
 
 void Rnn(const Recurrent& layer) {
   const auto& s = layer.shape;
   const Size hidden = s.hidden, state = s.batch * hidden;
   const auto activate = layer.relu ? RecurrentCells().relu : RecurrentCells().tanh;
+  const RnnScratch own(s, layer.scratch);
   for (Size d = 0; d < s.directions; ++d) {
-    Pieces pieces(layer.scratch);
-    const float* bias = BiasOf(layer, d, hidden, hidden, &pieces);
-    float* drive = pieces.Take(s.steps * state);
-    float* begin = pieces.Take(state);
-    Drive(layer, d, hidden, bias, drive);
+    FillBias(layer, d, hidden, hidden, own.bias);
+    Drive(layer, d, hidden, own.bias, own.drive);
     const float* panels = layer.r + d * Packed(hidden, hidden);
-    Walk(layer, d, begin, [&](Size t, const float* before, float* h) {
+    Walk(layer, d, own.begin, [&](Size t, const float* before, float* h) {
       Multiply({before, hidden, s.batch, hidden, hidden, panels, h, hidden, nullptr,
-                drive + t * state, hidden},
+                own.drive + t * state, hidden},
                1);
       activate(h, state);
     });

@@ -23,12 +23,13 @@ struct Recurrent {
   float* y;                     // [steps, directions, batch, hidden]
   float* y_h;                   // [directions, batch, hidden], or null
   float* y_c;                   // likewise
-  float* scratch;               // ScratchFloats of them
+  float* scratch;               // as many as the layer's ScratchFloats
   bool reversed[2];             // by direction
   bool linear_before_reset;     // of a GRU
   bool relu;                    // of an RNN, instead of tanh
 };
 
+// Floats of the scratch of a layer.
 Size LstmScratchFloats(const RecurrentShape& shape);
 Size GruScratchFloats(const RecurrentShape& shape);
 Size RnnScratchFloats(const RecurrentShape& shape);
