@@ -141,31 +141,30 @@ HEADRACE_INLINE double LimitedLine(double x, double alpha, double beta) {
 
 HEADRACE_INLINE double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-#define HEADRACE_UNARY(NAME, VALUE)                                       \
-  void NAME(const double* x, double* y, Size count, double p, double q) { \
-    (void)p, (void)q;                                                     \
-    HEADRACE_NO_ALIAS_LOOP                                                \
-    for (Size i = 0; i < count; ++i) {                                    \
-      const double v = x[i];                                              \
-      y[i] = VALUE;                                                       \
-    }                                                                     \
-  }
+// Functions of one number; p and q are the attributes of those that have some.
+HEADRACE_INLINE double Relu(double v, double, double) { return v > 0 || v != v ? v : 0; }
+HEADRACE_INLINE double Negative(double v, double, double) { return -v; }
+HEADRACE_INLINE double Abs(double v, double, double) { return std::fabs(v); }
+HEADRACE_INLINE double Sqrt(double v, double, double) { return std::sqrt(v); }
+HEADRACE_INLINE double Reciprocal(double v, double, double) { return 1 / v; }
+HEADRACE_INLINE double Floor(double v, double, double) { return std::floor(v); }
+HEADRACE_INLINE double Ceil(double v, double, double) { return std::ceil(v); }
+HEADRACE_INLINE double Round(double v, double, double) { return std::nearbyint(v); }
+HEADRACE_INLINE double Erf(double v, double, double) { return std::erf(v); }
+HEADRACE_INLINE double Sigmoid(double v, double, double) { return Sigmoid(v); }
+HEADRACE_INLINE double Swish(double v, double p, double) { return v * Sigmoid(p * v); }
+HEADRACE_INLINE double LeakyRelu(double v, double p, double) { return v < 0 ? v * p : v; }
+HEADRACE_INLINE double HardSigmoid(double v, double p, double q) { return LimitedLine(v, p, q); }
+HEADRACE_INLINE double HardSwish(double v, double, double) {
+  return v * LimitedLine(v, 1.0 / 6, 0.5);
+}
+HEADRACE_INLINE double Clip(double v, double p, double q) { return Minimum{}(Maximum{}(v, p), q); }
 
-HEADRACE_UNARY(Relu, (v > 0 || v != v ? v : 0))
-HEADRACE_UNARY(Negative, -v)
-HEADRACE_UNARY(Abs, std::fabs(v))
-HEADRACE_UNARY(Sqrt, std::sqrt(v))
-HEADRACE_UNARY(Reciprocal, 1 / v)
-HEADRACE_UNARY(Floor, std::floor(v))
-HEADRACE_UNARY(Ceil, std::ceil(v))
-HEADRACE_UNARY(Round, std::nearbyint(v))
-HEADRACE_UNARY(Erf, std::erf(v))
-HEADRACE_UNARY(SigmoidLoop, Sigmoid(v))
-HEADRACE_UNARY(Swish, v* Sigmoid(p* v))
-HEADRACE_UNARY(LeakyRelu, (v < 0 ? v * p : v))
-HEADRACE_UNARY(HardSigmoid, LimitedLine(v, p, q))
-HEADRACE_UNARY(HardSwish, v* LimitedLine(v, 1.0 / 6, 0.5))
-HEADRACE_UNARY(Clip, Minimum{}(Maximum{}(v, p), q))
+template <double (*kFunction)(double v, double p, double q)>
+void Unary(const double* x, double* y, Size count, double p, double q) {
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < count; ++i) y[i] = kFunction(x[i], p, q);
+}
 
 template <class Function>
 struct Named {
@@ -183,21 +182,21 @@ Function Find(const Named<Function> (&table)[kCount], const char* op) {
 
 UnaryLoop FindUnary(const char* op) {
   static constexpr Named<UnaryLoop> kTable[] = {
-      {"relu", Relu},
-      {"negative", Negative},
-      {"abs", Abs},
-      {"sqrt", Sqrt},
-      {"reciprocal", Reciprocal},
-      {"floor", Floor},
-      {"ceil", Ceil},
-      {"round", Round},
-      {"erf", Erf},
-      {"sigmoid", SigmoidLoop},
-      {"swish", Swish},
-      {"leaky_relu", LeakyRelu},
-      {"hard_sigmoid", HardSigmoid},
-      {"hard_swish", HardSwish},
-      {"clip", Clip},
+      {"relu", Unary<Relu>},
+      {"negative", Unary<Negative>},
+      {"abs", Unary<Abs>},
+      {"sqrt", Unary<Sqrt>},
+      {"reciprocal", Unary<Reciprocal>},
+      {"floor", Unary<Floor>},
+      {"ceil", Unary<Ceil>},
+      {"round", Unary<Round>},
+      {"erf", Unary<Erf>},
+      {"sigmoid", Unary<Sigmoid>},
+      {"swish", Unary<Swish>},
+      {"leaky_relu", Unary<LeakyRelu>},
+      {"hard_sigmoid", Unary<HardSigmoid>},
+      {"hard_swish", Unary<HardSwish>},
+      {"clip", Unary<Clip>},
   };
   return Find(kTable, op);
 }

@@ -25,7 +25,7 @@ class ScratchPieces {
   Size floats() const { return floats_; }  // of all pieces so far
 
  private:
-  static constexpr Size kPiece = 16;  // pieces begin as far from the first as whole vectors end
+  static constexpr Size kPiece = 16;  // floats of a vector: pieces are whole ones
 
   float* first_;
   Size floats_ = 0;
