@@ -8,8 +8,6 @@
 namespace headrace::cpu::bind {
 namespace {
 
-constexpr std::size_t kMostOperands = 64;
-
 constexpr const char* kOps[] = {
     // numbers of two
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power",

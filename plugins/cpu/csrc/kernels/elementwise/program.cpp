@@ -167,64 +167,77 @@ void Program::AssignBuffers() {
     buffers_.push_back(free.back());
     free.pop_back();
     const Step& step = steps_[static_cast<std::size_t>(i)];
-    int seen = -1, seen_too = -1;
     for (const int operand : {step.a, step.b, step.c}) {
-      if (operand < firm || operand == seen || operand == seen_too) continue;
-      if (last[static_cast<std::size_t>(operand)] == i) {
-        free.push_back(buffers_[static_cast<std::size_t>(operand)]);
-      }
-      seen_too = seen;
-      seen = operand;
+      int& use = last[static_cast<std::size_t>(operand)];
+      if (operand < firm || use != i) continue;
+      free.push_back(buffers_[static_cast<std::size_t>(operand)]);
+      use = -1;  // a step may name it twice
     }
   }
 }
 
-void Program::Blocks(Size begin, Size end) const {
-  auto* scratch = static_cast<float*>(
-      ThreadScratch(static_cast<std::size_t>(buffer_count_) * kBuffer * sizeof(float)));
-  constexpr std::size_t kMost = 96;
-  float* operands[kMost];
-  Size held[kMost];  // the row whose one number fills the buffer of an input; -1 if none does
-  const auto buffer = [&](std::size_t operand) { return scratch + buffers_[operand] * kBuffer; };
-  const std::size_t inputs = inputs_.size(), firm = inputs + constants_.size();
-  const std::size_t count = firm + steps_.size(), last = count - 1;
-  for (std::size_t i = 0; i < count; ++i) operands[i] = buffer(i);
-  for (std::size_t i = inputs; i < firm; ++i) {
-    std::fill(operands[i], operands[i] + kBlock, constants_[i - inputs]);
+struct Program::Operands {
+  float* scratch;
+  float* at[kMostOperands];  // of an input, also where it lies, if that is as steps read it
+  Size held[kMostOperands];  // the row whose one number fills the buffer of an input; -1: none does
+
+  float* Buffer(int index) const { return scratch + index * kBuffer; }
+};
+
+// What is the same in every block: constants, and inputs that a block has whole.
+void Program::FillSteady(Operands* own) const {
+  const std::size_t inputs = inputs_.size();
+  for (std::size_t i = 0; i < buffers_.size(); ++i) own->at[i] = own->Buffer(buffers_[i]);
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    std::fill_n(own->at[inputs + i], kBlock, constants_[i]);
   }
+  std::fill_n(own->held, inputs, Size{-1});
   for (std::size_t i = 0; i < inputs; ++i) {
-    held[i] = -1;
     if (!inputs_[i].is_steady) continue;
     const Size all = std::min(block_, total_), period = inputs_[i].Period();
-    Fill(inputs_[i], 0, all, operands[i]);
-    for (Size at = all; at < kBlock; ++at) operands[i][at] = operands[i][at - period];
+    Fill(inputs_[i], 0, all, own->at[i]);
+    for (Size at = all; at < kBlock; ++at) own->at[i][at] = own->at[i][at - period];
   }
+}
+
+// The other inputs, for `count` elements of the output from `first` on; then zeros up to the end of
+// the last vector.
+void Program::ReadInputs(Size first, Size count, Operands* own) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_steady) continue;
+    if (const float* direct = Direct(inputs_[i], first, count)) {
+      own->at[i] = const_cast<float*>(direct);  // steps write to what steps make
+      continue;
+    }
+    const Size row = OnlyRow(inputs_[i], first, count);
+    if (row >= 0 && row == own->held[i]) continue;
+    own->held[i] = row;
+    own->at[i] = own->Buffer(buffers_[i]);
+    Fill(inputs_[i], first, count, own->at[i]);
+    std::fill(own->at[i] + count, own->at[i] + RoundUp(count, kVector), 0.0f);
+  }
+}
+
+void Program::Blocks(Size begin, Size end) const {
+  Operands own;
+  own.scratch = static_cast<float*>(
+      ThreadScratch(static_cast<std::size_t>(buffer_count_) * kBuffer * sizeof(float)));
+  FillSteady(&own);
+  const Size steps = static_cast<Size>(steps_.size());
+  const std::size_t last = buffers_.size() - 1;
   const Size stop = std::min(end * block_, total_);
   for (Size first = begin * block_; first < stop; first += block_) {
     const Size some = std::min(block_, stop - first);
-    const Size vectors = CeilDiv(some, kVector);
-    for (std::size_t i = 0; i < inputs; ++i) {
-      if (inputs_[i].is_steady) continue;
-      if (const float* direct = Direct(inputs_[i], first, some)) {
-        operands[i] = const_cast<float*>(direct);  // steps write to what steps make
-        continue;
-      }
-      const Size row = OnlyRow(inputs_[i], first, some);
-      if (row >= 0 && row == held[i]) continue;
-      held[i] = row;
-      operands[i] = buffer(i);
-      Fill(inputs_[i], first, some, operands[i]);
-      std::fill(operands[i] + some, operands[i] + vectors * kVector, 0.0f);
-    }
+    ReadInputs(first, some, &own);
     const bool in_place = made_ == Item::kFloat && some % kVector == 0;
-    operands[last] = in_place ? reinterpret_cast<float*>(y_) + first : buffer(last);
-    Programs().run(steps_.data(), static_cast<Size>(steps_.size()), static_cast<Size>(firm),
-                   operands, vectors);
+    own.at[last] = in_place ? reinterpret_cast<float*>(y_) + first : own.Buffer(buffers_[last]);
+    Programs().run(steps_.data(), steps, static_cast<Size>(buffers_.size()) - steps, own.at,
+                   CeilDiv(some, kVector));
     if (in_place) continue;
     if (made_ == Item::kFloat) {
-      std::memcpy(y_ + first * 4, operands[last], static_cast<std::size_t>(some) * 4);
+      std::memcpy(y_ + first * 4, own.at[last], static_cast<std::size_t>(some) * 4);
     } else {
-      Programs().store(operands[last], made_, some, y_ + first * ItemBytes(made_));
+      Programs().store(own.at[last], made_, some, y_ + first * ItemBytes(made_));
     }
   }
 }

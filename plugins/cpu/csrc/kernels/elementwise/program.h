@@ -60,6 +60,9 @@ enum class Op : int {
   kCount
 };
 
+// Inputs, constants and results of steps, together.
+constexpr std::size_t kMostOperands = 64;
+
 // Operands and result by number: first the inputs, then the constants, then what steps made.
 struct Step {
   Op op;
@@ -106,7 +109,8 @@ struct WalkedInput {
 
 class Program {
  public:
-  // Sound programs only: operands come before the step, shapes fit, the output has elements.
+  // Sound programs only: operands come before the step and are kMostOperands at most, shapes fit,
+  // the output has elements.
   Program(const std::vector<ProgramInput>& inputs, std::vector<float> constants,
           std::vector<Step> steps, const std::vector<Size>& shape, void* y, Item made);
 
@@ -114,7 +118,11 @@ class Program {
   void Run() const;
 
  private:
+  struct Operands;  // where they are, for one thread
+
   void AssignBuffers();
+  void FillSteady(Operands* own) const;
+  void ReadInputs(Size first, Size count, Operands* own) const;
   void Blocks(Size begin, Size end) const;
 
   std::vector<WalkedInput> inputs_;
