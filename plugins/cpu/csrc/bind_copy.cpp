@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "bind_common.h"
-#include "kernels/moves/copy.h"
+#include "kernels/moves/strided_copy.h"
+#include "kernels/moves/table_copy.h"
 
 namespace headrace::cpu::bind {
 namespace {
@@ -49,8 +50,7 @@ Launch BindCopy(const std::vector<Part>& parts, AnyArray& y) {
     }
     if (!y.writeable()) throw py::value_error("copy: y is read-only");
     copies->emplace_back(static_cast<const char*>(x.data()) + from_offset * item,
-                         static_cast<char*>(y.mutable_data()) + to_offset * item, std::move(axes),
-                         item);
+                         static_cast<char*>(y.mutable_data()) + to_offset * item, axes, item);
     arrays.append(x);
   }
   arrays.append(y);

@@ -1,4 +1,5 @@
-// Matrices of elements of any dtype, turned: the blocks of which `copy.h` makes a permutation.
+// Matrices of elements of any dtype, turned: the blocks of which `strided_copy.h` makes a
+// permutation.
 #pragma once
 
 #include "kernels/machine/isa.h"
