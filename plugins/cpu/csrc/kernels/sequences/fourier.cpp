@@ -9,7 +9,6 @@
 namespace headrace::cpu {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 // What a thread is handed: less does not outweigh that another one reads what it wrote.
 constexpr Size kButterflies = 1 << 12, kBlocks = 1 << 11, kBlocksOfPairs = 1 << 14;
 

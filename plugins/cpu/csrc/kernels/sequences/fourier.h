@@ -16,6 +16,7 @@
 
 namespace headrace::cpu {
 
+constexpr double kPi = 3.14159265358979323846;
 constexpr int kFourierLanes = 16;
 constexpr Size kFourierColumn = 2 * kFourierLanes;  // floats: sixteen real parts, then imaginary
 

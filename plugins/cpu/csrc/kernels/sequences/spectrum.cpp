@@ -11,14 +11,15 @@
 namespace headrace::cpu {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-constexpr Size kLong =
-    1 << 15;  // points of a row that threads share; of shorter ones each has its own
-constexpr Size kPoints = 1 << 13;  // of rows that are handed to a thread
+// Points of a row that threads share; of shorter ones each thread has its own.
+constexpr Size kLong = 1 << 15;
+// Points of rows that are handed to a thread.
+constexpr Size kPoints = 1 << 13;
 // Vocoders ask for the angles of such rows. Of a silent one, what is left when float32 cancels is
 // nothing: 0 / 0, where the window's own rounding leaves numbers that are small but true.
 constexpr Size kShort = 32;
-constexpr Size kFoldBlocks = 1 << 14;  // of sixteen pairs, that are handed to a thread
+// Blocks of sixteen pairs that are handed to a thread.
+constexpr Size kFoldBlocks = 1 << 14;
 
 // Calls `f` for bins from 1 to `half`, cut between registers: a part of one may be rounded in
 // another way than a whole one.
