@@ -1,7 +1,8 @@
-// Attention over what was seen before.
+// Attention over what was seen before: caches, what is read of them, and rotary embeddings.
 #include "bind_epilogue.h"
-#include "kernels/products/gemm.h"
 #include "kernels/sequences/cache.h"
+#include "kernels/sequences/cached_attention.h"
+#include "kernels/sequences/rotary.h"
 
 namespace headrace::cpu::bind {
 namespace {

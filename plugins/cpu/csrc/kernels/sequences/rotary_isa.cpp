@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "kernels/machine/simd.h"
-#include "kernels/sequences/cache.h"
+#include "kernels/sequences/rotary.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
@@ -29,6 +29,6 @@ void RotateRow(const Rotation& r, const float* x, const float* cos, const float*
 
 }  // namespace
 
-extern const CacheTable kCacheRows = {RotateRow};
+extern const RotaryTable kRotaryRows = {RotateRow};
 
 }  // namespace headrace::cpu::HEADRACE_ISA
