@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/machine/address.h"
 #include "kernels/machine/sizes.h"
 #include "kernels/machine/thread_pool.h"
 
@@ -15,16 +16,12 @@ namespace {
 // over a copy of the image with its padding.
 constexpr Size kTapChannels = 12;
 
-// As a number: the corner of a window may lie outside the image.
-std::uintptr_t Address(const float* p) { return reinterpret_cast<std::uintptr_t>(p); }
-
 // Where one run of each row of a tile begins, `offset` floats from the corner of its window. For as
 // many rows as there may be, so that it is a few vector additions; those beyond the tile's are not
 // read.
 void Spread(const std::uintptr_t (&corners)[kMostRows], Size offset, const float** starts) {
   auto* to = reinterpret_cast<std::uintptr_t*>(starts);
-  const auto bytes = static_cast<std::uintptr_t>(offset) * sizeof(float);
-  for (int i = 0; i < kMostRows; ++i) to[i] = corners[i] + bytes;
+  for (int i = 0; i < kMostRows; ++i) to[i] = Moved(corners[i], offset);
 }
 
 // Rows of a product that are the windows of an image: `segments` runs each, one for each tap or,
@@ -47,7 +44,7 @@ struct Windows {
       const Size y = at.y * w.stride[1] - w.pad[1];
       const Size column = at.x * w.stride[2] - w.pad[2];
       const Size corner = ((at.n * w.in[0] + z) * w.in[1] + y) * w.in[2] + column;
-      corners[i] = Address(x) + static_cast<std::uintptr_t>(corner * channels) * sizeof(float);
+      corners[i] = Moved(Address(x), corner * channels);
       outside[i] = padded && !(Inside(z, 0) && Inside(y, 1) && Inside(column, 2));
       any_outside = any_outside || outside[i];
     }

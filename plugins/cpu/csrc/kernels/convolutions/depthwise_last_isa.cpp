@@ -1,4 +1,5 @@
 #include "kernels/convolutions/depthwise_last.h"
+#include "kernels/machine/address.h"
 #include "kernels/machine/simd.h"
 #include "kernels/machine/sizes.h"
 #include "kernels/products/activation.h"
@@ -115,15 +116,12 @@ HEADRACE_INLINE void AllChannelsOf(int outputs, const DepthwiseLast& d, const Pl
 // pieces, which the processor does not foresee. What lies behind the last row is not there, which a
 // fetch may ask for.
 HEADRACE_INLINE void FetchBelow(const DepthwiseLast& d, const Place& at, Size outputs) {
-  constexpr Size kLine = 64;
-  const Size row = d.in[1] * d.channels * Size{sizeof(float)};
-  const Size length = outputs * d.stride[1] * d.channels * Size{sizeof(float)};
+  constexpr Size kStep = kCacheLineBytes / Size{sizeof(float)};
+  const Size row = d.in[1] * d.channels, length = outputs * d.stride[1] * d.channels;
   const Size below = (d.kernel[0] - 1) * d.dilation[0] + 1;
-  const auto first = reinterpret_cast<std::uintptr_t>(at.x);
+  const std::uintptr_t first = Address(at.x);
   for (Size i = below; i < below + d.stride[0]; ++i) {
-    for (Size from = i * row; from < i * row + length; from += kLine) {
-      __builtin_prefetch(reinterpret_cast<const void*>(first + static_cast<std::uintptr_t>(from)));
-    }
+    for (Size from = i * row; from < i * row + length; from += kStep) Fetch(Moved(first, from));
   }
 }
 
