@@ -131,24 +131,26 @@ HEADRACE_INLINE Reg Pack16(Reg a, Reg b, bool) {
 }
 #endif
 
+// The first `count` bytes, one or more, or all where there are as many; nothing beyond them is read
+// or written.
 #if defined(__AVX512BW__)
 HEADRACE_INLINE __mmask64 First(int count) { return ~__mmask64{0} >> (64 - count); }
 
-HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
+HEADRACE_INLINE Reg LoadSomeBytes(const std::uint8_t* p, int count) {
   return count >= kBytes ? LoadWhole(p) : Ints(_mm512_maskz_loadu_epi8(First(count), p));
 }
-HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
+HEADRACE_INLINE void StoreSomeBytes(std::uint8_t* p, Reg x, int count) {
   if (count >= kBytes) return StoreWhole(p, x);
   _mm512_mask_storeu_epi8(p, First(count), Bits(x));
 }
 #else
-HEADRACE_INLINE Reg LoadBytes(const std::uint8_t* p, int count) {
+HEADRACE_INLINE Reg LoadSomeBytes(const std::uint8_t* p, int count) {
   if (count >= kBytes) return LoadWhole(p);
   std::uint8_t all[kBytes] = {};
   std::memcpy(all, p, static_cast<std::size_t>(count));
   return LoadWhole(all);
 }
-HEADRACE_INLINE void StoreBytesOf(std::uint8_t* p, Reg x, int count) {
+HEADRACE_INLINE void StoreSomeBytes(std::uint8_t* p, Reg x, int count) {
   if (count >= kBytes) return StoreWhole(p, x);
   std::uint8_t all[kBytes];
   StoreWhole(all, x);

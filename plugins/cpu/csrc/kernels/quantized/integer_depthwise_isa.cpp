@@ -7,7 +7,7 @@ namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
 // Sums of kBytes channels lie in four registers, in the order of the weights: see
-// integer_depthwise.h. `Quads4` are four taps of these channels, interleaved.
+// integer_depthwise.h.
 
 constexpr int kInReg = kBytes / 4;                         // sums in a register
 constexpr int kGroups = kBytes / kPanel;                   // of sixteen channels
@@ -75,9 +75,9 @@ HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* 
     const std::uint8_t* const* four = starts + q * kQuad;
     const int real = static_cast<int>(taps - q * kQuad);
     Reg x[4];
-    x[0] = LoadBytes(four[0] + c, count) ^ flip;
+    x[0] = LoadSomeBytes(four[0] + c, count) ^ flip;
 #pragma GCC unroll 4
-    for (int t = 1; t < 4; ++t) x[t] = t < real ? LoadBytes(four[t] + c, count) ^ flip : x[0];
+    for (int t = 1; t < 4; ++t) x[t] = t < real ? LoadSomeBytes(four[t] + c, count) ^ flip : x[0];
     const Reg low = Low8(x[0], x[1]), high = High8(x[0], x[1]);
     const Reg low_too = Low8(x[2], x[3]), high_too = High8(x[2], x[3]);
     const Reg quad[4] = {Low16(low, low_too), High16(low, low_too), Low16(high, high_too),
@@ -111,7 +111,7 @@ HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* 
   const Reg left = Add16(Pack32(sum[0], sum[1]), zero);
   const Reg right = Add16(Pack32(sum[2], sum[3]), zero);
   const Reg bytes = Pack16(left, right, d.epilogue.made == Made::kInt8);
-  StoreBytesOf(static_cast<std::uint8_t*>(d.y) + output + c, bytes, count);
+  StoreSomeBytes(static_cast<std::uint8_t*>(d.y) + output + c, bytes, count);
 }
 
 template <bool kZeros>
