@@ -114,59 +114,85 @@ HEADRACE_INLINE void Sum(const PreparedDepthwise& p, const std::uint8_t* const* 
   StoreSomeBytes(static_cast<std::uint8_t*>(d.y) + output + c, bytes, count);
 }
 
-template <bool kZeros>
-void Line(const PreparedDepthwise& p, Size line, const std::uint8_t** starts) {
+// Where the taps of neighbouring outputs begin, and how far each is from that of the next output: 0
+// for those that read zeros.
+struct Taps {
+  const std::uint8_t** starts;
+  Size* steps;
+  Size count;
+
+  void Move(Size outputs) const {
+    for (Size t = 0; t < count; ++t) starts[t] += steps[t] * outputs;
+  }
+};
+
+// The taps of the output at `at`, whose window begins in column `first`.
+void FindTaps(const PreparedDepthwise& p, const Position& at, Size first, const Taps& taps) {
   const ByteDepthwise& d = p.conv;
   const Window& w = d.window;
-  const Size channels = d.channels, taps = w.KernelCount();
-  Size* steps = reinterpret_cast<Size*>(starts + Quads(taps) * kQuad);
-  Size rest = line;
-  const Size oy = rest % w.out[1];
-  rest /= w.out[1];
-  const Size oz = rest % w.out[0], n = rest / w.out[0];
-  const Size across = w.stride[2] * channels;
+  Size tap = 0;
+  for (Size kz = 0; kz < w.kernel[0]; ++kz) {
+    const Size z = InputPosition(w, 0, at.z, kz);
+    for (Size ky = 0; ky < w.kernel[1]; ++ky) {
+      const Size y = InputPosition(w, 1, at.y, ky);
+      const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+      const std::uint8_t* row =
+          d.x + (((at.n * w.in[0] + z) * w.in[1] + y) * w.in[2] + first) * d.channels;
+      for (Size kx = 0; kx < w.kernel[2]; ++kx, ++tap) {
+        const Size x = first + kx * w.dilation[2];
+        const bool real = inside && x >= 0 && x < w.in[2];
+        taps.starts[tap] = real ? row + kx * w.dilation[2] * d.channels : p.zeros;
+        taps.steps[tap] = real ? w.stride[2] * d.channels : 0;
+      }
+    }
+  }
+}
+
+// How many outputs of a line, from column `ox` on, read the same taps as the first: those whose
+// windows have no column outside the image, or that one alone.
+Size RunFrom(const Window& w, Size ox, Size first) {
   const Size reach = (w.kernel[2] - 1) * w.dilation[2];
+  if (first < 0 || first + reach >= w.in[2]) return 1;
+  const Size run = (w.in[2] - 1 - reach - first) / w.stride[2] + 1;
+  return run < w.out[2] - ox ? run : w.out[2] - ox;
+}
+
+// `run` outputs that read the same taps; the first channel of the first has number `output` in y.
+template <bool kZeros>
+void SumRun(const PreparedDepthwise& p, const Taps& taps, Size run, Size output) {
+  const Size channels = p.conv.channels;
+  Size i = 0;
+  if (p.conv.window.stride[2] == 1 && p.bytes.factors != nullptr) {
+    const Size pixels = PixelsOfBlock(channels);
+    for (; pixels > 1 && i + pixels <= run; i += pixels, output += kByteBlock) {
+      for (Size b = 0; b < kByteBlock; b += kBytes) {
+        Sum<kZeros>(p, taps.starts, taps.count, output, b, kBytes);
+      }
+      taps.Move(pixels);
+    }
+  }
+  for (; i < run; ++i, output += channels) {
+    Size c = 0;
+    for (; c + kBytes <= channels; c += kBytes) {
+      Sum<kZeros>(p, taps.starts, taps.count, output, c, kBytes);
+    }
+    if (c < channels) {
+      Sum<kZeros>(p, taps.starts, taps.count, output, c, static_cast<int>(channels - c));
+    }
+    taps.Move(1);
+  }
+}
+
+template <bool kZeros>
+void Line(const PreparedDepthwise& p, Size line, const std::uint8_t** starts) {
+  const Window& w = p.conv.window;
+  const Size count = w.KernelCount();
+  const Taps taps{starts, reinterpret_cast<Size*>(starts + Quads(count) * kQuad), count};
+  const Position at = Position::At(w, line * w.out[2]);
   for (Size ox = 0; ox < w.out[2];) {
-    const Size first = ox * w.stride[2] - w.pad[2];
-    // How many outputs from here on read no column outside the image.
-    Size run = 1;
-    if (first >= 0 && first + reach < w.in[2]) {
-      run = (w.in[2] - 1 - reach - first) / w.stride[2] + 1;
-      if (run > w.out[2] - ox) run = w.out[2] - ox;
-    }
-    Size tap = 0;
-    for (Size kz = 0; kz < w.kernel[0]; ++kz) {
-      const Size z = oz * w.stride[0] + kz * w.dilation[0] - w.pad[0];
-      for (Size ky = 0; ky < w.kernel[1]; ++ky) {
-        const Size y = oy * w.stride[1] + ky * w.dilation[1] - w.pad[1];
-        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
-        const std::uint8_t* row =
-            d.x + (((n * w.in[0] + z) * w.in[1] + y) * w.in[2] + first) * channels;
-        for (Size kx = 0; kx < w.kernel[2]; ++kx, ++tap) {
-          const Size x = first + kx * w.dilation[2];
-          const bool real = inside && x >= 0 && x < w.in[2];
-          starts[tap] = real ? row + kx * w.dilation[2] * channels : p.zeros;
-          steps[tap] = real ? across : 0;
-        }
-      }
-    }
-    Size output = (line * w.out[2] + ox) * channels;
-    Size i = 0;
-    if (across == channels && p.bytes.factors != nullptr) {
-      const Size pixels = PixelsOfBlock(channels);
-      for (; pixels > 1 && i + pixels <= run; i += pixels, output += kByteBlock) {
-        for (Size b = 0; b < kByteBlock; b += kBytes) {
-          Sum<kZeros>(p, starts, taps, output, b, kBytes);
-        }
-        for (Size t = 0; t < taps; ++t) starts[t] += steps[t] * pixels;
-      }
-    }
-    for (; i < run; ++i, output += channels) {
-      Size c = 0;
-      for (; c + kBytes <= channels; c += kBytes) Sum<kZeros>(p, starts, taps, output, c, kBytes);
-      if (c < channels) Sum<kZeros>(p, starts, taps, output, c, static_cast<int>(channels - c));
-      for (Size t = 0; t < taps; ++t) starts[t] += steps[t];
-    }
+    const Size first = InputPosition(w, 2, ox, 0), run = RunFrom(w, ox, first);
+    FindTaps(p, at, first, taps);
+    SumRun<kZeros>(p, taps, run, (line * w.out[2] + ox) * p.conv.channels);
     ox += run;
   }
 }
