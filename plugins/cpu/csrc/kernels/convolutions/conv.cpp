@@ -161,7 +161,7 @@ class PaddedConv : public Conv {
   void Run() const override {
     const Size parts = shape_.n * shape_.window.out[0] * bands_ * pieces_;
     ParallelFor(parts, 1, [&](Size begin, Size end) {
-      for (Size part = begin; part < end; ++part) RunPart(part);
+      for (Size part = begin; part < end; ++part) RunPart(PartAt(part));
     });
   }
 
@@ -177,7 +177,6 @@ class PaddedConv : public Conv {
     Size across;  // floats from a position to the next one
     Size down;    // and from a row to the next one
     Size rows;    // taps of a plane, on the middle axis
-    Size dilation;
     Size segments;
   };
 
@@ -200,58 +199,50 @@ class PaddedConv : public Conv {
     }
   }
 
-  void RunPart(Size part) const {
-    const Window& w = shape_.window;
-    const Size channels = shape_.channels;
-    const Size piece = part % pieces_, band = part / pieces_ % bands_;
-    const Size z = part / pieces_ / bands_ % w.out[0], n = part / pieces_ / bands_ / w.out[0];
-    const Size x_begin = piece * width_, x_end = std::min(x_begin + width_, w.out[2]);
-    const Size y_begin = band * height_, y_end = std::min(y_begin + height_, w.out[1]);
-    const Size width = x_end - x_begin, height = y_end - y_begin;
+  // Some rows of the output, or a piece of one.
+  struct Part {
+    Size n, z, y, x;  // where it begins
+    Size height, width;
+  };
 
+  Part PartAt(Size part) const {
+    const Window& w = shape_.window;
+    const Size piece = part % pieces_, band = part / pieces_ % bands_;
+    const Size plane = part / pieces_ / bands_;
+    const Size x = piece * width_, y = band * height_;
+    return {plane / w.out[0],
+            plane % w.out[0],
+            y,
+            x,
+            std::min(y + height_, w.out[1]) - y,
+            std::min(x + width_, w.out[2]) - x};
+  }
+
+  void RunPart(const Part& part) const {
+    const Window& w = shape_.window;
+    const Size channels = shape_.channels, outputs = shape_.outputs;
     // Lines between those that dilated taps read are copied as well: there are few.
-    const Size columns = (width - 1) * w.stride[2] + w.kernel[2];
-    const Size lines = (height - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
-    const Size segments = w.kernel[0] * w.kernel[1];
+    const Size columns = (part.width - 1) * w.stride[2] + w.kernel[2];
+    const Size lines = (part.height - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1;
     Copy copy;
     copy.line = columns * channels * w.dilation[1];
     copy.plane = lines * columns * channels;
-    copy.width = width;
+    copy.width = part.width;
     copy.across = w.stride[2] * channels;
     copy.down = w.stride[1] * columns * channels;
     copy.rows = w.kernel[1];
-    copy.segments = segments;
+    copy.segments = w.kernel[0] * w.kernel[1];
     const std::size_t bytes = static_cast<std::size_t>(w.kernel[0] * copy.plane) * sizeof(float);
     const std::size_t start_bytes =
-        static_cast<std::size_t>(segments * kMostRows) * sizeof(const float*);
+        static_cast<std::size_t>(copy.segments * kMostRows) * sizeof(const float*);
     auto* memory = static_cast<char*>(ThreadScratch(start_bytes + bytes));
-    auto** starts = reinterpret_cast<const float**>(memory);
     auto* to = reinterpret_cast<float*>(memory + start_bytes);
     copy.first = to;
+    FillPart(part, lines, columns, to);
 
-    const Size left = x_begin * w.stride[2] - w.pad[2];
-    const Size inside_begin = std::clamp<Size>(-left, 0, columns);
-    const Size inside_end = std::clamp<Size>(w.in[2] - left, inside_begin, columns);
-    for (Size i = 0; i < w.kernel[0]; ++i) {
-      const Size plane = z * w.stride[0] + i * w.dilation[0] - w.pad[0];
-      for (Size j = 0; j < lines; ++j, to += columns * channels) {
-        const Size line = y_begin * w.stride[1] + j - w.pad[1];
-        const bool inside = plane >= 0 && plane < w.in[0] && line >= 0 && line < w.in[1];
-        const Size begin = inside ? inside_begin : columns, end = inside ? inside_end : columns;
-        std::fill(to, to + begin * channels, 0.0f);
-        if (end > begin) {
-          const float* from =
-              x_ + (((n * w.in[0] + plane) * w.in[1] + line) * w.in[2] + left + begin) * channels;
-          std::memcpy(to + begin * channels, from,
-                      static_cast<std::size_t>((end - begin) * channels) * sizeof(float));
-        }
-        std::fill(to + end * channels, to + columns * channels, 0.0f);
-      }
-    }
-
-    const Size outputs = shape_.outputs;
-    const Size first = ((n * w.out[0] + z) * w.out[1] + y_begin) * w.out[2] + x_begin;
-    Product product{{FillCopy, &copy, width * height, segments, w.kernel[2] * channels},
+    const Size positions = part.width * part.height;
+    const Size first = ((part.n * w.out[0] + part.z) * w.out[1] + part.y) * w.out[2] + part.x;
+    Product product{{FillCopy, &copy, positions, copy.segments, w.kernel[2] * channels},
                     panels_.first,
                     outputs,
                     y_ + first * outputs,
@@ -259,7 +250,33 @@ class PaddedConv : public Conv {
                     epilogue_,
                     panels_.item};
     if (epilogue_.addend != nullptr) product.epilogue.addend += first * outputs;
-    Gemm().block(product, 0, width * height, 0, PanelCount(outputs), starts);
+    Gemm().block(product, 0, positions, 0, PanelCount(outputs),
+                 reinterpret_cast<const float**>(memory));
+  }
+
+  // What the part reads, with zeros outside the image: [kernel[0]][lines][columns][channels].
+  void FillPart(const Part& part, Size lines, Size columns, float* to) const {
+    const Window& w = shape_.window;
+    const Size channels = shape_.channels;
+    const Size left = part.x * w.stride[2] - w.pad[2];
+    const Size inside_begin = std::clamp<Size>(-left, 0, columns);
+    const Size inside_end = std::clamp<Size>(w.in[2] - left, inside_begin, columns);
+    for (Size i = 0; i < w.kernel[0]; ++i) {
+      const Size plane = InputPosition(w, 0, part.z, i);
+      for (Size j = 0; j < lines; ++j, to += columns * channels) {
+        const Size line = part.y * w.stride[1] + j - w.pad[1];
+        const bool inside = plane >= 0 && plane < w.in[0] && line >= 0 && line < w.in[1];
+        const Size begin = inside ? inside_begin : columns, end = inside ? inside_end : columns;
+        std::fill(to, to + begin * channels, 0.0f);
+        if (end > begin) {
+          const Size row = (part.n * w.in[0] + plane) * w.in[1] + line;
+          const float* from = x_ + (row * w.in[2] + left + begin) * channels;
+          std::memcpy(to + begin * channels, from,
+                      static_cast<std::size_t>((end - begin) * channels) * sizeof(float));
+        }
+        std::fill(to + end * channels, to + columns * channels, 0.0f);
+      }
+    }
   }
 
   ConvShape shape_;
