@@ -1,6 +1,5 @@
 // Attention over strided heads.
-#include "bind_epilogue.h"
-#include "kernels/products/gemm.h"
+#include "bind_common.h"
 #include "kernels/sequences/attention.h"
 
 namespace headrace::cpu::bind {

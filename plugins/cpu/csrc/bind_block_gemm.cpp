@@ -53,10 +53,7 @@ BlockWeights MakeWeights(const char* op, const BlockWeightsArgs& args, Size dept
   RequireShape(op, "scales", args.scales, {count, blocks, kPanel});
   weights.panels = reinterpret_cast<const std::int32_t*>(ReadPointer(op, "panels", args.panels));
   weights.scales = ReadPointer(op, "scales", args.scales);
-  if (args.zeros) {
-    RequireShape(op, "zeros", *args.zeros, {count, blocks, kPanel});
-    weights.zeros = ReadPointer(op, "zeros", *args.zeros);
-  }
+  weights.zeros = ReadIfGiven(op, "zeros", args.zeros, {count, blocks, kPanel});
   return weights;
 }
 

@@ -1,5 +1,5 @@
 // Attention over what was seen before: caches, what is read of them, and rotary embeddings.
-#include "bind_epilogue.h"
+#include "bind_common.h"
 #include "kernels/sequences/cache.h"
 #include "kernels/sequences/cached_attention.h"
 #include "kernels/sequences/rotary.h"
@@ -32,7 +32,7 @@ Launch BindCacheWrite(const AnyArray& x, const std::optional<AnyArray>& past, co
     RequireShape(kOp, "past", *past, {w.batch, w.heads, w.room, x.shape(3)});
     w.past = static_cast<const char*>(past->data());
   }
-  if (!y.writeable()) throw py::value_error("cache_write: y is read-only");
+  RequireWriteable(kOp, "y", y);
   w.x = static_cast<const char*>(x.data());
   w.before = ReadPointer(kOp, "before", before);
   w.y = static_cast<char*>(y.mutable_data());
@@ -84,15 +84,9 @@ Launch BindCachedAttention(const Floats& q, const Floats& k, const Floats& v, co
   a.k = ReadPointer(kOp, "k", k);
   a.v = ReadPointer(kOp, "v", v);
   a.before = ReadPointer(kOp, "before", before);
-  if (end) {
-    RequireShape(kOp, "end", *end, {a.batch});
-    a.end = ReadPointer(kOp, "end", *end);
-  }
+  a.end = ReadIfGiven(kOp, "end", end, {a.batch});
   if (bias) a.bias = BiasOf(a, *bias);
-  if (sink) {
-    RequireShape(kOp, "sink", *sink, {a.heads});
-    a.sink = ReadPointer(kOp, "sink", *sink);
-  }
+  a.sink = ReadIfGiven(kOp, "sink", sink, {a.heads});
   a.y = WritePointer(kOp, "y", y);
   a.scale = scale;
   a.causal = causal;

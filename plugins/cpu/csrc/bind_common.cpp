@@ -30,6 +30,11 @@ void RequireContiguous(const char* op, const char* name, const AnyArray& array) 
   throw py::value_error(std::string(op) + ": " + name + " is not C-contiguous");
 }
 
+void RequireWriteable(const char* op, const char* name, const AnyArray& array) {
+  if (array.writeable()) return;
+  throw py::value_error(std::string(op) + ": " + name + " is read-only");
+}
+
 void RequireAligned(const char* op, const char* name, const void* first, std::size_t bytes) {
   if (reinterpret_cast<std::uintptr_t>(first) % bytes == 0) return;
   throw py::value_error(std::string(op) + ": " + name + " is not aligned to its element size");

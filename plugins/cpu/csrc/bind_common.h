@@ -4,8 +4,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@
 namespace headrace::cpu::bind {
 
 using Dims = std::vector<std::int64_t>;
+using Floats = Array<float>;
+using MaybeFloats = std::optional<Floats>;
 
 // Each family adds its functions to the module; records are there before functions take them.
 void RegisterWindow(py::module_& m);
@@ -56,6 +60,9 @@ void RequireShape(const char* op, const char* name, const AnyArray& array, const
 // Throws ValueError unless the array lies row by row.
 void RequireContiguous(const char* op, const char* name, const AnyArray& array);
 
+// Throws ValueError for an array that cannot be written.
+void RequireWriteable(const char* op, const char* name, const AnyArray& array);
+
 // Bytes of an element, of both arrays: one that kernels move whole. Throws ValueError for others.
 Size ItemSize(const char* op, const AnyArray& x, const AnyArray& y);
 
@@ -85,8 +92,35 @@ const T* ReadPointer(const char* op, const char* name, const Array<T>& array) {
 template <class T>
 T* WritePointer(const char* op, const char* name, Array<T>& array) {
   ReadPointer(op, name, array);
-  if (!array.writeable()) throw py::value_error(std::string(op) + ": " + name + " is read-only");
+  RequireWriteable(op, name, array);
   return array.mutable_data();
+}
+
+// The same of an array of this shape that need not be given: null where it is not.
+template <class T>
+const T* ReadIfGiven(const char* op, const char* name, const std::optional<Array<T>>& array,
+                     const Dims& expected) {
+  if (!array) return nullptr;
+  RequireShape(op, name, *array, expected);
+  return ReadPointer(op, name, *array);
+}
+
+template <class T>
+T* WriteIfGiven(const char* op, const char* name, std::optional<Array<T>>& array,
+                const Dims& expected) {
+  if (!array) return nullptr;
+  RequireShape(op, name, *array, expected);
+  return WritePointer(op, name, *array);
+}
+
+// The place of `name` among all the names that `what` can have. Throws ValueError for others.
+template <std::size_t kCount>
+std::size_t IndexOf(const char* op, const char* what, const std::array<const char*, kCount>& names,
+                    const std::string& name) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (name == names[i]) return i;
+  }
+  throw py::value_error(std::string(op) + ": there is no " + what + " '" + name + "'");
 }
 
 }  // namespace headrace::cpu::bind

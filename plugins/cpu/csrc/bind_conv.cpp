@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "bind_window.h"
 #include "kernels/convolutions/depthwise_conv.h"
 #include "kernels/convolutions/im2col.h"
@@ -63,7 +61,7 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
     throw py::value_error("depthwise_conv: y is " + Text(y_shape) + " but must start with " +
                           Text({x_shape[0], w_shape[0]}));
   }
-  if (bias) RequireShape(kOp, "bias", *bias, {w_shape[0]});
+  const T* offset = ReadIfGiven(kOp, "bias", bias, {w_shape[0]});
   const Window window = MakeWindow(kOp, Tail(x_shape, 2), Tail(y_shape, 2), args);
   if (args.kernel != Tail(w_shape, 2)) {
     throw py::value_error("depthwise_conv: kernel is " + Text(args.kernel) + " but w is " +
@@ -72,7 +70,6 @@ Launch BindDepthwise(const Array<T>& x, const Array<T>& w, const std::optional<A
   if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   const T* weight = ReadPointer(kOp, "w", w);
-  const T* offset = bias ? ReadPointer(kOp, "bias", *bias) : nullptr;
   T* to = WritePointer(kOp, "y", y);
   const DepthwiseConv<T> conv({x_shape[0], x_shape[1], w_shape[0] / x_shape[1]}, window);
   return {[=] { conv.Run(from, weight, offset, to); }, py::make_tuple(x, w, bias, y)};

@@ -1,5 +1,4 @@
 // Copies: with strides, and by tables of positions. Elements are bytes here, of any dtype.
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -48,7 +47,7 @@ Launch BindCopy(const std::vector<Part>& parts, AnyArray& y) {
     for (std::size_t i = 0; i < shape.size(); ++i) {
       axes.push_back({shape[i], from_strides[i] * item, to_strides[i] * item});
     }
-    if (!y.writeable()) throw py::value_error("copy: y is read-only");
+    RequireWriteable(kOp, "y", y);
     copies->emplace_back(static_cast<const char*>(x.data()) + from_offset * item,
                          static_cast<char*>(y.mutable_data()) + to_offset * item, axes, item);
     arrays.append(x);
@@ -96,7 +95,7 @@ Launch BindTake(const AnyArray& x, AnyArray& y, const std::vector<std::optional<
     axes.push_back(std::move(axis));
   }
   if (y.size() == 0) return {};
-  if (!y.writeable()) throw py::value_error("take: y is read-only");
+  RequireWriteable(kOp, "y", y);
   auto copy = std::make_shared<TableCopy>(
       static_cast<const char*>(x.data()), static_cast<char*>(y.mutable_data()),
       fill ? static_cast<const char*>(fill->data()) : nullptr, std::move(axes), item);

@@ -1,6 +1,3 @@
-#include <array>
-#include <optional>
-
 #include "bind_common.h"
 #include "kernels/elementwise/arange.h"
 #include "kernels/elementwise/broadcast.h"
@@ -100,7 +97,7 @@ int NumberOf(const char* name, const AnyArray& array) {
 Launch BindCast(const AnyArray& x, AnyArray& y) {
   const CastLoop loop = Casts().loops[NumberOf("x", x)][NumberOf("y", y)];
   RequireShape("cast", "y", y, Shape(x));
-  if (!y.writeable()) throw py::value_error("cast: y is read-only");
+  RequireWriteable("cast", "y", y);
   const auto* from = static_cast<const char*>(x.data());
   auto* to = static_cast<char*>(y.mutable_data());
   const Size count = x.size(), read = x.itemsize(), written = y.itemsize();

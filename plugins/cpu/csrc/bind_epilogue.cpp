@@ -1,35 +1,21 @@
 #include "bind_epilogue.h"
 
-#include <array>
-
 namespace headrace::cpu::bind {
 namespace {
 
 constexpr std::array<const char*, 7> kActivations = {"none", "clamp",        "leaky",     "sigmoid",
                                                      "silu", "hard_sigmoid", "hard_swish"};
 
-Activation ActivationOf(const char* op, const std::string& name) {
-  for (std::size_t i = 0; i < kActivations.size(); ++i) {
-    if (name == kActivations[i]) return static_cast<Activation>(i);
-  }
-  throw py::value_error(std::string(op) + ": there is no activation '" + name + "'");
-}
-
 }  // namespace
 
 Epilogue MakeEpilogue(const char* op, const EpilogueArgs& args, const AnyArray& y, Size columns) {
   Epilogue epilogue;
-  if (args.bias) {
-    RequireShape(op, "bias", *args.bias, {columns});
-    epilogue.bias = ReadPointer(op, "bias", *args.bias);
-  }
-  if (args.addend) {
-    RequireShape(op, "addend", *args.addend, Shape(y));
-    epilogue.addend = ReadPointer(op, "addend", *args.addend);
-  }
+  epilogue.bias = ReadIfGiven(op, "bias", args.bias, {columns});
+  epilogue.addend = ReadIfGiven(op, "addend", args.addend, Shape(y));
   epilogue.addend_stride = columns;
   epilogue.addend_last = args.addend_last;
-  epilogue.activation = ActivationOf(op, args.activation);
+  epilogue.activation =
+      static_cast<Activation>(IndexOf(op, "activation", kActivations, args.activation));
   epilogue.alpha = args.alpha;
   epilogue.beta = args.beta;
   return epilogue;

@@ -9,9 +9,6 @@
 
 namespace headrace::cpu::bind {
 
-using Floats = Array<float>;
-using MaybeFloats = std::optional<Floats>;
-
 // `_native.Epilogue`. Whether it fits is asked when it is used.
 struct EpilogueArgs {
   MaybeFloats bias;

@@ -15,7 +15,7 @@ Size MovedSize(const char* op, const AnyArray& x, const AnyArray& y) {
 }
 
 char* Written(const char* op, AnyArray& y) {
-  if (!y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+  RequireWriteable(op, "y", y);
   return static_cast<char*>(y.mutable_data());
 }
 

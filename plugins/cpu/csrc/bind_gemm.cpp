@@ -160,7 +160,7 @@ Launch PackOf(const AnyArray& matrix, AnyArray& panels, Size groups, bool transp
   if (panels.size() == 0) return {};
   const auto* from = static_cast<const T*>(matrix.data());
   RequireAligned(kOp, "matrix", from);
-  if (!panels.writeable()) throw py::value_error("pack: panels are read-only");
+  RequireWriteable(kOp, "panels", panels);
   auto* to = static_cast<T*>(panels.mutable_data());
   RequireAligned(kOp, "panels", to);
   return {[=] {

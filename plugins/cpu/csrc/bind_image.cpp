@@ -71,7 +71,7 @@ Launch BindBytePool(const AnyArray& x, AnyArray& y, const WindowArgs& window) {
   pool.n = x.shape(0);
   pool.channels = x.shape(x.ndim() - 1);
   pool.is_signed = is_signed;
-  if (!y.writeable()) throw py::value_error("max_pool_bytes: y is read-only");
+  RequireWriteable(kOp, "y", y);
   if (y.size() == 0) return {};
   pool.x = static_cast<const std::uint8_t*>(x.data());
   pool.y = static_cast<std::uint8_t*>(y.mutable_data());

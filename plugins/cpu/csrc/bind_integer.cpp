@@ -42,14 +42,6 @@ const void* OneByte(const char* op, const char* name, const MaybeArray& zero, By
   return zero->data();
 }
 
-template <class T>
-const T* ForColumns(const char* op, const char* name, const std::optional<Array<T>>& array,
-                    Size columns) {
-  if (!array) return nullptr;
-  RequireShape(op, name, *array, {columns});
-  return ReadPointer(op, name, *array);
-}
-
 // `_native.IntegerWeights`.
 struct IntegerWeightsArgs {
   Array<std::int8_t> panels;
@@ -108,8 +100,8 @@ ByteEpilogue EpilogueOf(const char* op, const RescaleArgs& args, const AnyArray&
     const Byte item = epilogue.made == Made::kInt8 ? Byte::kInt8 : Byte::kUint8;
     epilogue.y_zero = OneByte(op, "y_zero", args.y_zero, item);
   }
-  epilogue.shift = ForColumns(op, "shift", args.shift, columns);
-  if (!y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+  epilogue.shift = ReadIfGiven(op, "shift", args.shift, {columns});
+  RequireWriteable(op, "y", y);
   return epilogue;
 }
 
@@ -126,8 +118,8 @@ std::vector<ByteProduct> MakeProducts(const char* op, const ByteArgs& args, Size
   product.x_zero = OneByte(op, "x_zero", args.rescale.x_zero, product.rows.item);
   product.y_stride = columns;
   product.epilogue = EpilogueOf(op, args.rescale, args.y);
-  product.sums = ForColumns<std::int32_t>(op, "sums", args.weights.sums, columns);
-  product.weight_zeros = ForColumns(op, "zeros", args.weights.zeros, columns);
+  product.sums = ReadIfGiven<std::int32_t>(op, "sums", args.weights.sums, {columns});
+  product.weight_zeros = ReadIfGiven(op, "zeros", args.weights.zeros, {columns});
   const std::int8_t* panels = ReadPointer(op, "panels", args.weights.panels);
   std::int32_t* corrections = WritePointer(op, "corrections", args.corrections);
   auto* y = static_cast<char*>(args.y.mutable_data());
@@ -214,8 +206,8 @@ Launch BindIntegerDepthwise(const AnyArray& x, const IntegerWeightsArgs& weights
   conv.item = ByteOf(kOp, "x", x);
   conv.x_zero = OneByte(kOp, "x_zero", rescale.x_zero, conv.item);
   conv.epilogue = EpilogueOf(kOp, rescale, y);
-  conv.sums = ForColumns<std::int32_t>(kOp, "sums", weights.sums, conv.channels);
-  conv.weight_zeros = ForColumns(kOp, "zeros", weights.zeros, conv.channels);
+  conv.sums = ReadIfGiven<std::int32_t>(kOp, "sums", weights.sums, {conv.channels});
+  conv.weight_zeros = ReadIfGiven(kOp, "zeros", weights.zeros, {conv.channels});
   conv.panels = ReadPointer(kOp, "panels", weights.panels);
   conv.prepared = WritePointer(kOp, "prepared", prepared);
   Data(kOp, "y", y);
@@ -264,7 +256,7 @@ Launch BindIntegerAdd(const AnyArray& a, const AnyArray& b, AnyArray& y,
   if (!(low <= high) || low + zero < least || high + zero > most) {
     throw py::value_error("integer_add: low and high, with zero added, are no bytes of y");
   }
-  if (!y.writeable()) throw py::value_error("integer_add: y is read-only");
+  RequireWriteable(kOp, "y", y);
   const ByteSum sum{static_cast<const std::uint8_t*>(Data(kOp, "a", a)),
                     static_cast<const std::uint8_t*>(Data(kOp, "b", b)),
                     static_cast<std::uint8_t*>(const_cast<void*>(Data(kOp, "y", y))),

@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "bind_window.h"
 #include "kernels/windows/avg_pool.h"
 #include "kernels/windows/max_pool.h"
@@ -23,11 +21,10 @@ Launch BindMaxPool(const Array<T>& x, Array<T>& y, std::optional<Array<std::int6
                    const WindowArgs& window, bool column_major) {
   constexpr const char* kOp = "max_pool";
   const Window w = PoolWindow(kOp, x, y, window);
-  if (indices) RequireShape(kOp, "indices", *indices, Shape(y));
+  std::int64_t* where = WriteIfGiven(kOp, "indices", indices, Shape(y));
   if (y.size() == 0) return {};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
-  std::int64_t* where = indices ? WritePointer(kOp, "indices", *indices) : nullptr;
   const Size planes = x.shape(0) * x.shape(1);
   const IndexOrder order = column_major ? IndexOrder::kColumnMajor : IndexOrder::kRowMajor;
   const MaxPool<T> pool(w);

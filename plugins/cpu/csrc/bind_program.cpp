@@ -1,14 +1,11 @@
 // Elementwise programs.
-#include <cstring>
-#include <iterator>
-
 #include "bind_common.h"
 #include "kernels/elementwise/program.h"
 
 namespace headrace::cpu::bind {
 namespace {
 
-constexpr const char* kOps[] = {
+constexpr std::array<const char*, static_cast<std::size_t>(Op::kCount)> kOps = {
     // numbers of two
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power",
     // of one
@@ -21,14 +18,9 @@ constexpr const char* kOps[] = {
     // results of other types
     "identity", "dequantize", "quantize_int8", "quantize_uint8", "quantize_int16",
     "quantize_uint16", "float16", "bfloat16"};
-static_assert(std::size(kOps) == static_cast<std::size_t>(Op::kCount));
+static_assert(kOps.back() != nullptr, "each has a name");
 
-Op OpOf(const std::string& name) {
-  for (std::size_t i = 0; i < std::size(kOps); ++i) {
-    if (name == kOps[i]) return static_cast<Op>(i);
-  }
-  throw py::value_error("program: there is no step '" + name + "'");
-}
+Op OpOf(const std::string& name) { return static_cast<Op>(IndexOf("program", "step", kOps, name)); }
 
 Item KnownItem(const AnyArray& array) {
   if (py::isinstance<Array<float>>(array)) return Item::kFloat;
@@ -100,7 +92,7 @@ Launch BindProgram(const std::vector<StepArgs>& steps, const std::vector<float>&
   if (made == Item::kInt32 || made == Item::kInt64) {
     throw py::type_error("program: y must be no int32 or int64");
   }
-  if (!y.writeable()) throw py::value_error("program: y is read-only");
+  RequireWriteable("program", "y", y);
   std::vector<Step> sound = StepsOf(steps, inputs.size() + constants.size());
   if (y.size() == 0) return {};
   const auto program = std::make_shared<Program>(std::move(sources), constants, std::move(sound),

@@ -1,7 +1,4 @@
 // Recurrent layers.
-#include <array>
-#include <optional>
-
 #include "bind_common.h"
 #include "kernels/products/gemm.h"
 #include "kernels/quantized/recurrent_integer.h"
@@ -10,11 +7,8 @@
 namespace headrace::cpu::bind {
 namespace {
 
-using Floats = Array<float>;
-using MaybeFloats = std::optional<Floats>;
-
 // `_native.RecurrentWeights`.
-struct WeightsArgs {
+struct RecurrentWeightsArgs {
   Floats w;
   Floats r;
   MaybeFloats b;
@@ -49,7 +43,7 @@ const Kind& KindOf(const std::string& name) {
   throw py::value_error("there is no recurrent layer '" + name + "'");
 }
 
-Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs& weights,
+Launch BindRecurrent(const std::string& kind, const Floats& x, const RecurrentWeightsArgs& weights,
                      const StateArgs& begin, Floats& y, StateArgs& end, Floats& scratch,
                      const std::vector<bool>& reversed, bool linear_before_reset,
                      const std::optional<Array<std::int32_t>>& lengths) {
@@ -70,29 +64,16 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
   RequireShape(op, "r", weights.r, {s.directions * of_r, s.hidden, kPanel});
   RequireShape(op, "y", y, {s.steps, s.directions, s.batch, s.hidden});
   RequireShape(op, "scratch", scratch, {of.scratch_floats(s)});
-  const auto maybe = [&](const char* name, const MaybeFloats& array, const Dims& wanted) {
-    if (!array) return static_cast<const float*>(nullptr);
-    RequireShape(op, name, *array, wanted);
-    return ReadPointer(op, name, *array);
-  };
-  const auto maybe_made = [&](const char* name, MaybeFloats& array) {
-    if (!array) return static_cast<float*>(nullptr);
-    RequireShape(op, name, *array, state);
-    return WritePointer(op, name, *array);
-  };
   layer.x = ReadPointer(op, "x", x);
   layer.w = ReadPointer(op, "w", weights.w);
   layer.r = ReadPointer(op, "r", weights.r);
-  layer.b = maybe("b", weights.b, {s.directions, 2 * rows});
-  layer.h = maybe("h", begin.h, state);
-  layer.c = maybe("c", begin.c, state);
-  if (lengths) {
-    RequireShape(op, "lengths", *lengths, {s.batch});
-    layer.lengths = ReadPointer(op, "lengths", *lengths);
-  }
+  layer.b = ReadIfGiven(op, "b", weights.b, {s.directions, 2 * rows});
+  layer.h = ReadIfGiven(op, "h", begin.h, state);
+  layer.c = ReadIfGiven(op, "c", begin.c, state);
+  layer.lengths = ReadIfGiven(op, "lengths", lengths, {s.batch});
   layer.y = WritePointer(op, "y", y);
-  layer.y_h = maybe_made("h at the end", end.h);
-  layer.y_c = maybe_made("c at the end", end.c);
+  layer.y_h = WriteIfGiven(op, "h at the end", end.h, state);
+  layer.y_c = WriteIfGiven(op, "c at the end", end.c, state);
   layer.scratch = WritePointer(op, "scratch", scratch);
   for (std::size_t d = 0; d < reversed.size(); ++d) layer.reversed[d] = reversed[d];
   layer.linear_before_reset = linear_before_reset;
@@ -104,14 +85,14 @@ Launch BindRecurrent(const std::string& kind, const Floats& x, const WeightsArgs
 }
 
 // `_native.IntegerRecurrentWeights`.
-struct IntegerWeightsArgs {
+struct IntegerRecurrentWeightsArgs {
   Array<std::int8_t> panels;
   Array<std::int32_t> sums;
   Floats scale;
   std::optional<Array<std::int32_t>> zeros;
 };
 
-Launch BindIntegerLstm(const Floats& drive, const IntegerWeightsArgs& weights,
+Launch BindIntegerLstm(const Floats& drive, const IntegerRecurrentWeightsArgs& weights,
                        const StateArgs& begin, Floats& y, StateArgs& end, Floats& scratch,
                        bool reversed) {
   constexpr const char* kOp = "integer_lstm";
@@ -130,29 +111,18 @@ Launch BindIntegerLstm(const Floats& drive, const IntegerWeightsArgs& weights,
                {PanelCount(columns), Quads(layer.hidden), kPanel, kQuad});
   RequireShape(kOp, "sums", weights.sums, {columns});
   if (weights.scale.size() != 1) RequireShape(kOp, "scale", weights.scale, {columns});
-  if (weights.zeros) RequireShape(kOp, "zeros", *weights.zeros, {columns});
   RequireShape(kOp, "scratch", scratch, {IntegerLstmScratchFloats(layer.batch, layer.hidden)});
-  const auto maybe = [&](const char* name, const MaybeFloats& array) {
-    if (!array) return static_cast<const float*>(nullptr);
-    RequireShape(kOp, name, *array, state);
-    return ReadPointer(kOp, name, *array);
-  };
-  const auto maybe_made = [&](const char* name, MaybeFloats& array) {
-    if (!array) return static_cast<float*>(nullptr);
-    RequireShape(kOp, name, *array, state);
-    return WritePointer(kOp, name, *array);
-  };
   layer.drive = ReadPointer(kOp, "drive", drive);
   layer.panels = ReadPointer(kOp, "panels", weights.panels);
   layer.sums = ReadPointer(kOp, "sums", weights.sums);
-  if (weights.zeros) layer.zeros = ReadPointer(kOp, "zeros", *weights.zeros);
+  layer.zeros = ReadIfGiven(kOp, "zeros", weights.zeros, {columns});
   layer.scale = ReadPointer(kOp, "scale", weights.scale);
   layer.scale_step = weights.scale.size() == 1 ? 0 : 1;
-  layer.h = maybe("h", begin.h);
-  layer.c = maybe("c", begin.c);
+  layer.h = ReadIfGiven(kOp, "h", begin.h, state);
+  layer.c = ReadIfGiven(kOp, "c", begin.c, state);
   layer.y = WritePointer(kOp, "y", y);
-  layer.y_h = maybe_made("h at the end", end.h);
-  layer.y_c = maybe_made("c at the end", end.c);
+  layer.y_h = WriteIfGiven(kOp, "h at the end", end.h, state);
+  layer.y_c = WriteIfGiven(kOp, "c at the end", end.c, state);
   layer.scratch = WritePointer(kOp, "scratch", scratch);
   layer.reversed = reversed;
   return {[layer] { Lstm(layer); },
@@ -169,7 +139,7 @@ Size ScratchFloats(const std::string& kind, Size steps, Size batch, Size feature
 void RegisterRecurrent(py::module_& m) {
   m.def("recurrent_scratch", &ScratchFloats, py::arg("kind"), py::arg("steps"), py::arg("batch"),
         py::arg("features"), py::arg("hidden"));
-  py::class_<WeightsArgs>(m, "RecurrentWeights", "Packed weights of a recurrent layer.")
+  py::class_<RecurrentWeightsArgs>(m, "RecurrentWeights", "Packed weights of a recurrent layer.")
       .def(py::init<Floats, Floats, MaybeFloats>(), py::arg("w"), py::arg("r"),
            py::arg("b") = py::none());
   py::class_<StateArgs>(m, "RecurrentState", "What a recurrent layer carries from step to step.")
@@ -178,7 +148,7 @@ void RegisterRecurrent(py::module_& m) {
   m.def("recurrent", &BindRecurrent, py::arg("kind"), py::arg("x"), py::arg("weights"),
         py::arg("begin"), py::arg("y"), py::arg("end"), py::arg("scratch"), py::arg("reversed"),
         py::arg("linear_before_reset"), py::arg("lengths") = py::none());
-  py::class_<IntegerWeightsArgs>(m, "IntegerRecurrentWeights", "Packed weights of bytes.")
+  py::class_<IntegerRecurrentWeightsArgs>(m, "IntegerRecurrentWeights", "Packed weights of bytes.")
       .def(py::init<Array<std::int8_t>, Array<std::int32_t>, Floats,
                     std::optional<Array<std::int32_t>>>(),
            py::arg("panels"), py::arg("sums"), py::arg("scale"), py::arg("zeros") = py::none());

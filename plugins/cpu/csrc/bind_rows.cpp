@@ -1,7 +1,4 @@
 // Rows that lie one after another, pairs of classes, and products of batches of matrices.
-#include <array>
-#include <optional>
-
 #include "bind_common.h"
 #include "kernels/learners/couple_pairs.h"
 #include "kernels/products/few_rows.h"
@@ -12,8 +9,6 @@
 
 namespace headrace::cpu::bind {
 namespace {
-
-using Floats = Array<float>;
 
 // Rows and the length of each: the last axis.
 std::pair<Size, Size> Sides(const char* op, const Floats& x) {
@@ -47,11 +42,9 @@ Launch BindLayerNorm(const Floats& x, const std::optional<Floats>& scale,
   constexpr const char* kOp = "layer_norm";
   const auto [rows, length] = Sides(kOp, x);
   RequireShape(kOp, "y", y, Shape(x));
-  if (scale) RequireShape(kOp, "scale", *scale, {length});
-  if (bias) RequireShape(kOp, "bias", *bias, {length});
   const float* from = ReadPointer(kOp, "x", x);
-  const float* scales = scale ? ReadPointer(kOp, "scale", *scale) : nullptr;
-  const float* biases = bias ? ReadPointer(kOp, "bias", *bias) : nullptr;
+  const float* scales = ReadIfGiven(kOp, "scale", scale, {length});
+  const float* biases = ReadIfGiven(kOp, "bias", bias, {length});
   float* to = WritePointer(kOp, "y", y);
   return {[=, count = rows, size = length] {
             LayerNormRows(from, scales, biases, to, count, size, epsilon);
@@ -61,10 +54,7 @@ Launch BindLayerNorm(const Floats& x, const std::optional<Floats>& scale,
 
 Fold FoldOf(const char* op, const std::string& kind) {
   constexpr std::array<const char*, 5> kKinds = {"sum", "mean", "max", "min", "prod"};
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (kind == kKinds[i]) return static_cast<Fold>(i);
-  }
-  throw py::value_error(std::string(op) + ": there is no kind '" + kind + "'");
+  return static_cast<Fold>(IndexOf(op, "kind", kKinds, kind));
 }
 
 Launch BindFold(const std::string& kind, const Floats& x, Floats& y) {

@@ -11,10 +11,8 @@ Launch BindCumulative(const std::string& reduction, const Array<T>& x, Array<T>&
   constexpr const char* kOp = "cumulative";
   if (x.ndim() != 3) throw py::value_error("cumulative: x must have 3 axes");
   RequireShape(kOp, "y", y, Shape(x));
-  if (reduction != "sum" && reduction != "product") {
-    throw py::value_error("cumulative: there is no reduction '" + reduction + "'");
-  }
-  const Running running = reduction == "sum" ? Running::kSum : Running::kProduct;
+  constexpr std::array<const char*, 2> kReductions = {"sum", "product"};
+  const auto running = static_cast<Running>(IndexOf(kOp, "reduction", kReductions, reduction));
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   if (y.size() == 0) return {};

@@ -9,10 +9,8 @@ namespace headrace::cpu::bind {
 namespace {
 
 Padding PaddingOf(const std::string& name) {
-  if (name == "zeros") return Padding::kZeros;
-  if (name == "border") return Padding::kBorder;
-  if (name == "reflection") return Padding::kReflection;
-  throw py::value_error("grid_sample: there is no padding '" + name + "'");
+  constexpr std::array<const char*, 3> kPaddings = {"zeros", "border", "reflection"};
+  return static_cast<Padding>(IndexOf("grid_sample", "padding", kPaddings, name));
 }
 
 Launch BindGridSample(const Array<float>& x, const Array<float>& grid, Array<float>& y, int taps,

@@ -1,5 +1,4 @@
 // Rows and elements put where indices say, and marks.
-#include <array>
 #include <cstdint>
 
 #include "bind_places.h"
@@ -21,7 +20,7 @@ struct Put {
     RequireContiguous(op, "update", update);
     RequireContiguous(op, "y", y);
     const std::string dtype = y.dtype_name();
-    if (!y.writeable()) throw py::value_error(std::string(op) + ": y is read-only");
+    RequireWriteable(op, "y", y);
     if (update.dtype_name() != dtype) {
       throw py::value_error(std::string(op) + ": update is not of " + dtype);
     }
@@ -30,10 +29,7 @@ struct Put {
 
 Scatter KindOf(const char* op, const std::string& reduction) {
   constexpr std::array<const char*, 5> kKinds = {"none", "add", "mul", "max", "min"};
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (reduction == kKinds[i]) return static_cast<Scatter>(i);
-  }
-  throw py::value_error(std::string(op) + ": there is no reduction '" + reduction + "'");
+  return static_cast<Scatter>(IndexOf(op, "reduction", kKinds, reduction));
 }
 
 // The launch of work(x, update, y), pointers to elements of the dtype; of what is only moved, to

@@ -1,6 +1,5 @@
 // Spectra of signals.
 #include <memory>
-#include <optional>
 
 #include "bind_common.h"
 #include "kernels/sequences/spectrum.h"
@@ -36,16 +35,13 @@ Launch BindSpectrum(const Array<float>& x, const std::optional<Array<float>>& wi
     throw py::value_error("spectrum: frames " + std::to_string(step) + " numbers apart do not fit");
   }
   if (window && is_inverse) throw py::value_error("spectrum: an inverse has no window");
-  if (window) RequireShape(kOp, "window", *window, {length});
+  const float* factors = ReadIfGiven(kOp, "window", window, {length});
   RequireShape(kOp, "scratch", scratch, {Spectrum::SharedFloats(form)});
   if (y.size() == 0) return {};
   const Size floats = x.shape(1) * parts;
-  const SpectrumRows source{batch,
-                            rows,
-                            floats,
-                            rows == 1 ? 0 : step * parts,
-                            rows == 1 ? floats : length * parts,
-                            window ? ReadPointer(kOp, "window", *window) : nullptr};
+  const SpectrumRows source{
+      batch,  rows, floats, rows == 1 ? 0 : step * parts, rows == 1 ? floats : length * parts,
+      factors};
   const float* from = ReadPointer(kOp, "x", x);
   float* to = WritePointer(kOp, "y", y);
   float* shared = scratch.size() == 0 ? nullptr : WritePointer(kOp, "scratch", scratch);

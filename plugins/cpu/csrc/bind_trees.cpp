@@ -1,7 +1,4 @@
 // Ensembles of decision trees.
-#include <array>
-#include <optional>
-
 #include "bind_common.h"
 #include "kernels/learners/trees.h"
 
@@ -12,14 +9,9 @@ using Indices = Array<std::int32_t>;
 
 constexpr const char* kOp = "tree_ensemble";
 
-template <std::size_t N>
-std::size_t Place(const char* what, const std::array<const char*, N>& names,
-                  const std::string& name) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (name == names[i]) return i;
-  }
-  throw py::value_error(std::string(kOp) + ": there is no " + what + " '" + name + "'");
-}
+constexpr std::array<const char*, 3> kVotes = {"sum", "min", "max"};
+constexpr std::array<const char*, 6> kComparisons = {"less_equal", "less",  "greater_equal",
+                                                     "greater",    "equal", "not_equal"};
 
 // `_native.Trees`: what is not said node by node. Weights are of the dtype of x.
 struct TreesArgs {
@@ -51,13 +43,12 @@ Trees<T> TreesOf(const Array<T>& x, const TreesArgs& args, const Array<T>& y) {
                  weights.shape(1),
                  args.depth,
                  {},
-                 static_cast<Vote>(Place<3>("aggregate", {"sum", "min", "max"}, args.aggregate)),
+                 static_cast<Vote>(IndexOf(kOp, "aggregate", kVotes, args.aggregate)),
                  ReadPointer(kOp, "roots", args.roots),
                  ReadPointer(kOp, "weights", weights)};
   for (const std::string& comparison : args.comparisons) {
-    trees.comparisons.push_back(static_cast<Comparison>(Place<6>(
-        "comparison", {"less_equal", "less", "greater_equal", "greater", "equal", "not_equal"},
-        comparison)));
+    trees.comparisons.push_back(
+        static_cast<Comparison>(IndexOf(kOp, "comparison", kComparisons, comparison)));
   }
   return trees;
 }
@@ -73,11 +64,10 @@ Launch BindTables(const Array<T>& x, const TreesArgs& args, const Indices& modes
   RequireShape(kOp, "splits", splits, {trees.nodes});
   RequireShape(kOp, "yes", yes, {trees.nodes});
   RequireShape(kOp, "no", no, {trees.nodes});
-  if (nans) RequireShape(kOp, "nans", *nans, {trees.nodes});
   const NodeTables<T> nodes{
       ReadPointer(kOp, "modes", modes),   ReadPointer(kOp, "features", features),
       ReadPointer(kOp, "yes", yes),       ReadPointer(kOp, "no", no),
-      ReadPointer(kOp, "splits", splits), nans ? ReadPointer(kOp, "nans", *nans) : nullptr};
+      ReadPointer(kOp, "splits", splits), ReadIfGiven(kOp, "nans", nans, {trees.nodes})};
   const T* from = ReadPointer(kOp, "x", x);
   T* to = WritePointer(kOp, "y", y);
   return {[=] { Decide(trees, nodes, from, to); },
