@@ -22,6 +22,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterBlockGemm(m);
   headrace::cpu::bind::RegisterInteger(m);
   headrace::cpu::bind::RegisterProgram(m);
+  headrace::cpu::bind::RegisterBatchMatmul(m);
   headrace::cpu::bind::RegisterRows(m);
   headrace::cpu::bind::RegisterAttention(m);
   headrace::cpu::bind::RegisterCache(m);
@@ -29,7 +30,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterImage(m);
   headrace::cpu::bind::RegisterCopy(m);
   headrace::cpu::bind::RegisterGather(m);
-  headrace::cpu::bind::RegisterTrees(m);
+  headrace::cpu::bind::RegisterLearners(m);
   headrace::cpu::bind::RegisterDetection(m);
   headrace::cpu::bind::RegisterRunning(m);
   headrace::cpu::bind::RegisterSampling(m);

@@ -1,5 +1,6 @@
-// Ensembles of decision trees.
+// What models are made of that were learnt otherwise than networks: trees, and pairs of classes.
 #include "bind_common.h"
+#include "kernels/learners/couple_pairs.h"
 #include "kernels/learners/trees.h"
 
 namespace headrace::cpu::bind {
@@ -87,8 +88,20 @@ Launch BindLaid(const Array<T>& x, const TreesArgs& args, const Array<std::uint8
           py::make_tuple(x, args.roots, args.weights, nodes, y)};
 }
 
+Launch BindCouplePairs(const Floats& shares, Floats& y) {
+  constexpr const char* kOp = "couple_pairs";
+  if (shares.ndim() != 2 || y.ndim() != 2 || y.shape(1) < 2) {
+    throw py::value_error("couple_pairs: shares and y must have two axes, of two classes or more");
+  }
+  const Size rows = y.shape(0), classes = y.shape(1);
+  RequireShape(kOp, "shares", shares, {rows, classes * (classes - 1) / 2});
+  const float* from = ReadPointer(kOp, "shares", shares);
+  float* to = WritePointer(kOp, "y", y);
+  return {[=] { CouplePairs(from, to, rows, classes); }, py::make_tuple(shares, y)};
+}
+
 template <class T>
-void Define(py::module_& m) {
+void DefineTrees(py::module_& m) {
   m.def(kOp, &BindTables<T>, py::arg("x"), py::arg("trees"), py::arg("modes"), py::arg("features"),
         py::arg("splits"), py::arg("yes"), py::arg("no"), py::arg("nans"), py::arg("y"));
   m.def("laid_trees", &BindLaid<T>, py::arg("x"), py::arg("trees"), py::arg("nodes"),
@@ -97,13 +110,14 @@ void Define(py::module_& m) {
 
 }  // namespace
 
-void RegisterTrees(py::module_& m) {
+void RegisterLearners(py::module_& m) {
   py::class_<TreesArgs>(m, "Trees", "Decision trees, but for what is asked of each node.")
       .def(py::init<Indices, AnyArray, std::vector<std::string>, Size, std::string>(),
            py::arg("roots"), py::arg("weights"), py::arg("comparisons"), py::arg("depth"),
            py::arg("aggregate"));
-  Define<float>(m);
-  Define<double>(m);
+  DefineTrees<float>(m);
+  DefineTrees<double>(m);
+  m.def("couple_pairs", &BindCouplePairs, py::arg("shares"), py::arg("y"));
 }
 
 }  // namespace headrace::cpu::bind
