@@ -22,8 +22,8 @@
 //
 // One rule keeps this sound: a template or inline function of the standard library that two of
 // these sources share is one function for the linker, and it may keep the copy that only the newest
-// machine runs. So they include no header of the standard library but <cmath>, <cstddef>, <cstdint>
-// and <cstring>, and what they define is static or in their namespace.
+// machine runs. So they name nothing of it but types of numbers and what C has (a test looks), and
+// what they define is static, in their namespace, or always inlined.
 #pragma once
 
 #include <cstddef>
