@@ -82,6 +82,36 @@ void PackScattered(const ScatteredMatrix<T>& b, Size depth, Size columns, T* pan
   PackPanels(b.first, depth, columns, b.column_stride, [rows](Size k) { return rows[k]; }, panels);
 }
 
+// Into how many parts the rows and the panels of a product are cut, and how many parts go together.
+struct Cut {
+  Size rows, panels, grain;
+};
+
+// Of each of `count` products that have `panels`, those of all groups.
+Cut CutOf(const Product& product, Size count, Size panels) {
+  const Size rows = product.rows.count, depth = product.rows.Depth();
+  const Size work = rows * panels * kPanel * std::max<Size>(depth, 1);
+  const Size wanted =
+      Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
+  // Panels that stay in the second cache are read again for every few rows, and what is made is
+  // written in order. Others go by as seldom as can be: in blocks of as many rows as stay there. A
+  // run of a row is a pixel of an image, which the rows around it read as well.
+  const bool panels_stay = panels * kPanel * depth <= kStayingFloats;
+  const Size length = std::max<Size>(product.rows.length, 1);
+  const Size fitting = std::max<Size>(kStayingFloats / length / kBlockRows, 1) * kBlockRows;
+  const Size block = panels_stay ? kBlockRows : fitting;
+  Size row_parts =
+      std::clamp<Size>(CeilDiv(wanted, count), CeilDiv(rows, block), CeilDiv(rows, kBlockRows));
+  // Each thread has its share of the rows, when there are enough of them, and of the panels else.
+  const Size shares = wanted == 1 ? 1 : Threads();
+  if (rows >= shares * kShareRows) row_parts = RoundUp(row_parts, shares);
+  Size panel_parts =
+      std::clamp<Size>(CeilDiv(wanted, count * row_parts), 1, CeilDiv(panels, kMostPanels));
+  if (row_parts % shares != 0) panel_parts = std::min(RoundUp(panel_parts, shares), panels);
+  // Small products go in larger parts, so that none is worth less than handing it over.
+  return {row_parts, panel_parts, std::max<Size>(1, count * row_parts * panel_parts / wanted)};
+}
+
 }  // namespace
 
 Rows MakeRows(const DenseRows* source, Size count, Size depth) {
@@ -90,31 +120,11 @@ Rows MakeRows(const DenseRows* source, Size count, Size depth) {
 
 void Multiply(const Product* products, Size count) {
   if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
-  const Size rows = products[0].rows.count;
-  const Size groups = products[0].groups, panels = groups * PanelCount(products[0].columns);
-  const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.Depth(), 1);
-  const Size wanted =
-      Threads() == 1 ? 1 : std::min(kPartsPerThread * Threads(), count * work / kPartWork + 1);
-  // Panels that stay in the second cache are read again for every few rows, and what is made is
-  // written in order. Others go by as seldom as can be: in blocks of as many rows as stay there. A
-  // run of a row is a pixel of an image, which the rows around it read as well.
-  const bool panels_stay = panels * kPanel * products[0].rows.Depth() <= kStayingFloats;
-  const Size length = std::max<Size>(products[0].rows.length, 1);
-  const Size fitting = std::max<Size>(kStayingFloats / length / kBlockRows, 1) * kBlockRows;
-  const Size block = panels_stay ? kBlockRows : fitting;
-  const Size most_row_parts = CeilDiv(rows, kBlockRows);
-  Size row_parts = std::clamp<Size>(CeilDiv(wanted, count), CeilDiv(rows, block), most_row_parts);
-  // Each thread has its share of the rows, when there are enough of them, and of the panels else.
-  const Size shares = wanted == 1 ? 1 : Threads();
-  if (rows >= shares * kShareRows) row_parts = RoundUp(row_parts, shares);
-  Size panel_parts = std::clamp<Size>((wanted + count * row_parts - 1) / (count * row_parts), 1,
-                                      CeilDiv(panels, kMostPanels));
-  if (row_parts % shares != 0) panel_parts = std::min(RoundUp(panel_parts, shares), panels);
-  const Size parts = count * row_parts * panel_parts;
-  // Small products go in larger parts, so that none is worth less than handing it over.
-  const Size grain = std::max<Size>(1, parts / wanted);
+  const Size rows = products[0].rows.count, groups = products[0].groups;
+  const Size panels = groups * PanelCount(products[0].columns);
+  const Cut cut = CutOf(products[0], count, panels);
   const Size starts_wanted = products[0].rows.segments * kMostRows * (groups > 1 ? kGroupTiles : 1);
-  ParallelFor(parts, grain, [&](Size begin, Size end) {
+  ParallelFor(count * cut.rows * cut.panels, cut.grain, [&](Size begin, Size end) {
     const float* few[kFewStarts];
     const float** starts = few;
     if (starts_wanted > kFewStarts) {
@@ -122,10 +132,10 @@ void Multiply(const Product* products, Size count) {
           ThreadScratch(static_cast<std::size_t>(starts_wanted) * sizeof(const float*)));
     }
     for (Size part = begin; part < end; ++part) {
-      const Size p = part % panel_parts, r = part / panel_parts % row_parts;
-      Gemm().block(products[part / (row_parts * panel_parts)], rows * r / row_parts,
-                   rows * (r + 1) / row_parts, panels * p / panel_parts,
-                   panels * (p + 1) / panel_parts, starts);
+      const Size p = part % cut.panels, r = part / cut.panels % cut.rows;
+      Gemm().block(products[part / (cut.rows * cut.panels)], rows * r / cut.rows,
+                   rows * (r + 1) / cut.rows, panels * p / cut.panels,
+                   panels * (p + 1) / cut.panels, starts);
     }
   });
 }
