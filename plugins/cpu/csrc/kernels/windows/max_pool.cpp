@@ -1,5 +1,6 @@
 #include "kernels/windows/max_pool.h"
 
+#include <array>
 #include <limits>
 #include <type_traits>
 
@@ -15,6 +16,43 @@ constexpr T Lowest() {
 template <class T>
 HEADRACE_INLINE bool Beats(T value, T best) {
   return value > best || (value != value && best == best);
+}
+
+// How far a flat index is from that of the next element of each axis.
+struct IndexSteps {
+  Size plane, row, column;
+};
+
+IndexSteps StepsOf(const Window& w, IndexOrder order) {
+  if (order == IndexOrder::kRowMajor) return {w.in[1] * w.in[2], w.in[2], 1};
+  return {1, w.in[0], w.in[0] * w.in[1]};
+}
+
+// The largest element of a window and its index within the plane, -1 if it stands on padding alone.
+template <class T>
+struct Winner {
+  T value = Lowest<T>();
+  Size index = -1;
+};
+
+// Of the window at `at` of a plane, `taps` of which are inside.
+template <class T>
+HEADRACE_INLINE Winner<T> WinnerOf(const T* plane, const Window& w, const Position& at,
+                                   const std::array<Range, 3>& taps, const IndexSteps& steps) {
+  Winner<T> best;
+  for (Size kd = taps[0].begin; kd < taps[0].end; ++kd) {
+    const Size d = InputPosition(w, 0, at.z, kd);
+    for (Size kh = taps[1].begin; kh < taps[1].end; ++kh) {
+      const Size h = InputPosition(w, 1, at.y, kh);
+      const T* row = plane + (d * w.in[1] + h) * w.in[2];
+      for (Size kw = taps[2].begin; kw < taps[2].end; ++kw) {
+        const Size column = InputPosition(w, 2, at.x, kw);
+        if (best.index >= 0 && !Beats(row[column], best.value)) continue;
+        best = {row[column], d * steps.plane + h * steps.row + column * steps.column};
+      }
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -41,40 +79,19 @@ template <class T>
 void MaxPool<T>::RunPlanes(const T* x, T* y, std::int64_t* indices, IndexOrder order, Size begin,
                            Size end) const {
   const Window& w = w_;
-  const bool row_major = order == IndexOrder::kRowMajor;
-  const Size step_d = row_major ? w.in[1] * w.in[2] : 1;
-  const Size step_h = row_major ? w.in[2] : w.in[0];
-  const Size step_w = row_major ? 1 : w.in[0] * w.in[1];
+  const IndexSteps steps = StepsOf(w, order);
   x += begin * w.InCount();
-  const Size first = begin * w.out[0] * w.out[1] * w.out[2];
-  y += first;
-  indices += first;
+  y += begin * w.OutCount();
+  indices += begin * w.OutCount();
   for (Size plane = begin; plane < end; ++plane, x += w.InCount()) {
-    for (Size od = 0; od < w.out[0]; ++od) {
-      const Range depth = TapsInside(w, 0, od);
-      for (Size oh = 0; oh < w.out[1]; ++oh) {
-        const Range height = TapsInside(w, 1, oh);
-        for (Size ow = 0; ow < w.out[2]; ++ow) {
-          const Range width = widths_[static_cast<std::size_t>(ow)];
-          T best = Lowest<T>();
-          std::int64_t index = -1;
-          for (Size kd = depth.begin; kd < depth.end; ++kd) {
-            const Size d = InputPosition(w, 0, od, kd);
-            for (Size kh = height.begin; kh < height.end; ++kh) {
-              const Size h = InputPosition(w, 1, oh, kh);
-              const T* row = x + (d * w.in[1] + h) * w.in[2];
-              for (Size kw = width.begin; kw < width.end; ++kw) {
-                const Size column = InputPosition(w, 2, ow, kw);
-                if (index < 0 || Beats(row[column], best)) {
-                  best = row[column];
-                  index = plane * w.InCount() + d * step_d + h * step_h + column * step_w;
-                }
-              }
-            }
-          }
-          *y++ = best;
-          *indices++ = index;
-        }
+    Position at{plane, 0, 0, 0};
+    for (; at.n == plane; at.NextLine(w)) {
+      std::array<Range, 3> taps{TapsInside(w, 0, at.z), TapsInside(w, 1, at.y), Range{0, 0}};
+      for (; at.x < w.out[2]; ++at.x) {
+        taps[2] = widths_[static_cast<std::size_t>(at.x)];
+        const Winner<T> winner = WinnerOf(x, w, at, taps, steps);
+        *y++ = winner.value;
+        *indices++ = winner.index < 0 ? -1 : plane * w.InCount() + winner.index;
       }
     }
   }
