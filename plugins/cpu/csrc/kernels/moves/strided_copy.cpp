@@ -71,6 +71,16 @@ std::vector<CopyAxis> Joined(const std::vector<CopyAxis>& axes, Size item) {
   return joined;
 }
 
+// Moves both pointers to where step `index` over the axes is.
+HEADRACE_INLINE void MoveTo(const std::vector<CopyAxis>& axes, Size index, const char*& from,
+                            char*& to) {
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    from += index % axes[i].count * axes[i].from;
+    to += index % axes[i].count * axes[i].to;
+    index /= axes[i].count;
+  }
+}
+
 }  // namespace
 
 StridedCopy::StridedCopy(const char* from, char* to, const std::vector<CopyAxis>& axes, Size item)
@@ -128,21 +138,12 @@ void StridedCopy::Run() const {
   });
 }
 
-// Moves both pointers to where step `index` over the outer axes is.
-void StridedCopy::MoveTo(Size index, const char*& from, char*& to) const {
-  for (std::size_t i = axes_.size(); i-- > 0;) {
-    from += index % axes_[i].count * axes_[i].from;
-    to += index % axes_[i].count * axes_[i].to;
-    index /= axes_[i].count;
-  }
-}
-
 void StridedCopy::Rows(Size begin, Size end) const {
   for (Size part = begin; part < end;) {
     const char* from = from_;
     char* to = to_;
     const Size first = part % middle_.count;
-    MoveTo(part / middle_.count, from, to);
+    MoveTo(axes_, part / middle_.count, from, to);
     const Size last = std::min(middle_.count, first + end - part);
     if (inner_.from == item_ && inner_.to == item_) {
       for (Size m = first; m < last; ++m) {
@@ -173,7 +174,7 @@ void StridedCopy::Blocks(Size begin, Size end) const {
     const char* from = from_ + c * inner_.from + r * item_;
     char* to = to_ + r * middle_.to + c * item_;
     const Size matrix = part / blocks;
-    MoveTo(matrix, from, to);
+    MoveTo(axes_, matrix, from, to);
     // Small matrices follow each other: where the next one lies is not worth a division.
     const Size count = blocks > 1 ? 1 : std::min(last.count - matrix % last.count, end - part);
     part += count;

@@ -28,7 +28,6 @@ class StridedCopy {
   bool TakeMiddle();
   Size CutBlocks();
   Size CutRows();
-  void MoveTo(Size index, const char*& from, char*& to) const;
   void Rows(Size begin, Size end) const;
   void Blocks(Size begin, Size end) const;
 
