@@ -4,15 +4,13 @@
 
 Time of a call of 1, 10 and 1,000 ops on every device that is ready, and by onnxruntime on one
 thread with all its optimisations off, so that it runs the same ops; calls interleaved, medians.
-Then calls a second when several threads call one model.
+Then calls a second when several threads call one model for half a second.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import threading
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -23,6 +21,7 @@ from onnx import TensorProto, helper
 from peer import peer_session
 from rich.console import Console
 from rich.table import Table
+from turns import calls_a_second, in_turn
 
 import headrace as flow
 from headrace.errors import DeviceError
@@ -30,6 +29,7 @@ from headrace.registry import default_registry
 
 X = {"t0": np.ones((1, 8), np.float32)}
 PEER = "onnxruntime"
+SECONDS = 0.5
 
 
 def main() -> None:
@@ -41,15 +41,15 @@ def main() -> None:
     times = Table("ops", *(f"{name}, us" for name in callers(1)), "cpu / onnxruntime")
     for ops in (1, 10, 1000):
         calls = callers(ops)
-        medians = interleaved(calls, max(50, options.rounds // ops))
+        taken = in_turn(calls, max(50, options.rounds // ops))
+        medians = {name: statistics.median(each) * 1e6 for name, each in taken.items()}
         ratio = medians["cpu"] / medians[PEER] if "cpu" in medians else float("nan")
         times.add_row(f"{ops:,}", *(f"{medians[name]:.1f}" for name in calls), f"{ratio:.2f}")
     Console().print(times)
     rates = Table("threads", *(f"{name}, calls/s" for name in callers(1)))
     for threads in (1, options.callers):
         calls = callers(10)
-        each = options.rounds // threads
-        row = (f"{throughput(call, threads, each):,.0f}" for call in calls.values())
+        row = (f"{calls_a_second(call, threads, SECONDS):,.0f}" for call in calls.values())
         rates.add_row(str(threads), *row)
     Console().print(rates)
 
@@ -84,33 +84,6 @@ def chain(ops: int) -> bytes:
     graph = helper.make_graph(nodes, "chain", [floats("t0")], [floats(f"t{ops}")], [weight])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return model.SerializeToString()
-
-
-def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median microseconds of each call."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(taken) * 1e6 for name, taken in times.items()}
-
-
-def throughput(call: Callable[[], object], threads: int, each: int) -> float:
-    """Calls a second of ``threads`` threads that make ``each`` calls."""
-
-    def work() -> None:
-        for _ in range(each):
-            call()
-
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    start = time.perf_counter()
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return threads * each / (time.perf_counter() - start)
 
 
 if __name__ == "__main__":

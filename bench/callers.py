@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +20,7 @@ from peer import Shapes, feeds_of, peer_session, shape_of
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from turns import calls_a_second
 
 import headrace as flow
 import headrace_cpu
@@ -47,7 +46,9 @@ def main() -> None:
         except Exception as error:  # noqa: BLE001 - told
             Console().print(f"left out: {path.name}: {error}", markup=False)
             continue
-        rates = [[rate(call, callers) for call in calls] for _ in range(given.rounds)]
+        rates = [
+            [calls_a_second(call, callers, SECONDS) for call in calls] for _ in range(given.rounds)
+        ]
         ours, theirs = map(statistics.median, zip(*rates, strict=True))
         row = (f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}")
         table.add_row(path.name, str(callers), *row)
@@ -64,25 +65,6 @@ def both(
     for call in calls:
         call()
     return calls
-
-
-def rate(call: Callable[[], object], callers: int) -> float:
-    """Calls a second of so many threads."""
-    ends = time.perf_counter() + SECONDS
-    made = [0] * callers
-
-    def work(caller: int) -> None:
-        while time.perf_counter() < ends:
-            call()
-            made[caller] += 1
-
-    threads = [threading.Thread(target=work, args=(caller,)) for caller in range(callers)]
-    start = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(made) / (time.perf_counter() - start)
 
 
 if __name__ == "__main__":

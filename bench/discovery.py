@@ -12,15 +12,15 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import packaging.specifiers  # noqa: F401 - a look needs it, and has a path without it
 from arguments import positive
 from rich.console import Console
 from rich.table import Table
+from turns import Call, in_turn
 
 from headrace.registry import BackendRegistry
 from headrace.registry.discover import GROUP
@@ -39,9 +39,12 @@ def main() -> None:
             install(Path(folder), count, backends)
             before, sys.path[:] = sys.path[:], [folder]  # nothing else is looked at
             try:
-                bare, ours = interleaved(entry_points, partial(find, backends))
+                looks: dict[str, Call] = {"bare": entry_points, "ours": partial(find, backends)}
+                in_turn(looks, 1)  # a first look is not counted
+                taken = in_turn(looks, ROUNDS)
             finally:
                 sys.path[:] = before
+        bare, ours = ([1e3 * each for each in taken[who]] for who in looks)
         added = statistics.median(ours) - statistics.median(bare)
         table.add_row(str(count), str(backends), spread(bare), spread(ours), f"{added:+.2f}")
     Console().print(table)
@@ -66,18 +69,6 @@ def find(backends: int) -> None:
     found = len(BackendRegistry().records())
     if found != backends:
         raise SystemExit(f"found {found} backends where {backends} are installed")
-
-
-def interleaved(*calls: Callable[[], object]) -> list[list[float]]:
-    """Milliseconds of each call in each round; a first round is not counted."""
-    times: list[list[float]] = [[] for _ in calls]
-    for number in range(ROUNDS + 1):
-        for call, taken in zip(calls, times, strict=True):
-            start = time.perf_counter()
-            call()
-            if number:
-                taken.append((time.perf_counter() - start) * 1e3)
-    return times
 
 
 def spread(times: list[float]) -> str:

@@ -32,22 +32,22 @@ from pathlib import Path
 
 import onnx
 from arguments import check_devices, model_file, named_shape, positive
+from peer import Shapes
 from resnet50 import resnet50
 from rich.console import Console
 from rich.table import Table
 
 import headrace as flow
+from headrace.compiler.memory.place import aligned
 from headrace.errors import HeadraceError
 from headrace.plan import Plan, TaskKind
 from headrace.tensor_spec import TensorSpec
-
-Shapes = dict[str, tuple[int, ...]]
 
 
 def planned(plan: Plan, chunk: int) -> int:
     """Bytes of a chunk without its weights."""
     weights = [r for r in plan.registers if r.chunk == chunk and r.constant is not None]
-    return plan.chunks[chunk].nbytes - sum(-(-r.spec.nbytes // 512) * 512 for r in weights)
+    return plan.chunks[chunk].nbytes - sum(aligned(r.spec.nbytes) for r in weights)
 
 
 def alive(plan: Plan, chunk: int) -> int:

@@ -15,7 +15,6 @@ run on it meanwhile, and it needs two free cores.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,6 +26,7 @@ from onnx import TensorProto, helper
 from peer import peer_session
 from rich.console import Console
 from rich.table import Table
+from turns import in_turn
 
 import headrace as flow
 import headrace_cpu
@@ -63,12 +63,12 @@ def main() -> None:
         virtual.add_row(str(width), f"{planned:g}", f"{run:g}", f"{run / least:.2f}")
     Console().print(virtual)
     headrace_cpu.set_threads(1)
-    times = interleaved(chains(options.kib << 8), options.rounds)
+    times = in_turn(chains(options.kib << 8), options.rounds)
     real = Table("two chains", "", "one stream, ms", "two streams, ms", "faster by")
     for who in ("cpu", "onnxruntime"):
         for what, tenth in (("median", 5), ("10th percentile", 1)):
             one, two = (sorted(times[who, n])[len(times[who, n]) * tenth // 10] for n in (1, 2))
-            real.add_row(who, what, f"{one:.1f}", f"{two:.1f}", f"{one / two:.2f}")
+            real.add_row(who, what, f"{1e3 * one:.1f}", f"{1e3 * two:.1f}", f"{one / two:.2f}")
     Console().print(real)
 
 
@@ -134,19 +134,6 @@ def model(names: tuple[str, ...], elements: int) -> bytes:
     graph = helper.make_graph(nodes, "chains", [floats(name) for name in names], outputs)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return made.SerializeToString()
-
-
-def interleaved(
-    calls: dict[tuple[str, int], Callable[[], object]], rounds: int
-) -> dict[tuple[str, int], list[float]]:
-    """Milliseconds of each call."""
-    times: dict[tuple[str, int], list[float]] = {who: [] for who in calls}
-    for _ in range(rounds):
-        for who, call in calls.items():
-            start = time.perf_counter()
-            call()
-            times[who].append((time.perf_counter() - start) * 1e3)
-    return times
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -24,6 +22,7 @@ from products import packed_product, session
 from resnet50 import resnet50
 from rich.console import Console
 from rich.table import Table
+from turns import seconds
 
 import headrace_cpu
 from headrace.onnx import load
@@ -83,13 +82,6 @@ def flops_of_convolutions(model: onnx.ModelProto) -> int:
 def shape_of(value: onnx.ValueInfoProto) -> tuple[int, ...]:
     """As far as the model says it."""
     return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 from arguments import positive
 from rich.console import Console
 from rich.table import Table
+from turns import seconds
 
 from headrace.errors import DeviceError
 from headrace.frontend.compiled_job import CompiledJob
@@ -60,9 +61,7 @@ def microseconds(tag: str, ops: int, rounds: int) -> tuple[float, float]:
             job.run(X)
         for _ in range(rounds):  # in turn, so that a slow moment hits both
             for job, taken in zip(jobs, times, strict=True):
-                start = time.perf_counter()
-                job.run(X)
-                taken.append(time.perf_counter() - start)
+                taken.append(seconds(partial(job.run, X)))
             recorder.clear()
     plain, traced = (statistics.median(taken) * 1e6 for taken in times)
     return plain, traced

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
 from arguments import positive
+from turns import seconds
 
 import headrace_cpu
 from headrace_cpu import _native
@@ -77,9 +77,7 @@ def measured(size: int, channels: int) -> dict[str, float]:
     best = dict.fromkeys(launches, math.inf)
     for _ in range(ROUNDS):
         for name, launch in launches.items():
-            begun = time.perf_counter()
-            launch()
-            best[name] = min(best[name], time.perf_counter() - begun)
+            best[name] = min(best[name], seconds(launch))
     return best
 
 
