@@ -119,8 +119,8 @@ void Forward(void* handle, void* descriptor, const void* alpha, void* x_descript
   if (!IsKnown(activation.mode)) {
     throw Failure(Fault::kNotSupported, "what this activation computes is not documented");
   }
-  const float a = alpha ? *static_cast<const float*>(alpha) : 1;
-  const float b = beta ? *static_cast<const float*>(beta) : 0;
+  const float a = FactorAt(alpha, 1);
+  const float b = FactorAt(beta, 0);
   if (IsEmpty(x_tensor)) return;
   const Operand in = op.Read(x_tensor, x, "x"), out = op.Write(y_tensor, y, "y", true);
   op.Enqueue(8.0 * x_tensor.Count(), [=] {

@@ -157,8 +157,8 @@ void BiasAdd(void* handle, const void* alpha, void* bias_desc, const void* bias,
   Op::RequireType(tensor, kFloats, "c");
   Op::RequireSameType(bias_tensor, tensor);
   Op::RequireShape(bias_tensor, {tensor.dims.back()}, "bias");
-  const float of_bias = alpha ? *static_cast<const float*>(alpha) : 1;
-  const float of_c = beta ? *static_cast<const float*>(beta) : 0;
+  const float of_bias = FactorAt(alpha, 1);
+  const float of_c = FactorAt(beta, 0);
   if (IsEmpty(tensor)) return;
   const Operand added = op.Read(bias_tensor, bias, "bias");
   const Operand out = op.Update(tensor, c, "c");

@@ -219,8 +219,8 @@ void Forward(void* handle, void* descriptor, int algorithm, const void* alpha, v
   }
   const Operand out = op.Write(y_tensor, y, "y");
   op.Workspace(workspace, bytes, Scratch(w_tensor));
-  const float a = alpha ? *static_cast<const float*>(alpha) : 1;
-  const float b = beta ? *static_cast<const float*>(beta) : 0;
+  const float a = FactorAt(alpha, 1);
+  const float b = FactorAt(beta, 0);
   const Loops loops = LoopsOf(conv, x_tensor.dims, w_tensor.dims, y_tensor.dims);
   op.Enqueue(2.0 * y_tensor.Count() * w_tensor.Count() / w_tensor.dims[0], [=] {
     std::vector<float> values = Products(loops, in, weights);

@@ -24,8 +24,7 @@ void Gather(void* handle, int dim, void* in_desc, const void* in_data, void* ind
   Op::RequireSameType(from, to);
   Op::RequireSameShape(index, to);
   Op::Require(from.rank() == index.rank(), "the index has another rank than the input");
-  Op::Require(dim >= -from.rank() && dim < from.rank(), Text("dimension ", dim));
-  const int axis = dim < 0 ? dim + from.rank() : dim;
+  const int axis = Op::AxisOf(from, dim);
   for (int other = 0; other < from.rank(); ++other) {
     Op::Require(other == axis || index.dims[other] <= from.dims[other],
                 Text("dimension ", other, " of the index is larger than the input's"));
@@ -86,8 +85,7 @@ void Cumsum(void* handle, void* in_desc, const void* in_data, int dim, bool excl
   Op::RequireType(from, {kFloat, kHalf, kBfloat16, kInt32, kInt64}, "the input");
   Op::RequireSameType(from, to);
   Op::RequireSameShape(from, to);
-  Op::Require(dim >= -from.rank() && dim < from.rank(), Text("dimension ", dim));
-  const int axis = dim < 0 ? dim + from.rank() : dim;
+  const int axis = Op::AxisOf(from, dim);
   if (IsEmpty(from)) return;
   const Operand in = op.Read(from, in_data, "the input");
   const Operand out = op.Write(to, out_data, "the output", true);

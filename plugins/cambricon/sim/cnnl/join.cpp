@@ -13,11 +13,9 @@ struct Pieces {
 
 Pieces Describe(const Op& op, int count, int axis, void* const* descs, const Tensor& whole) {
   Op::Require(count > 0, "there is no piece");
-  Op::Require(axis >= -whole.rank() && axis < whole.rank(),
-              Text("axis ", axis, " of a tensor with ", whole.rank(), " dimensions"));
-  Needed(descs, "the descriptors");
   Pieces pieces;
-  pieces.axis = axis < 0 ? axis + whole.rank() : axis;
+  pieces.axis = Op::AxisOf(whole, axis);
+  Needed(descs, "the descriptors");
   std::int64_t sum = 0;
   for (int i = 0; i < count; ++i) {
     const Tensor piece = op.Describe(descs[i], "a piece");

@@ -217,9 +217,7 @@ void LayerNorm(void* handle, void* x_desc, const void* x, int axis_value, void* 
   Op::RequireType(x_tensor, kFloats, "x");
   Op::RequireSameType(x_tensor, y_tensor);
   Op::RequireSameShape(x_tensor, y_tensor);
-  Op::Require(axis_value >= -x_tensor.rank() && axis_value < x_tensor.rank(),
-              Text("axis ", axis_value));
-  const int axis = axis_value < 0 ? axis_value + x_tensor.rank() : axis_value;
+  const int axis = Op::AxisOf(x_tensor, axis_value);
   std::int64_t length = 1;
   for (int dim = axis; dim < x_tensor.rank(); ++dim) length *= x_tensor.dims[dim];
   Tensor factors, stats;
@@ -244,9 +242,8 @@ void LayerNorm(void* handle, void* x_desc, const void* x, int axis_value, void* 
 void QueryLayerNorm(void* handle, int axis, void* x_desc, std::size_t* size) {
   const Op op(handle);
   const Tensor x = op.Describe(x_desc, "x");
-  Op::Require(axis >= -x.rank() && axis < x.rank(), Text("axis ", axis));
   std::int64_t length = 1;
-  for (int dim = axis < 0 ? axis + x.rank() : axis; dim < x.rank(); ++dim) length *= x.dims[dim];
+  for (int dim = Op::AxisOf(x, axis); dim < x.rank(); ++dim) length *= x.dims[dim];
   Answer(size, WorkspaceFor(length * 4));
 }
 
@@ -257,9 +254,7 @@ void Deviation(void* handle, int axis_value, bool unbiased, void* x_desc, const 
   const Tensor x_tensor = op.Describe(x_desc, "x"), y_tensor = op.Describe(y_desc, "y");
   Op::RequireType(x_tensor, kFloats, "x");
   Op::RequireSameType(x_tensor, y_tensor);
-  Op::Require(axis_value >= -x_tensor.rank() && axis_value < x_tensor.rank(),
-              Text("axis ", axis_value));
-  const int axis = axis_value < 0 ? axis_value + x_tensor.rank() : axis_value;
+  const int axis = Op::AxisOf(x_tensor, axis_value);
   Dims kept = x_tensor.dims;
   kept[axis] = 1;
   Op::RequireShape(y_tensor, kept, "y");

@@ -96,6 +96,13 @@ void Op::RequireShape(const Tensor& tensor, const Dims& dims, const char* role) 
           Text(role, " has shape ", tensor.DescribeShape(), ", not ", expected.DescribeShape()));
 }
 
+int Op::AxisOf(const Tensor& tensor, int axis) {
+  const int rank = tensor.rank();
+  Require(axis >= -rank && axis < rank,
+          Text("axis ", axis, " of a tensor with ", rank, " dimensions"));
+  return axis < 0 ? axis + rank : axis;
+}
+
 void Op::RequireContiguous(const Tensor& tensor, const char* role) {
   if (tensor.Contiguous()) return;
   throw Misuse("strides", Fault::kNotSupported, Text(role, " has strides; this op takes none"));

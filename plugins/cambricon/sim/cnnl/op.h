@@ -43,6 +43,8 @@ class Op {
   static void RequireSameType(const Tensor& a, const Tensor& b);
   static void RequireSameShape(const Tensor& a, const Tensor& b);
   static void RequireShape(const Tensor& tensor, const Dims& dims, const char* role);
+  // The dimension that `axis` names, from the last one on when it is negative.
+  static int AxisOf(const Tensor& tensor, int axis);
   static void RequireContiguous(const Tensor& tensor, const char* role);
   // A layout with its rank; what a card does with another one is not documented.
   static void RequireLayout(const Tensor& tensor, std::initializer_list<int> layouts, int rank,
@@ -74,6 +76,11 @@ class Op {
 inline constexpr std::initializer_list<int> kFloats{kFloat, kHalf, kBfloat16};
 
 inline bool IsEmpty(const Tensor& tensor) { return tensor.Count() == 0; }
+
+// A factor in host memory, which need not be given.
+inline float FactorAt(const void* pointer, float otherwise) {
+  return pointer ? *static_cast<const float*>(pointer) : otherwise;
+}
 
 // A size with which callers have to reckon: never 0, so that no caller gets away without asking.
 std::size_t WorkspaceFor(std::size_t bytes);

@@ -156,11 +156,8 @@ void Forward(void* handle, void* descriptor, const void* alpha, void* x_desc, co
   Operand marks;
   const std::size_t extra_count = ExtraCount(pooling.mode, y_tensor.dims[2], y_tensor.dims[1]);
   if (extra.taken && extra_count > 0) {
-    Tensor ints;
-    ints.type = kInt32;
-    ints.dims = {static_cast<std::int64_t>(extra_count)};
-    ints.strides = {1};
-    marks = op.Read(ints, extra.pointer, "the extra input");
+    const auto count = static_cast<std::int64_t>(extra_count);
+    marks = op.Read(VectorOf(kInt32, count), extra.pointer, "the extra input");
   }
   const Operand out = op.Write(y_tensor, y, "y");
   op.Workspace(workspace, bytes, Scratch(pooling.mode, y_tensor.dims[2], y_tensor.dims[1]));

@@ -76,13 +76,6 @@ void QueryScratch(void* handle, void* x_desc, std::size_t* size) {
   Answer(size, Scratch(op.Describe(x_desc, "x")));
 }
 
-Tensor Scalar(int type) {
-  Tensor one;
-  one.type = type;
-  one.dims = one.strides = {1};
-  return one;
-}
-
 // Finds position and scale, writes both to memory of the card, and quantizes with them.
 void Online(void* handle, bool with_offset, void* x_desc, const void* x, void* workspace,
             std::size_t bytes, void* position, void* scale, void* q_desc, void* q) {
@@ -94,8 +87,8 @@ void Online(void* handle, bool with_offset, void* x_desc, const void* x, void* w
   if (with_offset) throw Failure(Fault::kNotSupported, "what the first bool does is not known");
   if (IsEmpty(x_tensor)) return;
   const Operand in = op.Read(x_tensor, x, "x");
-  const Operand out_position = op.Write(Scalar(kInt32), position, "the position");
-  const Operand out_scale = op.Write(Scalar(kFloat), scale, "the scale");
+  const Operand out_position = op.Write(VectorOf(kInt32, 1), position, "the position");
+  const Operand out_scale = op.Write(VectorOf(kFloat, 1), scale, "the scale");
   const Operand out = op.Write(q_tensor, q, "the output");
   op.Workspace(workspace, bytes, Scratch(x_tensor));
   const int mode = op.library().round_mode, bits = BitsOfType(q_tensor.type);
@@ -126,9 +119,9 @@ void Parameters(void* handle, int mode, void* x_desc, const void* x, int bits, v
   Op::Require(bits == 8 || bits == 16, Text("quantization to ", bits, " bits"));
   if (IsEmpty(x_tensor)) return;
   const Operand in = op.Read(x_tensor, x, "x");
-  const Operand out_position = op.Write(Scalar(kInt32), position, "the position");
+  const Operand out_position = op.Write(VectorOf(kInt32, 1), position, "the position");
   Operand out_scale;
-  if (mode == kPositionAndScale) out_scale = op.Write(Scalar(kFloat), scale, "the scale");
+  if (mode == kPositionAndScale) out_scale = op.Write(VectorOf(kFloat, 1), scale, "the scale");
   op.Workspace(workspace, bytes, Scratch(x_tensor));
   op.Enqueue(2.0 * x_tensor.Count(), [=] {
     const Quantization found = Fit(AbsMax(Load<float>(in)), bits, mode == kPositionAndScale);

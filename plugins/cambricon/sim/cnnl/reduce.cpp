@@ -209,8 +209,7 @@ void Run(void* handle, void* descriptor, void* workspace, std::size_t bytes, con
   Dims kept = from.dims;
   std::int64_t length = 1;
   for (const int axis : reduce.axes) {
-    Op::Require(axis >= -from.rank() && axis < from.rank(), Text("axis ", axis));
-    const int place = axis < 0 ? axis + from.rank() : axis;
+    const int place = Op::AxisOf(from, axis);
     Op::Require(!reduced[place], Text("axis ", axis, " is named twice"));
     reduced[place] = true;
     length *= from.dims[place];
@@ -244,8 +243,8 @@ void Run(void* handle, void* descriptor, void* workspace, std::size_t bytes, con
   if (want_values) out.values = op.Write(to, out_data, "the output");
   if (want_indices) out.indices = op.Write(places, index_data, "the indices");
   op.Workspace(workspace, bytes, Scratch(from));
-  const float a = alpha ? *static_cast<const float*>(alpha) : 1;
-  const float b = beta ? *static_cast<const float*>(beta) : 0;
+  const float a = FactorAt(alpha, 1);
+  const float b = FactorAt(beta, 0);
   op.Enqueue(1.0 * from.Count(), [=] {
     const Operand turned = ReducedInside(in, reduced);
     WithArithmetic(in.type, [&](auto sample) {

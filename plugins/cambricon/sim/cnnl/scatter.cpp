@@ -74,8 +74,7 @@ void Scatter(void* handle, int dim, void* in_desc, const void* in_data, void* in
   Op::RequireSameShape(index, updates);
   Op::RequireContiguous(to, "the output");
   Op::Require(from.rank() == index.rank(), "the index has another rank than the input");
-  Op::Require(dim >= -from.rank() && dim < from.rank(), Text("dimension ", dim));
-  const int axis = dim < 0 ? dim + from.rank() : dim;
+  const int axis = Op::AxisOf(from, dim);
   for (int other = 0; other < from.rank(); ++other) {
     Op::Require(other == axis || index.dims[other] <= from.dims[other],
                 Text("dimension ", other, " of the index is larger than the input's"));

@@ -16,6 +16,14 @@ Dims ContiguousStrides(const Dims& dims) {
   return strides;
 }
 
+Tensor VectorOf(int type, std::int64_t count) {
+  Tensor vector;
+  vector.type = type;
+  vector.dims = {count};
+  vector.strides = {1};
+  return vector;
+}
+
 std::int64_t Tensor::Count() const {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) count *= dim;

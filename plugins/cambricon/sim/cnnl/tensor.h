@@ -42,4 +42,7 @@ struct Tensor : Object, Description {
 
 Dims ContiguousStrides(const Dims& dims);
 
+// What a descriptor of so many elements, one after another, would say.
+Tensor VectorOf(int type, std::int64_t count);
+
 }  // namespace mlusim::network

@@ -41,8 +41,7 @@ void Run(void* handle, void* in_desc, const void* in_data, int k, int dim, bool 
   Op::RequireType(from, kRanked, "the input");
   Op::RequireType(where, {kInt32, kInt64}, "the indices");
   Op::RequireSameType(from, best);
-  Op::Require(dim >= -from.rank() && dim < from.rank(), Text("dimension ", dim));
-  const int axis = dim < 0 ? dim + from.rank() : dim;
+  const int axis = Op::AxisOf(from, dim);
   Op::Require(k > 0 && k <= from.dims[axis],
               Text(k, " elements of a dimension of ", from.dims[axis]));
   Dims kept = from.dims;
