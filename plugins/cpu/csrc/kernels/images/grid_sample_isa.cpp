@@ -7,7 +7,7 @@ namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
 constexpr int kMostTaps = 4;
-constexpr float kCubic = -0.75f;
+constexpr float kCubic = -0.75f;  // the slope of the cubic kernel at 1, as ONNX has it
 
 // What is read along one axis, for sixteen points.
 struct Axis {

@@ -10,6 +10,8 @@ namespace {
 
 // Numbers of matrices that are worth a part of their own.
 constexpr Size kPartNumbers = 1 << 9;
+// When the iteration ends, as in libsvm: each sum is this near to their total, over the number of
+// classes, or it has taken as many turns as this or as there are classes.
 constexpr double kNear = 0.005;
 constexpr Size kTurns = 100;
 

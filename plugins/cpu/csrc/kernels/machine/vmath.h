@@ -30,7 +30,8 @@ HEADRACE_INLINE V PowerOfTwo(VI n, int offset = 0) {
   return AsFloats(ShiftLeft<23>(n) + BroadcastInt((127 + offset) << 23));
 }
 
-// exp(rest) - 1 for |rest| < 0.35: nothing is lost of one that is small.
+// exp(rest) - 1 for |rest| < 0.35: nothing is lost of one that is small. The coefficients are those
+// of expf in Cephes.
 HEADRACE_INLINE V MoreThanOne(V rest) {
   // By pairs of terms: half the steps wait for one before them.
   const V square = rest * rest;
@@ -42,13 +43,14 @@ HEADRACE_INLINE V MoreThanOne(V rest) {
 
 constexpr float kLog2E = 1.44269504f;
 constexpr float kWholeOnly = 12582912.0f;  // 1.5 * 2^23: added, the lower bits are those of n
+// ln(2) = kLn2High + kLn2Low; of a whole n below 2^15, kLn2High * n is exact.
+constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
 
 // x in [-176, 89]; NaN gives a NaN for `more`.
 HEADRACE_INLINE Growth Grow(V x) {
   const V shifted = MulAdd(x, Broadcast(kLog2E), Broadcast(kWholeOnly));
   const V n = shifted - Broadcast(kWholeOnly);
-  V rest = MulAdd(n, Broadcast(-0.693359375f), x);
-  rest = MulAdd(n, Broadcast(2.12194440e-4f), rest);
+  const V rest = MulAdd(n, Broadcast(-kLn2Low), MulAdd(n, Broadcast(-kLn2High), x));
   return {AsInts(shifted), MoreThanOne(rest)};
 }
 
@@ -96,7 +98,7 @@ HEADRACE_INLINE V Tanh(V x) {
   return WithSignOf(x, less / MulAdd(power, grown.more, one + power));
 }
 
-// log(x) within 2.
+// log(x) within 2. The coefficients are those of logf in Cephes.
 HEADRACE_INLINE V Log(V x) {
   const V zero = Broadcast(0.0f), least = Broadcast(1.17549435e-38f);
   const VI tiny = x < least;
@@ -116,9 +118,9 @@ HEADRACE_INLINE V Log(V x) {
   sum = MulAdd(sum, r, Broadcast(2.0000714765e-1f));
   sum = MulAdd(sum, r, Broadcast(-2.4999993993e-1f));
   sum = MulAdd(sum, r, Broadcast(3.3333331174e-1f));
-  V tail = MulAdd(sum * square, r, n * Broadcast(-2.12194440e-4f));
+  V tail = MulAdd(sum * square, r, n * Broadcast(kLn2Low));
   tail = MulAdd(Broadcast(-0.5f), square, tail);
-  V result = MulAdd(n, Broadcast(0.693359375f), r + tail);
+  V result = MulAdd(n, Broadcast(kLn2High), r + tail);
   const V infinity = Broadcast(__builtin_inff());
   result = Select(x == infinity, infinity, result);
   result = Select(x == zero, -infinity, result);
