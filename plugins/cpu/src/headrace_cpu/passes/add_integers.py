@@ -41,8 +41,8 @@ class _End:
 class AddIntegers:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: where two tensors of bytes are dequantized by constants, added, perhaps
-    limited by ``relu`` or ``clip``, and quantized to bytes, one ``cpu.integer_add`` does it.
+    Before: ``quantize(relu(dequantize(a) + dequantize(b)))`` of bytes a and b, by constants, with
+    ``relu``, ``clip`` or neither. After: ``cpu.integer_add(a, b)``.
     """
 
     def __init__(self, tag: str) -> None:

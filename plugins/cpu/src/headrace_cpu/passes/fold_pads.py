@@ -11,8 +11,9 @@ from headrace.ops.window import conv_window
 class FoldPads:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: no ``conv`` reads an image that a ``pad`` padded with zeros for it
-    alone, along spatial axes: it pads by itself, and nothing is copied.
+    Before: ``conv(pad(x, [0, 0, 1, 1, 0, 0, 1, 1]), w)``, where the padding is with zeros, along
+    spatial axes and for this ``conv`` alone. After: ``conv(x, w, pads=[1, 1, 1, 1])``, and nothing
+    is copied.
     """
 
     def __init__(self, tag: str) -> None:

@@ -20,10 +20,10 @@ from headrace_cpu.passes.halves import in_float32
 class FoldScales:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: no ``conv`` of float32 with constant weights, its channels last, is
-    followed by constants that each of its outputs is multiplied with or that are added to it, as
-    by a batch norm, where nobody else reads what lies between. Computed in float64, and left alone
-    where a number is not finite, as core does with a batch norm.
+    Before: ``conv(x, w, bias) * scale + shift`` of float32, channels last, all but x constant, with
+    one number for each channel or for all, as by a batch norm, and nobody else reads what lies
+    between. After: ``conv(x, w * scale, bias * scale + shift)``. Computed in float64, and left
+    alone where a number is not finite, as core does with a batch norm.
     """
 
     def __init__(self, tag: str) -> None:

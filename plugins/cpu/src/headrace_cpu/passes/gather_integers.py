@@ -12,10 +12,11 @@ from headrace_cpu.ops.pack_integers import BYTES
 class GatherIntegers:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: where all that is read of a constant, which ``dequantize`` makes of
-    bytes, as a whole and in float32, are elements that each ``gather`` takes at most half of, these
-    are dequantized when they are taken. A table of embeddings stays as small as it is in a model,
-    and each number is the one that it was; of halves, what reads them would miss their rounding.
+    Before: ``gather(dequantize(table), indices)`` of a constant table of bytes, with one scale and
+    in float32, which only such ops read, each at most half of it. After:
+    ``dequantize(gather(table, indices))``. A table of embeddings stays as small as it is in a
+    model, and each number is the one that it was; of halves, what reads them would miss their
+    rounding.
     """
 
     def __init__(self, tag: str) -> None:

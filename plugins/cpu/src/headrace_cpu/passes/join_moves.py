@@ -17,10 +17,10 @@ MOVES = ("transpose", "reshape")
 class JoinMoves:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: where a transpose was read, through reshapes and by them alone, by
-    another transpose, one is left that does what both do, if one can: an image whose channels are
-    shuffled, or which is made of them, was else turned to have its channels first, and back. A
-    reshape moves nothing.
+    Before: ``transpose(reshape(transpose(x)))``, with any reshapes, and nobody else reads what lies
+    between. After: ``reshape(transpose(reshape(x)))``, if one transpose can do what both do: an
+    image whose channels are shuffled, or which is made of them, was else turned to have its
+    channels first, and back. A reshape moves nothing.
     """
 
     def __init__(self, tag: str) -> None:

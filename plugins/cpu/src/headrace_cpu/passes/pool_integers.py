@@ -14,8 +14,8 @@ from headrace_cpu.passes.scales import scale_and_zero
 class PoolIntegers:
     """The pass, for the ops of device ``tag``.
 
-    Before: any ops. After: a ``max_pool`` between ``dequantize`` and ``quantize`` of bytes, by the
-    same constants, is one of bytes. A scale that is positive keeps their order.
+    Before: ``quantize(max_pool(dequantize(x, s, z)), s, z)`` of bytes x, with constants. After:
+    ``max_pool(x)``. A scale that is positive keeps their order.
     """
 
     def __init__(self, tag: str) -> None:
