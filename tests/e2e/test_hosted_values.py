@@ -109,6 +109,22 @@ def test_names_of_classes_and_maps_of_their_scores(device: str) -> None:
         agree(device, model(nodes, {"x": TensorProto.FLOAT}, gives), {"x": X})
 
 
+@pytest.mark.parametrize("wanted", ["label", "scores"])
+def test_classifiers_of_which_one_output_is_left_out(device: str, wanted: str) -> None:
+    """The other one is as if both were there."""
+    attrs = {"coefficients": [1.0, 0.5, -1, -2, 1, 0.25], "classlabels_strings": ["emu", "gnu"]}
+    results = {"label": text("label"), "scores": tensor("scores")}
+
+    def run(outputs: str, names: Sequence[str]) -> Mapping[str, Any]:
+        made = helper.make_node("LinearClassifier", ["x"], outputs.split(" "), domain=ML, **attrs)
+        gives = [results[name] for name in names]
+        with load(model([made], {"x": TensorProto.FLOAT}, gives), device) as loaded:
+            return loaded.run({"x": X})
+
+    alone = run("label " if wanted == "label" else " scores", [wanted])
+    equal(alone[wanted], run("label scores", list(results))[wanted])
+
+
 def test_names_that_are_looked_up_by_a_computed_place(device: str) -> None:
     """The table of names is a weight; it is reshaped on its way out."""
     nodes = [

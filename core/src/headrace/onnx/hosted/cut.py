@@ -124,8 +124,9 @@ class _Cutting:
             return
         given = reads(node) - self._fixed
         touched = reads(node) & self._hosted
-        made = {node.output[i] for i in kinds.hosted_outputs(node, self._hosted)} - {""}
-        if node.op_type in kinds.CLASSIFIERS and made:
+        outputs = kinds.hosted_outputs(node, self._hosted)
+        made = {node.output[i] for i in outputs} - {""}
+        if node.op_type in kinds.CLASSIFIERS and outputs:
             self._refuse_late(node, given)
             self._split_classifier(node)
             return
@@ -191,7 +192,7 @@ class _Cutting:
     def _split_classifier(self, node: NodeProto) -> None:
         """The device finds the place of the class among the names, the host the name."""
         _, middle, last = self._parts
-        label, places = node.output[0], f"{node.output[0]}/place"
+        label, places = node.output[0], f"{_first_made(node)}/place"
         numbered = NodeProto()
         numbered.CopyFrom(node)
         numbered.output[0] = places
