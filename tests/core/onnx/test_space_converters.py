@@ -237,6 +237,22 @@ def test_aligned_corners_of_an_axis_of_length_1() -> None:
     same(y, [[[[3], [3]], [[5], [5]]]])
 
 
+def test_smoothed_integers_are_rounded_after_each_axis_and_others_are_cut() -> None:
+    """By two, without what lies beyond the edge: 3, 3 and 1 of 7 elements."""
+    x = np.array([[[[0, 8, 9, 4], [1, 0, 3, 250], [7, -9, 5, -100], [2, 2, 2, 2]]]], np.int16)
+    sizes = [None, None, ints(1, 1, 2, 2)]
+    weights = np.array([[3, 3, 1, 0], [0, 1, 3, 3]]) / 7
+
+    def rounded(values: Any) -> Any:
+        return np.trunc(values + np.copysign(0.5, values))
+
+    unsigned = x.clip(0).astype(np.uint8)
+    for given in (x, unsigned):
+        smoothed = one("Resize", [given, *sizes], 18, mode="linear", antialias=1, exclude_outside=1)
+        same(smoothed, [[rounded(weights @ rounded(given[0, 0] @ weights.T))]])
+    same(one("Resize", [unsigned, *sizes], 18, mode="linear"), [[[[2, 66], [2, 2]]]])
+
+
 @pytest.mark.parametrize(("op", "opset"), [("Upsample", 7), ("Upsample", 9), ("Resize", 10)])
 def test_early_versions_look_at_index_over_scale(op: str, opset: int) -> None:
     """Nearest takes the element before; linear looks no further than the last one."""

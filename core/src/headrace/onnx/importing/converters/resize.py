@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from headrace.dtypes import float32, float64
 from headrace.light_dataclass import dataclass
 from headrace.onnx.importing.axes import normal_axes
+from headrace.onnx.importing.formula import cast, with_number
 from headrace.onnx.importing.node import Converter, Node
 from headrace.ops import Tensor
+
+Attributes = Mapping[str, Any]
 
 _COORDINATES = {
     "half_pixel",
@@ -44,21 +49,47 @@ def _resize(node: Node) -> Tensor:
     if nearest not in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
         node.invalid(f"nearest_mode {nearest!r} is not known")
     target = _target(node, axes)
-    return node.one(
-        "resize",
-        [x],
-        axes=axes,
-        sizes=target.sizes,
-        scales=target.scales,
-        roi=_roi(node, axes) if rule == "tf_crop_and_resize" else (),
-        mode=_mode(node, ("nearest", "linear", "cubic")),
-        coordinates=rule,
-        rounding=nearest.removeprefix("round_"),
-        cubic_coeff=node.attr("cubic_coeff_a", -0.75),
-        exclude_outside=bool(node.attr("exclude_outside", 0)),
-        extrapolation=node.attr("extrapolation_value", 0.0),
-        antialias=bool(node.attr("antialias", 0)),
-    )
+    where = {
+        "axes": axes,
+        "sizes": target.sizes,
+        "scales": target.scales,
+        "roi": _roi(node, axes) if rule == "tf_crop_and_resize" else (),
+    }
+    how = {
+        "mode": _mode(node, ("nearest", "linear", "cubic")),
+        "coordinates": rule,
+        "rounding": nearest.removeprefix("round_"),
+        "cubic_coeff": node.attr("cubic_coeff_a", -0.75),
+        "exclude_outside": bool(node.attr("exclude_outside", 0)),
+        "extrapolation": node.attr("extrapolation_value", 0.0),
+        "antialias": bool(node.attr("antialias", 0)),
+    }
+    if how["antialias"] and how["mode"] != "nearest" and not x.spec.dtype.is_float:
+        return _resize_rounded(node, where, how)
+    return node.one("resize", [x], **where, **how)
+
+
+def _resize_rounded(node: Node, where: Attributes, how: Attributes) -> Tensor:
+    """Integers as image libraries smooth them: rounded after each axis, the last of which is first.
+
+    Halves are rounded away from zero. What is not smoothed is cut instead, as ``resize`` does.
+    """
+    y = node.input(0)
+    dtype = y.spec.dtype
+    wide = float32 if dtype.itemsize < 4 else float64
+    count = len(where["axes"])
+    for place in reversed(range(count)):
+        # Of the region, all beginnings stand before all ends.
+        part = {name: values[place::count] for name, values in where.items()}
+        made = node.one("resize", [cast(node, y, wide)], **part, **how)
+        if made.spec.shape == y.spec.shape and not part["roi"]:
+            continue
+        beyond = with_number(node, "add", made, 0.5)
+        if np.issubdtype(dtype.numpy, np.signedinteger):
+            below = with_number(node, "subtract", made, 0.5)
+            beyond = node.one("where", [with_number(node, "less", made, 0), below, beyond])
+        y = cast(node, beyond, dtype)  # which cuts, and stays within the range
+    return y
 
 
 def _target(node: Node, axes: tuple[int, ...]) -> _Target:
