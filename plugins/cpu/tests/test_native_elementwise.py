@@ -158,6 +158,21 @@ def test_logic_broadcasts_as_numpy_does(shapes):
         np.testing.assert_array_equal(y, want, err_msg=op)
 
 
+def test_integers_of_32_bits_are_divided_exactly():
+    """Also the extremes, by numbers of any size; nothing is divided by 0 and what wraps around."""
+    draw = np.random.default_rng(0)
+    limits = np.iinfo(np.int32)
+    a = draw.integers(limits.min, limits.max, 3001, np.int32, endpoint=True)
+    b = draw.integers(limits.min, limits.max, 3001, np.int32, endpoint=True)
+    b >>= np.arange(3001, dtype=np.int32) % 32
+    a[::7], a[1::7] = limits.min, limits.max
+    wide_a, wide_b = a.astype(np.int64), b.astype(np.int64)
+    quotient = np.abs(wide_a) // np.maximum(np.abs(wide_b), 1) * np.sign(wide_a) * np.sign(wide_b)
+    y = np.zeros_like(a)
+    _native.binary("divide", a, b, y)()
+    np.testing.assert_array_equal(y, quotient.astype(np.int32))
+
+
 def test_integers_are_divided_towards_zero():
     """By zero it gives 0, and the least number by -1 itself."""
     for dtype in (np.int32, np.int64):

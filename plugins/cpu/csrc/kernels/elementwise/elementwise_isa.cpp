@@ -27,6 +27,16 @@ struct DivideIntegers {
     return b == -1 ? static_cast<T>(0 - Wrapping(a)) : a / b;
   }
 };
+// The same of 32 bits: doubles hold them, their quotient cut is exact, and vectors divide doubles.
+struct DivideIntegersOf32 {
+  HEADRACE_INLINE std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    const auto negative = static_cast<std::int32_t>(0 - Wrapping(a));
+    const bool is_plain = (b != 0) & (b != -1);
+    const double divisor = is_plain ? b : 1;
+    const auto quotient = static_cast<std::int32_t>(a / divisor);
+    return is_plain ? quotient : (b == 0 ? 0 : negative);
+  }
+};
 struct Equal {
   template <class T>
   HEADRACE_INLINE bool operator()(T a, T b) const {
@@ -218,9 +228,9 @@ BinaryLoop<double> FindDoubles(const char* op) {
   return found != nullptr ? found : Find(kTable, op);
 }
 
-template <class T>
+template <class T, class Division>
 BinaryLoop<T> FindIntegers(const char* op) {
-  return std::strcmp(op, "divide") == 0 ? Binary<DivideIntegers, T> : FindNumbers<T>(op);
+  return std::strcmp(op, "divide") == 0 ? Binary<Division, T> : FindNumbers<T>(op);
 }
 
 template <class T>
@@ -254,8 +264,8 @@ BinaryLoop<float> FindFloats(const char* op) {
 }  // namespace
 
 extern const ElementwiseTable kElementwise = {{FindDoubles},
-                                              {FindIntegers<std::int32_t>},
-                                              {FindIntegers<std::int64_t>},
+                                              {FindIntegers<std::int32_t, DivideIntegersOf32>},
+                                              {FindIntegers<std::int64_t, DivideIntegers>},
                                               {FindFloats},
                                               {FindComparison<double>},
                                               {FindComparison<std::int32_t>},
