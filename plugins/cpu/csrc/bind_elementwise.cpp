@@ -83,7 +83,7 @@ constexpr Size kCastGrain = 1 << 15;
 
 int NumberOf(const char* name, const AnyArray& array) {
   static constexpr std::array<const char*, static_cast<std::size_t>(Number::kCount)> kNames = {
-      "bool", "int8", "uint8", "int32", "int64", "float32", "float64"};
+      "bool", "int8", "uint8", "int32", "int64", "float32", "float64", "float16", "bfloat16"};
   const std::string dtype = array.dtype_name();
   RequireContiguous("cast", name, array);
   for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -95,7 +95,9 @@ int NumberOf(const char* name, const AnyArray& array) {
 }
 
 Launch BindCast(const AnyArray& x, AnyArray& y) {
-  const CastLoop loop = Casts().loops[NumberOf("x", x)][NumberOf("y", y)];
+  const int read_number = NumberOf("x", x), made = NumberOf("y", y);
+  if (made >= kMadeNumbers) throw py::value_error("cast: y cannot be of " + y.dtype_name());
+  const CastLoop loop = Casts().loops[read_number][made];
   RequireShape("cast", "y", y, Shape(x));
   RequireWriteable("cast", "y", y);
   const auto* from = static_cast<const char*>(x.data());

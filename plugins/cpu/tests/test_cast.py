@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -68,6 +69,21 @@ def test_a_float_is_rounded_and_is_true_unless_it_is_zero(source, target):
         x = x.astype(source)
         wanted = x.astype(target)
     np.testing.assert_array_equal(cast(x, target), wanted)
+
+
+@pytest.mark.parametrize("source", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("target", ["bool", *INTEGERS, *FLOATS])
+def test_a_half_is_cast_as_the_float_that_it_is(source, target):
+    """All of them, and fewer than a register of them."""
+    halves = np.arange(65536, dtype=np.uint16).view(source)
+    for x in (halves, halves[15_000:15_007].copy(), halves[31_700:31_803].copy()):
+        np.testing.assert_array_equal(cast(x, target), cast(x.astype(np.float32), target))
+
+
+def test_nothing_is_cast_to_a_half():
+    """What is not float32 would be rounded twice."""
+    with pytest.raises(ValueError, match="y cannot be of float16"):
+        _native.cast(np.zeros(3, np.float64), np.zeros(3, np.float16))
 
 
 def test_what_is_no_number_of_these_is_refused():

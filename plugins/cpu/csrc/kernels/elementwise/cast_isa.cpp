@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/elementwise/cast.h"
+#include "kernels/machine/half.h"
 
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
@@ -104,6 +109,32 @@ void Loop<double, std::int64_t>(const void* x, void* y, Size count) {
   CutToLong(static_cast<const double*>(x), static_cast<std::int64_t*>(y), count);
 }
 
+// By way of floats, which hold every half.
+template <class Half, class To>
+void FromHalf(const void* x, void* y, Size count) {
+  constexpr Size kBlock = 16 * kWidth;
+  const auto* from = static_cast<const std::uint16_t*>(x);
+  auto* to = static_cast<To*>(y);
+  for (Size begin = 0; begin < count; begin += kBlock) {
+    const Size size = std::min(kBlock, count - begin), whole = size / kWidth * kWidth;
+    float between[kBlock];
+    float* wide = between;
+    if constexpr (std::is_same_v<To, float>) wide = to + begin;
+    for (Size i = 0; i < whole; i += kWidth) Store(wide + i, Half::Load(from + begin + i));
+    if (whole < size) {
+      std::uint16_t rest[kWidth] = {};
+      std::memcpy(rest, from + begin + whole,
+                  static_cast<std::size_t>(size - whole) * sizeof *rest);
+      StoreSome(wide + whole, Half::Load(rest), static_cast<int>(size - whole));
+    }
+    if constexpr (!std::is_same_v<To, float>) Loop<float, To>(wide, to + begin, size);
+  }
+}
+
+#define HEADRACE_HALF_CASTS(HALF)                                                            \
+  {FromHalf<HALF, Bool>,         FromHalf<HALF, std::int8_t>,  FromHalf<HALF, std::uint8_t>, \
+   FromHalf<HALF, std::int32_t>, FromHalf<HALF, std::int64_t>, FromHalf<HALF, float>,        \
+   FromHalf<HALF, double>}
 #define HEADRACE_CASTS(FROM)                                                     \
   {Loop<FROM, Bool>,         Loop<FROM, std::int8_t>,  Loop<FROM, std::uint8_t>, \
    Loop<FROM, std::int32_t>, Loop<FROM, std::int64_t>, Loop<FROM, float>,        \
@@ -111,10 +142,11 @@ void Loop<double, std::int64_t>(const void* x, void* y, Size count) {
 
 }  // namespace
 
-extern const CastTable kCasts = {{HEADRACE_CASTS(Bool), HEADRACE_CASTS(std::int8_t),
-                                  HEADRACE_CASTS(std::uint8_t), HEADRACE_CASTS(std::int32_t),
-                                  HEADRACE_CASTS(std::int64_t), HEADRACE_CASTS(float),
-                                  HEADRACE_CASTS(double)}};
+extern const CastTable kCasts = {
+    {HEADRACE_CASTS(Bool), HEADRACE_CASTS(std::int8_t), HEADRACE_CASTS(std::uint8_t),
+     HEADRACE_CASTS(std::int32_t), HEADRACE_CASTS(std::int64_t), HEADRACE_CASTS(float),
+     HEADRACE_CASTS(double), HEADRACE_HALF_CASTS(Float16), HEADRACE_HALF_CASTS(Bfloat16)}};
 #undef HEADRACE_CASTS
+#undef HEADRACE_HALF_CASTS
 
 }  // namespace headrace::cpu::HEADRACE_ISA

@@ -86,7 +86,7 @@ class Remainder(Binary):
 
 
 class Cast(NativeKernel):
-    """``cast``: x, y: any of ``CAST``, of one shape; y may be x. Needs no workspace."""
+    """``cast``: x: of ``CAST`` or 16 bits, y: of ``CAST``, which may be x. Needs no workspace."""
 
     def _make(self, views: Views) -> Launch:
         return native.cast(views.input(), views.output())
@@ -131,6 +131,6 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
     yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))
     # Alone it is faster than a program of one step.
-    casts = SomeCalls("to one of these", dtypes(*CAST), _is_cast)
+    casts = SomeCalls("to one of these", dtypes(*CAST, "float16", "bfloat16"), _is_cast)
     yield KernelEntry(tag, "cast", Cast, casts, priority=2)
     yield KernelEntry(tag, "arange", Count, dtypes("float32", "float64", "int32", "int64"))
