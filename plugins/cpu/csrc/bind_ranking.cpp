@@ -57,6 +57,8 @@ void Define(py::module_& m) {
 void RegisterRanking(py::module_& m) {
   Define<float>(m);
   Define<double>(m);
+  Define<std::int8_t>(m);
+  Define<std::uint8_t>(m);
   Define<std::int32_t>(m);
   Define<std::int64_t>(m);
 }

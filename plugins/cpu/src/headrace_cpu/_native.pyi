@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
-_Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int32, np.int64)
+_Counted = TypeVar("_Counted", np.float32, np.float64, np.int32, np.int64)
+_Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Binary = TypeVar("_Binary", np.float32, np.float64, np.int32, np.int64, np.bool_)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
@@ -226,7 +227,7 @@ def binary(
     0 if there is none.
     """
 
-def arange(start: NDArray[_Ranked], step: NDArray[_Ranked], y: NDArray[_Ranked]) -> Launch:
+def arange(start: NDArray[_Counted], step: NDArray[_Counted], y: NDArray[_Counted]) -> Launch:
     """``y[i] = start + i * step``: integers wrap around, floats are reckoned in float64.
 
     start, step: one element of T; y: T[size]. T is float32, float64, int32 or int64.
@@ -236,6 +237,7 @@ def cast(x: NDArray[Any], y: NDArray[Any]) -> Launch:
     """``y = x`` as another dtype, as the op ``cast`` has it.
 
     x, y: bool, int8, uint8, int32, int64, float32 or float64, of one shape; may be the same memory.
+    x may be float16 or bfloat16 as well.
     """
 
 def pack_integers(
@@ -491,7 +493,8 @@ def spectrum(
     """
 
 def cumulative(
-    reduction: str, x: NDArray[_Ranked], y: NDArray[_Ranked], is_exclusive: bool, is_reverse: bool,
+    reduction: str, x: NDArray[_Counted], y: NDArray[_Counted],
+    is_exclusive: bool, is_reverse: bool,
 ) -> Launch:  # fmt: skip
     """Running sums or products along the middle axis, as the op ``cumulative`` has it.
 

@@ -25,11 +25,10 @@ constexpr Size kLongLine = 16 * kLanes;
 // An element and its place as one number that is greater for what comes first.
 template <class T>
 struct Ranks {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  using Bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
   // Places take 32 bits: __int128 is what every compiler of 64-bit machines that we build with has.
-  using Rank = std::conditional_t<sizeof(T) == 4, std::uint64_t, unsigned __int128>;
-  static constexpr int kBits = 8 * sizeof(T);
-  static constexpr Bits kSign = Bits{1} << (kBits - 1);
+  using Rank = std::conditional_t<sizeof(T) <= 4, std::uint64_t, unsigned __int128>;
+  static constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
 
   static Rank Of(T element, Size place, bool largest) {
     Bits bits;
@@ -179,6 +178,8 @@ void FindExtreme(const Extreme& extreme, const T* x, std::int64_t* y) {
   template void FindExtreme(const Extreme&, const T*, std::int64_t*);
 HEADRACE_RANKING(float)
 HEADRACE_RANKING(double)
+HEADRACE_RANKING(std::int8_t)
+HEADRACE_RANKING(std::uint8_t)
 HEADRACE_RANKING(std::int32_t)
 HEADRACE_RANKING(std::int64_t)
 #undef HEADRACE_RANKING

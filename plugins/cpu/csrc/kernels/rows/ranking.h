@@ -9,7 +9,7 @@ namespace headrace::cpu {
 
 // NaN is larger than all numbers; of equal elements the one with the lower index comes first.
 // x: [outer, length, inner], with fewer than 2^31 elements along the axis. T: float, double,
-// std::int32_t or std::int64_t. With all threads, each line by one.
+// std::int8_t, std::uint8_t, std::int32_t or std::int64_t. With all threads, each line by one.
 
 // The `count` largest or smallest of each line, best first; values, indices: [outer, count, inner].
 struct Best {
@@ -44,6 +44,8 @@ struct Extremes {
 };
 struct RankingTable : Extremes<float>,
                       Extremes<double>,
+                      Extremes<std::int8_t>,
+                      Extremes<std::uint8_t>,
                       Extremes<std::int32_t>,
                       Extremes<std::int64_t> {};
 HEADRACE_TABLE(RankingTable, Rankings)

@@ -3,14 +3,14 @@
 namespace headrace::cpu::HEADRACE_ISA {
 namespace {
 
-// An index as wide as an element: both are chosen by one mask.
+// An index as wide as an element: both are chosen by one mask. Bytes cannot count that far.
 template <int kBytes>
 struct IndexOf {
-  using Type = std::int64_t;
+  using Type = std::int32_t;
 };
 template <>
-struct IndexOf<4> {
-  using Type = std::int32_t;
+struct IndexOf<8> {
+  using Type = std::int64_t;
 };
 
 // Whether `x` takes the place of `best`, which stands before it. No `||`: a branch would keep the
@@ -80,6 +80,8 @@ void Find(const T* x, Size length, Size stride, Size count, std::int64_t* y, boo
 
 extern const RankingTable kRankings = {{Find<float>, Skip<float>},
                                        {Find<double>, Skip<double>},
+                                       {Find<std::int8_t>, Skip<std::int8_t>},
+                                       {Find<std::uint8_t>, Skip<std::uint8_t>},
                                        {Find<std::int32_t>, Skip<std::int32_t>},
                                        {Find<std::int64_t>, Skip<std::int64_t>}};
 

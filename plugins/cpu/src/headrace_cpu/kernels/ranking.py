@@ -45,7 +45,7 @@ def _lines(x: Array, axis: int) -> Array:
 
 def ranking_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
-    numbers = dtypes("float32", "float64", "int32", "int64")
+    numbers = dtypes("float32", "float64", "int8", "uint8", "int32", "int64")
     yield KernelEntry(tag, "top_k", TakeBest, numbers)
     for op in ("argmax", "argmin"):
         yield KernelEntry(tag, op, FindExtreme, numbers)
