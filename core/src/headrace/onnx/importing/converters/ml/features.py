@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import float32
+from headrace.dtypes import float32, int32, int64
 from headrace.onnx.importing.formula import cast, scalar, with_number
 from headrace.onnx.importing.node import Converter, Node
 from headrace.ops import Tensor
@@ -100,6 +101,8 @@ def _label_encoder(node: Node) -> Tensor:
     other = node.constant(default.astype(values.dtype).reshape(()))
     if not keys.size:
         return node.one("expand", [other], shape=x.spec.shape)
+    if x.spec.dtype in (int32, int64) and _are_near(keys, x.spec.dtype.numpy):
+        return _by_number(node, keys, values, default)
     one = node.one("reshape", [x], shape=(*x.spec.shape, 1))
     same = node.one("equal", [one, node.constant(keys.astype(x.spec.dtype.numpy))])
     if node.opset >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
@@ -110,6 +113,27 @@ def _label_encoder(node: Node) -> Tensor:
     known = node.one("reduce_max", [found], axes=(x.spec.rank,), keep_dims=False)
     value = node.one("gather", [node.constant(values), place], axis=0)
     return node.one("where", [with_number(node, "greater", known, 0), value, other])
+
+
+def _are_near(keys: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether a table of all numbers from the least key to the greatest is about as long as them.
+
+    It has one more at either end, which ``dtype`` must have.
+    """
+    if keys.dtype.kind != "i":
+        return False
+    limits, least, greatest = np.iinfo(dtype), int(keys.min()), int(keys.max())
+    return limits.min < least and greatest < limits.max and greatest - least < 4 * keys.size + 64
+
+
+def _by_number(node: Node, keys: Array, values: Array, default: Array) -> Tensor:
+    """The values looked up in a table; what is beyond the keys finds the default at its ends."""
+    x, before, after = node.input(0), int(keys.min()) - 1, int(keys.max()) + 1
+    table = np.full(after - before + 1, default.reshape(()), values.dtype)
+    table[keys[::-1] - before] = values[::-1]  # of equal keys the first one counts
+    within = with_number(node, "minimum", with_number(node, "maximum", x, before), after)
+    place = with_number(node, "subtract", within, before)
+    return node.one("gather", [node.constant(table), place], axis=0)
 
 
 def _of_kind(node: Node, which: str) -> Array:
