@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx.defs
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper
 from onnx_models import BOOL, FLOAT, INT64, info, model, node
@@ -194,6 +195,23 @@ def test_ops_that_onnx_writes_in_others_need_no_converter(
     nodes = [node("ReduceL1", "x axes", "t"), node("CenterCropPad", "t size", "y")]
     source = model(nodes, weights={"axes": np.array([1]), "size": np.array([4, 1])}, opset=18)
     assert ran(load_near, source, x=-X)["y"].tolist() == [[0], [3], [12], [0]]
+
+
+def test_only_ops_without_a_converter_need_an_onnx_that_knows_them(
+    load_near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older one raises for new ops, and of others it gives early versions."""
+    real = onnx.defs.get_schema
+
+    def of_older(name: str, since: int, domain: str) -> Any:
+        return real(name, min(since, 22), domain)
+
+    monkeypatch.setattr("onnx.defs.get_schema", of_older)
+    monkeypatch.setattr("onnx.defs.onnx_opset_version", lambda: 22)
+    assert ran(load_near, model([node("Swish", "x", "y")], opset=28), x=X)["y"].shape == X.shape
+    for made in (node("SwiGLU", "x x", "y"), node("Attention", "x x x", "y")):
+        with pytest.raises(UnsupportedModelError, match=r"-2[58] is run by its body.*--upgrade"):
+            imported(model([made], opset=28))
 
 
 # --- branches ----------------------------------------------------------------------------------

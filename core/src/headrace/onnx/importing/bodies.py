@@ -9,6 +9,7 @@ from typing import Any
 import onnx.defs
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
+from headrace.errors import UnsupportedModelError
 from headrace.onnx.file.tensors import dtype_to_onnx
 from headrace.onnx.importing.declarations import Declaration
 from headrace.onnx.importing.values import Given, TensorSequence, Value
@@ -17,7 +18,7 @@ from headrace.sizes import as_size
 
 
 def body_of(
-    declared: Declaration, node: NodeProto, opset: int, inputs: Given
+    declared: Declaration, node: NodeProto, opset: int, inputs: Given, where: str
 ) -> FunctionProto | None:
     """The body of an op as ONNX writes it for this node; None when the op has none.
 
@@ -26,10 +27,19 @@ def body_of(
         node: the call, its attributes resolved.
         opset: version of the operator set that the node is written for.
         inputs: what the node is given; bodies may differ with dtypes and ranks.
+        where: of the node, for messages.
+
+    Raises:
+        UnsupportedModelError: the installed ``onnx`` is older than the op.
     """
     if not declared.has_body:  # ONNX makes the objects of all ops when it is asked for one
         return None
     schema = _schema(declared)
+    if schema is None:
+        raise UnsupportedModelError(
+            f"{where}: {declared.name}-{declared.since} is run by its body, which is in a later "
+            f"onnx than {onnx.__version__}, which is installed: pip install --upgrade onnx"
+        )
     if schema.has_function:
         version = _fitting(schema.function_opset_versions, opset)
         return _plain_body(declared, version)
@@ -64,8 +74,15 @@ def _plain_body(declared: Declaration, version: int) -> FunctionProto:
 
 
 def _schema(declared: Declaration) -> Any:
-    """ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out."""
-    return onnx.defs.get_schema(declared.name, declared.since, declared.domain)
+    """ONNX's own object, an ``OpSchema``, whose type stubs leave half of it out.
+
+    None where the installed ``onnx`` is older than this version of the op.
+    """
+    try:
+        found = onnx.defs.get_schema(declared.name, declared.since, declared.domain)
+    except onnx.defs.SchemaError:
+        return None
+    return found if found.since_version == declared.since else None
 
 
 def _type(value: Value | None) -> TypeProto:

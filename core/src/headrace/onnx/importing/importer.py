@@ -286,7 +286,7 @@ class Importer:
             return self._branch(site)
         if not domain and op in LOOPS:
             return self._loop(site, opset)
-        body = bodies.body_of(declared, site.written(), opset, site.inputs)
+        body = bodies.body_of(declared, site.written(), opset, site.inputs, site.where)
         if body is None:
             raise UnsupportedModelError(f"{site.where}: headrace does not run {op}-{opset}")
         # Not every body that ONNX writes says which operator sets it is written for.
