@@ -131,6 +131,57 @@ def test_means_over_windows_of_a_quantized_tensor(device: str, include: int) -> 
     agree(both(device, "QLinearAveragePool", inputs, count_include_pad=include, **attrs))
 
 
+@pytest.mark.parametrize("make", [u, s])
+def test_means_over_windows_of_quantized_channels_that_come_last(device: str, make: Any) -> None:
+    """With padding, and a window that hangs over the end."""
+    dtype = make(1).dtype
+    inputs = [make(2, 15, 12, 4), scale(0.05), zero(100, dtype), scale(0.03), zero(90, dtype)]
+    attrs = {"kernel_shape": [3, 2], "strides": [2, 3], "pads": [1, 0, 1, 0], "ceil_mode": 1}
+    agree(both(device, "QLinearAveragePool", inputs, channels_last=1, **attrs))
+
+
+@pytest.mark.parametrize("make", [u, s])
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER"])
+def test_maxima_over_windows_of_channels_that_come_last(
+    device: str, make: Any, auto_pad: str
+) -> None:
+    """Of an image and of a row of numbers."""
+    attrs = {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": auto_pad}
+    ((got, want),) = both(device, "NhwcMaxPool", [make(2, 9, 14, 5)], **attrs)
+    np.testing.assert_array_equal(got, want)
+    ((got, want),) = both(device, "NhwcMaxPool", [make(2, 9, 5)], kernel_shape=[2])
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("make", [u, s])
+def test_convolutions_of_quantized_images(device: str, last: int, groups: int, make: Any) -> None:
+    """Channels may come first or last, and the weights lie the same."""
+    x, dtype = make(2, 6, 9, 12), make(1).dtype
+    if last:
+        x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+    inputs = [x, scale(0.02), zero(20, dtype), s7(6, 6 // groups, 3, 3), np.abs(f(6)) / 100 + 0.001]
+    inputs += [zero(0, np.int8), scale(0.07), zero(30, dtype), s32(*range(-300, 300, 100))]
+    attrs = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [1, 2]}
+    agree(both(device, "QLinearConv", inputs, channels_last=last, group=groups, **attrs))
+
+
+def test_products_of_numbers_of_16_bits(device: str) -> None:
+    """Sums that 32 bits hold, and some that they do not."""
+    a = RNG.integers(-32768, 32768, (3, 5, 7)).astype(np.int16)
+    b = RNG.integers(-32768, 32768, (7, 4)).astype(np.int16)
+    (got,) = on_headrace(device, "MatMulInteger16", [a, b])
+    np.testing.assert_array_equal(got, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_an_axis_of_one_is_added(device: str, axis: int) -> None:
+    """Anywhere, counted from either end of the result."""
+    ((got, want),) = both(device, "ExpandDims", [f(3, 4), s32(axis)])
+    np.testing.assert_array_equal(got, want)
+
+
 def test_quantized_tensors_are_joined(device: str) -> None:
     """Each by a scale of its own."""
     a, b = [u(2, 3), scale(0.05), zero(100)], [u(2, 30), scale(0.1), zero(10)]

@@ -16,7 +16,7 @@ from headrace.light_dataclass import dataclass
 from headrace.onnx.file.keys import LAYOUT_ADVICE, MICROSOFT
 from headrace.onnx.importing.node import Converter
 
-_LAYOUT_OPS = frozenset({"NhwcConv", "NhwcFusedConv", "NhwcMaxPool", "QLinearConv"})
+_LAYOUT_OPS = frozenset({"NhwcConv", "NhwcFusedConv"})
 
 _OPTIONS = {
     "": OpSchema.FormalParameterOption.Single,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from headrace.onnx.importing.axes import normal_axis
 from headrace.onnx.importing.contrib import declare
 from headrace.onnx.importing.converters.sampling import CONVERTERS as SAMPLES
 from headrace.onnx.importing.converters.slice import CONVERTERS as SLICES
@@ -68,10 +69,21 @@ def _part(node: Node, x: Tensor, axis: int, place: int) -> Tensor:
     return node.one("slice", [x], starts=(place,), ends=(place + 1,), axes=(axis,))
 
 
+def _expand_dims(node: Node) -> Tensor:
+    """An axis of 1 before the given one; a negative one counts from the end of the result."""
+    x, axes = node.input(0), node.ints(1)
+    if axes is None or len(axes) != 1:
+        node.invalid("takes one axis")
+    axis = normal_axis(node, axes[0], x.spec.rank + 1)
+    shape = (*x.spec.shape[:axis], 1, *x.spec.shape[axis:])
+    return node.one("reshape", [x], shape=shape)
+
+
 _NUMBERS = "float16 float double bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool"
 
 OPS = (
     declare("CDist", "A:T B:T", "C:T", _distances, "metric:string", T="float double"),
+    declare("ExpandDims", "X:T axis:int32", "Y:T", _expand_dims, T=_NUMBERS),
     declare(
         "GridSample",
         "X:T Grid:T",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.dtypes import float32
+from headrace.dtypes import float32, int32, uint16, uint32
 from headrace.onnx.importing.contrib import declare
 from headrace.onnx.importing.converters.microsoft.integers import (
     Quantized,
@@ -29,6 +29,13 @@ def _matmul_to_float(node: Node) -> Tensor:
     a = Quantized(node.input(0), node.input(2), node.optional(4))
     b = Quantized(node.input(1), node.input(3), node.optional(5))
     return cast(node, _biased(node, product(node, a, b), 6), a.scale.spec.dtype)
+
+
+def _wide_matmul(node: Node) -> Tensor:
+    """Of numbers of 16 bits; sums wrap round."""
+    a, b = node.input(0), node.input(1)
+    dtype = uint32 if a.spec.dtype == b.spec.dtype == uint16 else int32
+    return node.one("matmul", [cast(node, a, dtype), cast(node, b, dtype)])
 
 
 def _biased(node: Node, y: Tensor, bias: int) -> Tensor:
@@ -76,6 +83,15 @@ OPS = (
         T1=_BYTES,
         T2=_BYTES,
         T3="float float16",
+    ),
+    declare(
+        "MatMulInteger16",
+        "A:T1 B:T2",
+        "Y:T3",
+        _wide_matmul,
+        T1="int16 uint16",
+        T2="int16 uint16",
+        T3="int32 uint32",
     ),
     declare(
         "QGemm",

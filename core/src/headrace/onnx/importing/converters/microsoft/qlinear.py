@@ -12,6 +12,7 @@ from headrace.dtypes import DType, float32, int32
 from headrace.onnx.importing.axes import normal_axis
 from headrace.onnx.importing.contrib import declare
 from headrace.onnx.importing.converters.microsoft.activation import softmax_from
+from headrace.onnx.importing.converters.microsoft.channels_last import where_said
 from headrace.onnx.importing.converters.microsoft.integers import whole
 from headrace.onnx.importing.converters.pool import pool_attrs
 from headrace.onnx.importing.converters.quantize import CONVERTERS
@@ -75,8 +76,6 @@ def _softmax(node: Node, x: Tensor) -> Tensor:
 
 
 def _average_pool(node: Node) -> Tensor:
-    if node.attr("channels_last", 0):
-        node.refuse("channels_last is 1; channels that come first run")
     padding = bool(node.attr("count_include_pad", 0))
     window = pool_attrs(node, sliding_window(node))
     y = node.one("avg_pool", [_read(node, 0)], count_include_pad=padding, **window)
@@ -153,7 +152,7 @@ OPS = (
         "axis:int opset:int!",
         T=_BYTES,
     ),
-    declare("QLinearAveragePool", _POOLED, "Y:T", _average_pool, _WINDOW, T=_BYTES),
+    declare("QLinearAveragePool", _POOLED, "Y:T", where_said(_average_pool), _WINDOW, T=_BYTES),
     declare(
         "QLinearGlobalAveragePool",
         "X:T x_scale:float x_zero_point:T y_scale:float y_zero_point:T",

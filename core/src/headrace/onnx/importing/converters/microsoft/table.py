@@ -9,6 +9,7 @@ from headrace.onnx.importing.converters.microsoft import (
     activation,
     attention,
     blocks,
+    channels_last,
     early,
     fused,
     grouped,
@@ -23,6 +24,7 @@ CONTRIB: Mapping[tuple[str, str], ContribOp] = by_name(
     op
     for family in (
         qlinear,
+        channels_last,
         products,
         recurrent,
         fused,
