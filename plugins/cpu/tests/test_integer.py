@@ -268,6 +268,31 @@ def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
     np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)
 
 
+def test_bytes_are_turned_in_the_place_of_the_numbers_they_mean():
+    """What lies between ``dequantize`` and a convolution moves bytes; the product is the same."""
+    first = np.ascontiguousarray(IMAGE.transpose(0, 3, 1, 2).reshape(*IMAGE.shape[::3], -1))
+
+    def build(x):
+        op = flow.apply_op
+        x = op("dequantize", [op("quantize", [x, X_SCALE, X_ZERO]), X_SCALE, X_ZERO])
+        shape = (IMAGE.shape[0], IMAGE.shape[3], *IMAGE.shape[1:3])
+        x = op("transpose", [op("reshape", [x], shape=shape)], perm=(0, 2, 3, 1))
+        weight = op("dequantize", [FILTERS, SCALES], axis=0)
+        y = op("conv", [x, weight], pads=(1, 1, 1, 1), data_format="channels_last")
+        return op("dequantize", [op("quantize", [y, Y_SCALE, Y_ZERO]), Y_SCALE, Y_ZERO])
+
+    made, ops = run(build, first)
+    assert ops == ["quantize", "reshape", "transpose", "cpu.integer_conv", "dequantize"]
+    bytes_ = quantized(IMAGE, X_SCALE, X_ZERO, np.uint8)
+    sums = slow_conv(
+        bytes_.astype(np.float64) - X_ZERO, FILTERS.astype(np.float64), (1, 1), (1, 1),
+        (1, 1, 1, 1), 1,
+    )  # fmt: skip
+    floats = wrapped(sums).astype(np.float32) * (X_SCALE * SCALES / Y_SCALE)
+    want = quantized(floats, 1, Y_ZERO, np.uint8)
+    np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)
+
+
 @pytest.mark.parametrize("kind", BYTES)
 @pytest.mark.parametrize("x_dtype", BYTES)
 @pytest.mark.parametrize("clamp", [None, (-2.5, 77.25), (0.0, np.inf)])

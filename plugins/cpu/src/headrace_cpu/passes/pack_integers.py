@@ -25,6 +25,9 @@ from headrace_cpu.passes.own_ops import KnownOps
 INTEGER = ("conv_integer", "matmul_integer")
 """Products of bytes as models write them; all others are of what ``dequantize`` made."""
 
+MOVES = ("reshape", "transpose")
+"""What bytes may take in the place of what they mean."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
@@ -37,16 +40,18 @@ class _Bytes:
     transposed: bool  # the weight has its columns first
     x_scale: str | None = None
     weight_scale: Array | None = None
+    moves: tuple[JobOp, ...] = ()  # from what the bytes mean to what the product reads, in order
 
 
 class PackIntegers:
     """The pass, for the ops of device ``tag``.
 
     Before: any ops. After: every ``conv`` whose channels are last and every ``matmul`` of what
-    ``dequantize`` made of bytes, with weights that are constant and quantized as a whole or by the
-    columns of the product, is a ``cpu.integer_conv``, ``cpu.integer_depthwise_conv`` or
-    ``cpu.integer_matmul`` of these bytes; and so is a ``conv_integer`` or ``matmul_integer`` with
-    such weights. A bias of int32 that is worth as much as the sums is added to these, exactly.
+    ``dequantize`` made of bytes, turned or shaped anew since or not, with weights that are constant
+    and quantized as a whole or by the columns of the product, is a ``cpu.integer_conv``,
+    ``cpu.integer_depthwise_conv`` or ``cpu.integer_matmul`` of these bytes; and so is a
+    ``conv_integer`` or ``matmul_integer`` with such weights. A bias of int32 that is worth as much
+    as the sums is added to these, exactly.
     """
 
     def __init__(self, tag: str, own: Mapping[str, OpEntry]) -> None:
@@ -102,7 +107,9 @@ class _Finder:
         return self.constants.get(tensor or "")
 
     def _dequantized(self, op: JobOp, axis: int, transposed: bool) -> _Bytes | None:
-        left, right = self.dequantize(op.inputs[0]), self.dequantize(op.inputs[1])
+        moves = self._moves(op.inputs[0])
+        left = self.dequantize(moves[0].inputs[0] if moves else op.inputs[0])
+        right = self.dequantize(op.inputs[1])
         if left is None or right is None or op.call.outputs[0].dtype != float32:
             return None
         if left.call.input(0).dtype not in BYTES or not per_tensor(left.call):
@@ -121,8 +128,24 @@ class _Finder:
             return None
         assert left.inputs[0] is not None and right.inputs[0] is not None
         return _Bytes(
-            left.inputs[0], left.inputs[2], right.inputs[0], zero, transposed, left.inputs[1], scale
+            left.inputs[0],
+            left.inputs[2],
+            right.inputs[0],
+            zero,
+            transposed,
+            left.inputs[1],
+            scale,
+            moves,
         )
+
+    def _moves(self, tensor: str | None) -> tuple[JobOp, ...]:
+        """The ops that ``tensor`` comes from without any arithmetic, the last one last."""
+        moves: list[JobOp] = []
+        op = self.makers.get(tensor or "")
+        while op is not None and op.call.op in MOVES:
+            moves.insert(0, op)
+            op = self.makers.get(op.inputs[0] or "")
+        return tuple(moves)
 
     def _integers(self, op: JobOp, zero: int, transposed: bool) -> _Bytes | None:
         call, (x, weight) = op.call, op.inputs[:2]
@@ -180,7 +203,7 @@ class _Making:
         if name == "cpu.integer_conv":
             attrs["groups"] = groups
         inputs: list[Tensor | None] = [None] * (SHIFT + 1)
-        inputs[0], inputs[1], inputs[SUMS] = self._new.tensor(bytes_.x), panels, sums
+        inputs[0], inputs[1], inputs[SUMS] = self._moved(self._new.tensor(bytes_.x)), panels, sums
         inputs[X_ZERO] = None if bytes_.x_zero is None else self._new.tensor(bytes_.x_zero)
         inputs[WEIGHT_ZEROS] = self._zeros(columns)
         bias = self._op.inputs[2] if is_conv else None
@@ -193,6 +216,12 @@ class _Making:
         elif bias is not None:
             inputs[SHIFT] = self._new.tensor(bias)
         return self._new.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
+
+    def _moved(self, x: Tensor) -> Tensor:
+        for move in self._bytes.moves:
+            call = move.call
+            (x,) = self._new.op(call.op, [x], location=call.location, attrs=call.attrs)
+        return x
 
     def _packed(self, op: str, weight: Tensor, **attrs: object) -> tuple[Tensor, ...]:
         """Weights that several ops read are packed once."""
