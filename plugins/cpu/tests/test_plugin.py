@@ -25,6 +25,7 @@ from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Not, Unary
+from headrace_cpu.kernels.integer import PackingIntegerMatmul
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv
@@ -124,6 +125,7 @@ IMAGE, WINDOW, LAST = (2, 4, 5, 6), {"kernel": (2, 2)}, {"data_format": CHANNELS
         (call_of("matmul", (1, 4), (4, 9999)), FewRowMatmul),
         (call_of("matmul", (3, 9, 4), (4,)), VectorMatmul),
         (call_of("matmul", (4,), (4, 9)), VectorMatmul),
+        (call_of("matmul_integer", (2, 8, 4), (2, 4, 9), dtype="int8"), PackingIntegerMatmul),
         (call_of("lstm", (5, 1, 4), (1, 12, 4), (1, 12, 3)), PackingRecurrent),
         (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3)), PackingRecurrent),
         (call_of("gru", (5, 1, 4), (1, 9, 4), (1, 9, 3), clip=1.0), NumpyKernel),
@@ -146,7 +148,7 @@ def test_few_ops_are_left_to_numpy():
     assert FUNCTIONS.keys() - native == {
         *("acosh", "asinh", "atanh", "cosh", "sinh"),
         *("bit_shift", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "unpack_bits"),
-        *("lrn", "lstm_integer", "matmul_integer"),
+        *("lrn", "lstm_integer"),
     }
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.device import Launch, dtypes
-from headrace.dtypes import int32
-from headrace.tensor_spec import TensorSpec
+import numpy as np
+
+from headrace.device import Launch, OpCall, dtypes
+from headrace.dtypes import int8, int32, uint8
+from headrace.ops.matmul import matrix_axes
+from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.extension import native
 from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
@@ -14,12 +19,40 @@ from headrace_cpu.kernels.native import NativeKernel, Views, native_window
 from headrace_cpu.kernels.product import ProductKernel, is_product
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO, Y_SCALE, Y_ZERO
 from headrace_cpu.ops.integer_depthwise import BLOCK
+from headrace_cpu.ops.pack_integers import panels_shape
 from headrace_cpu.ops.places import PANEL, packed_window, panel_count
 
 if TYPE_CHECKING:
     from headrace_cpu._native import IntegerWeights, Rescale
+    from headrace_cpu._native import Launch as NativeLaunch
 
 _BYTES = dtypes("int8", "uint8")
+A_ZERO, B_ZERO = 2, 3
+"""Places among the inputs of ``matmul_integer``."""
+
+
+def matrix_sides(call: OpCall) -> tuple[int, int]:
+    """The columns and the depth of the right side of a ``matmul_integer`` of matrices."""
+    columns, depth = matrix_axes(call, 1)
+    shape = call.input(1).shape
+    return shape[columns or 0], shape[depth]
+
+
+def _multiplies_matrices(call: OpCall) -> bool:
+    a, b = call.input(0), call.input(1)
+    if min(a.rank, b.rank) < 2 or call.flag_attr("transpose_a") or 0 in (*a.shape, *b.shape):
+        return False
+    if call.has_input(A_ZERO) and call.input(A_ZERO).elements != 1:
+        return False
+    if not call.has_input(B_ZERO) or call.input(B_ZERO).elements == 1:
+        return True
+    zero, columns = call.input(B_ZERO), matrix_sides(call)[0]
+    axis = -2 if call.flag_attr("transpose_b") else -1
+    return zero.elements == columns == zero.shape[axis]
+
+
+byte_matrices = SomeCalls("matrices, one zero point for each column", _BYTES, _multiplies_matrices)
+"""Products of bytes, matrix by matrix."""
 byte_products = SomeCalls("groups of four channels or more", _BYTES, is_product)
 """Convolutions of bytes, channels last, that are products."""
 depthwise_bytes = SomeCalls("each channel by itself", _BYTES, is_depthwise)
@@ -82,6 +115,63 @@ class IntegerMatmulKernel(IntegerProductKernel):
         x, y, corrections = views.input(), views.output(), views.scratch(self._corrections())
         weights, rescale = self._weights(views), self._rescale(views)
         return native.integer_matmul(x, weights, y, corrections, rescale)
+
+
+class PackingIntegerMatmul(NativeKernel):
+    """``matmul_integer`` whose right side is packed in each call, into the workspace.
+
+    a: T[..., m, k], b: U[..., k, n], or [..., n, k] where it is transposed; zero points: of one
+    element, or that of b of one for each column; y: int32[..., m, n]. What has constant weights
+    a pass packs once.
+    """
+
+    def __init__(self, call: OpCall) -> None:
+        super().__init__(call)
+        self._columns, depth = matrix_sides(call)
+        self._turned = call.flag_attr("transpose_b")
+        corrections = 3 * panel_count(self._columns) * PANEL
+        self._panels = TensorSpec(panels_shape(depth, self._columns), int8)
+        self._numbers = TensorSpec((2 * self._columns + corrections,), int32)
+
+    def workspace_bytes(self) -> int:
+        """One matrix in panels; its sums, its zero points, and what a product makes of these."""
+        return self._panels.nbytes + self._numbers.nbytes
+
+    def _make(self, views: Views) -> Launch:
+        memory = views.scratch(TensorSpec((self.workspace_bytes(),), uint8))
+        panels = memory[: self._panels.nbytes].view(np.int8).reshape(self._panels.shape)
+        numbers = memory[self._panels.nbytes :].view(np.int32)
+        sums, zeros = numbers[: 2 * self._columns].reshape(2, -1)
+        corrections, given = numbers[2 * self._columns :], views.flat(B_ZERO)
+        offset = np.int32(128 if self._call.input(1).dtype == uint8 else 0)  # less when packed
+        if given is None:
+            zeros = np.full(self._columns, -offset)
+        weights = native.IntegerWeights(panels, sums, zeros)
+        rescale, turned = native.Rescale(x_zero=views.flat(A_ZERO)), self._turned
+        launches: list[NativeLaunch] = []
+        for a, b, y in _matrices(views.input(0), views.input(1), views.output()):
+            launches.append(native.pack_integers(b, panels, sums, 1, turned))
+            launches.append(native.integer_matmul(a, weights, y, corrections, rescale))
+        multiply = native.Sequence(launches)
+        if given is None:
+            return multiply
+
+        def launch() -> None:
+            np.subtract(given, offset, out=zeros)
+            multiply()
+
+        return launch
+
+
+def _matrices(a: Array, b: Array, y: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """The products that are one: all rows by one matrix, or as many as there are matrices."""
+    if b.size == math.prod(b.shape[-2:]):
+        yield a.reshape(-1, a.shape[-1]), b.reshape(b.shape[-2:]), y.reshape(-1, y.shape[-1])
+        return
+    batch = y.shape[:-2]
+    a, b = (np.broadcast_to(side, (*batch, *side.shape[-2:])) for side in (a, b))
+    for index in np.ndindex(batch):
+        yield a[index], b[index], y[index]
 
 
 class IntegerConvKernel(IntegerProductKernel):

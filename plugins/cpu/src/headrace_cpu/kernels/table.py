@@ -25,6 +25,8 @@ from headrace_cpu.kernels.integer import (
     IntegerConvKernel,
     IntegerDepthwiseKernel,
     IntegerMatmulKernel,
+    PackingIntegerMatmul,
+    byte_matrices,
     byte_products,
     depthwise_bytes,
 )
@@ -96,6 +98,7 @@ def kernels_of(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "cpu.integer_depthwise_conv", IntegerDepthwiseKernel)
     yield KernelEntry(tag, "cpu.integer_add", IntegerAddKernel)
     yield KernelEntry(tag, "cpu.integer_matmul", IntegerMatmulKernel)
+    yield KernelEntry(tag, "matmul_integer", PackingIntegerMatmul, byte_matrices)
     yield KernelEntry(tag, "conv_transpose", ConvTranspose, FLOATS)
     # As good as those of channels last: what they read is turned for none of them.
     yield KernelEntry(tag, "max_pool", MaxPool, _POOLED, priority=2)
