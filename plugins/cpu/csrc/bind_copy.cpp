@@ -1,4 +1,5 @@
 // Copies: with strides, and by tables of positions. Elements are bytes here, of any dtype.
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -61,6 +62,21 @@ Launch BindCopy(const std::vector<Part>& parts, AnyArray& y) {
 
 using Table = Array<std::int32_t>;
 
+// Throws ValueError unless each position of a table is one of `length`, or -1.
+void RequireInside(const std::vector<std::int32_t>& table, Size length, py::ssize_t axis,
+                   const AnyArray& x) {
+  const auto last = static_cast<std::int32_t>(length - 1);
+  const auto is_inside = [last](std::int32_t position) {
+    return position >= -1 && position <= last;
+  };
+  bool fits = true;  // several at a time, as a search is not
+  for (const std::int32_t position : table) fits &= is_inside(position);
+  if (fits) return;
+  const auto wrong = std::find_if_not(table.begin(), table.end(), is_inside);
+  throw py::value_error("take: a position on axis " + std::to_string(axis) + " is " +
+                        std::to_string(*wrong) + " but x is " + Text(Shape(x)));
+}
+
 Launch BindTake(const AnyArray& x, AnyArray& y, const std::vector<std::optional<Table>>& tables,
                 const std::optional<AnyArray>& fill) {
   constexpr const char* kOp = "take";
@@ -85,12 +101,7 @@ Launch BindTake(const AnyArray& x, AnyArray& y, const std::vector<std::optional<
     }
     if (table) {
       axis.table.assign(table->data(), table->data() + count);
-      for (const std::int32_t position : axis.table) {
-        if (position < -1 || position >= axis.length) {
-          throw py::value_error("take: a position on axis " + std::to_string(i) + " is " +
-                                std::to_string(position) + " but x is " + Text(Shape(x)));
-        }
-      }
+      RequireInside(axis.table, axis.length, i, x);
     }
     axes.push_back(std::move(axis));
   }

@@ -56,6 +56,16 @@ void WithItem(Size bytes, F f) {
   }
 }
 
+// How many indices from `first` on read positions one after another, or all the filling.
+Size Together(const TableAxis& axis, Size first) {
+  const std::int32_t* position = axis.table.data() + first;
+  const std::int32_t step = *position < 0 ? 0 : 1;
+  const Size most = axis.count - first;
+  Size count = 1;
+  while (count < most && position[count] == position[count - 1] + step) ++count;
+  return count;
+}
+
 }  // namespace
 
 TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<TableAxis> axes,
@@ -68,18 +78,10 @@ TableCopy::TableCopy(const char* from, char* to, const char* fill, std::vector<T
   }
   if (axes.empty()) axes.push_back({1, 1, {0}});
   const TableAxis& inner = axes.back();
-  for (Size i = 0; i < inner.count; ++i) {
-    const Size position = inner.table[static_cast<std::size_t>(i)];
-    const Size place = position < 0 ? -1 : position * run;
-    const bool goes_on =
-        !runs_.empty() &&
-        (place < 0 ? runs_.back().from < 0
-                   : runs_.back().from >= 0 && runs_.back().from + runs_.back().count == place);
-    if (goes_on) {
-      runs_.back().count += run;
-    } else {
-      runs_.push_back({i * run, place, run});
-    }
+  for (Size i = 0; i < inner.count;) {
+    const Size first = inner.table[static_cast<std::size_t>(i)], count = Together(inner, i);
+    runs_.push_back({i * run, first < 0 ? -1 : first * run, count * run});
+    i += count;
   }
   const bool copies =
       std::none_of(runs_.begin(), runs_.end(), [](const Piece& piece) { return piece.from < 0; });
