@@ -103,10 +103,10 @@ def _widened(
     call, (panels, bias) = op.call, op.inputs[1:ADDEND]
     window, columns = packed_window(call), call.int_attr("columns")
     assert panels is not None
-    weight = graph.constants[packed[panels]].reshape(columns, -1).T
+    weight = graph.constants[packed[panels]].reshape(columns, -1)
     kernel = (*window.kernel[:-1], window.kernel[-1] + (count - 1) * window.strides[-1])
     matrix = _shifted(weight, window.kernel, window.strides[-1], count)
-    (wide,) = new.op("cpu.pack", [new.constant(matrix)])
+    (wide,) = new.op("cpu.pack", [new.constant(matrix)], transposed=True)
     inputs = [read[0], wide, None, None]
     if bias is not None:
         inputs[BIAS] = new.constant(np.tile(graph.constants[bias].reshape(-1), count))
@@ -121,12 +121,12 @@ def _widened(
 
 
 def _shifted(weight: Array, kernel: tuple[int, ...], stride: int, count: int) -> Array:
-    """T[taps of all windows * c, count * m] out of T[taps * c, m]."""
-    lines, width, columns = math.prod(kernel[:-1]), kernel[-1], weight.shape[1]
-    taps = weight.reshape(lines, width, -1, columns)
+    """T[count * m, taps of all windows * c] out of T[m, taps * c]."""
+    lines, width, columns = math.prod(kernel[:-1]), kernel[-1], weight.shape[0]
+    taps = weight.reshape(columns, lines, width, -1)
     wide = width + (count - 1) * stride
-    matrix = np.zeros((lines, wide, taps.shape[2], count, columns), weight.dtype)
-    for position in range(count):
+    matrix = np.zeros((count, columns, lines, wide, taps.shape[3]), weight.dtype)
+    for position, columns_there in enumerate(matrix):
         begin = position * stride
-        matrix[:, begin : begin + width, :, position] = taps
-    return matrix.reshape(-1, count * columns)
+        columns_there[:, :, begin : begin + width] = taps
+    return matrix.reshape(count * columns, -1)
