@@ -11,7 +11,7 @@ import numpy as np
 from headrace.numpy_ops.elementwise import wide
 from headrace.numpy_ops.function import NumpyFunction, given
 from headrace.op_call import OpCall
-from headrace.ops.sampling import CUBIC, TAPS
+from headrace.ops.sampling import CUBIC, FAR, TAPS
 from headrace.ops.window import slide, window_of
 from headrace.tensor_spec import Array
 
@@ -36,6 +36,7 @@ def _taps(call: OpCall, unit: Array, size: int) -> list[tuple[Array, Array]]:
     """For each element that is read along an axis: its index, and what it weighs."""
     padding, is_aligned = call.str_attr("padding_mode"), call.flag_attr("align_corners")
     count = TAPS[call.str_attr("mode")]
+    unit = np.clip(np.where(np.isnan(unit), -1, unit), -FAR, FAR)
     place = unit
     if call.flag_attr("normalized"):
         place = (unit + 1) * ((size - 1) / 2) if is_aligned else (unit + 1) * (size / 2) - 0.5

@@ -25,13 +25,18 @@ CUBIC = -0.75
 """The parameter of the cubic interpolation."""
 
 
+FAR = 2.0**30
+"""Where places of a grid end: outside of any image, and its products with sizes are finite."""
+
+
 class GridSample(Op):
     """``x`` at the places that ``grid`` names.
 
     ``x`` is ``[n, c, *spatial]``, ``y`` ``[n, c, *out]``. ``grid`` is ``[n, *out, axes]`` and holds
     a number for each spatial axis, the last axis first: -1 and 1 are the outer edges of the image,
     or with ``align_corners`` the centres of its outer elements. ``nearest`` takes the even one of
-    two elements that are equally near.
+    two elements that are equally near. NaN counts as -1, and what is beyond ``FAR``, as infinity
+    is, as ``FAR``.
 
     Attributes:
         mode: how many elements make one: see ``TAPS``.
@@ -202,6 +207,8 @@ class _Sampler:
         size, column = self._sizes[axis], len(self._sizes) - 1 - axis
         last = self._grid.spec.rank - 1
         unit = self._f.op("slice", self._grid, starts=(column,), ends=(column + 1,), axes=(last,))
+        unit = self._f.op("where", self._f.op("is_nan", unit), self._f.scalar(-1), unit)
+        unit = self._with("minimum", self._with("maximum", unit, -FAR), FAR)
         if not self._normalized:
             return unit
         unit = self._with("add", unit, 1)

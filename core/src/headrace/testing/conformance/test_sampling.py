@@ -68,6 +68,16 @@ CASES: tuple[Case, ...] = (
               normalized=False)
         for padding in _PADDINGS
     ),
+    *(
+        _case(f"{number}-{mode}-{padding}", _IMAGE, np.full((2, 1, 3, 2), number, np.float32),
+              mode=mode, padding_mode=padding)
+        for mode in ("nearest", "linear", "cubic")
+        for number, padding in (
+            *((np.nan, padding) for padding in _PADDINGS),
+            *((sign * np.inf, padding) for padding in ("zeros", "border") for sign in (1, -1)),
+        )
+    ),
+    _case("some-nan", _IMAGE, np.where(_POINTS > 1, np.nan, _POINTS).astype(np.float32)),
     _case("many-points", _drawn(1, 2, 6, 7), _grid(1, 23, 41, 2)),
     _case("many-channels", _drawn(1, 37, 3, 3), _grid(1, 1, 2, 2)),
     _case("no-point", _IMAGE, np.zeros((2, 0, 4, 2), np.float32)),

@@ -22,6 +22,7 @@ def _grid_sample(
         reads = []
         for axis in range(axes):
             unit = numbers[(target[0], *target[2:], axes - 1 - axis)].item()
+            unit = -1.0 if math.isnan(unit) else min(max(unit, -(2.0**30)), 2.0**30)
             size = x.shape[2 + axis]
             ends = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
             place = ends[0] + (unit + 1) / 2 * (ends[1] - ends[0]) if normalized else unit

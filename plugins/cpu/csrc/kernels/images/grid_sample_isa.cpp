@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kMostTaps = 4;
 constexpr float kCubic = -0.75f;  // the slope of the cubic kernel at 1, as ONNX has it
+// Where places end: outside of any image, and products with sizes are finite.
+constexpr float kFar = 1073741824.0f;
 
 // What is read along one axis, for sixteen points.
 struct Axis {
@@ -59,6 +61,8 @@ HEADRACE_INLINE V Outer(V t) {
 
 HEADRACE_INLINE void Find(const GridSample& g, V unit, float size, Axis& axis) {
   const V one = Broadcast(1);
+  unit = Select(unit == unit, unit, Broadcast(-1));
+  unit = AtMost(AtLeast(unit, Broadcast(-kFar)), Broadcast(kFar));
   V place = unit;
   if (g.is_normalized) {
     place = (unit + one) * Broadcast((g.is_aligned ? size - 1 : size) / 2);
@@ -81,8 +85,7 @@ HEADRACE_INLINE void Find(const GridSample& g, V unit, float size, Axis& axis) {
     }
     const V inside = Clip(index, size);
     if (g.padding == Padding::kZeros) weight = Select(inside == index, weight, Broadcast(0));
-    // NaN is nowhere.
-    axis.index[tap] = Select(inside == inside, inside, Broadcast(0));
+    axis.index[tap] = inside;
     axis.weight[tap] = weight;
   }
 }
