@@ -10,7 +10,15 @@ from enum import StrEnum
 
 
 class HeadraceError(Exception):
-    """Root of all errors of headrace."""
+    """Root of all errors of headrace. They reach other processes, by ``pickle``, as they are."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[HeadraceError], args: tuple[object, ...]) -> HeadraceError:
+    """An error without a call of ``__init__``, which may take more than it hands to ``args``."""
+    return kind.__new__(kind, *args)
 
 
 # --- devices and plugins ---------------------------------------------------------------------

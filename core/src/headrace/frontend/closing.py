@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self, SupportsIndex
+
+from headrace.errors import SessionError
 
 
 class Closing:
-    """Base of what holds devices, threads, memory or processes until ``close``."""
+    """Base of what holds devices, threads, memory or processes until ``close``.
+
+    There is one of each: it is neither copied nor sent to another process.
+    """
 
     def close(self) -> None:
         """Give everything back. Idempotent."""
         raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        kind = type(self).__name__
+        raise SessionError(
+            f"a {kind} holds devices, threads or memory of this process and cannot be copied or "
+            f"pickled; make a {kind} of its own where another one is needed"
+        )
 
     def __enter__(self) -> Self:
         return self
