@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from functools import lru_cache
 from operator import index
@@ -48,7 +49,7 @@ class TensorSpec:
     elements: int = field(init=False, compare=False, repr=False)
     nbytes: int = field(init=False, compare=False, repr=False)
 
-    def __init__(self, shape: tuple[int, ...] | list[int], dtype: object) -> None:
+    def __init__(self, shape: Sequence[int], dtype: object) -> None:
         try:
             dims = tuple(shape)
             if not _INT.issuperset(map(type, dims)):

@@ -11,7 +11,15 @@ import pytest
 
 import headrace as flow
 import headrace.typing as tp
-from headrace.errors import DeviceUnavailableError, InputError, JobError, OpError, SessionError
+from headrace.errors import (
+    DeviceUnavailableError,
+    InputError,
+    JobError,
+    OpError,
+    OutOfMemoryError,
+    SessionError,
+    ShapeError,
+)
 from headrace.registry.registry import BackendRegistry
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 3
@@ -229,8 +237,12 @@ def test_results_that_do_not_fit_their_annotation_are_refused(job: Callable[...,
         (lambda x: x == 0, r"write headrace\.apply_op\('equal', \[a, b\]\)"),
         (np.asarray, "so numpy cannot take it; apply headrace's ops, or return it"),
         (list, "cannot be iterated"),
+        (float, "is no number for Python; apply headrace's ops, or return it"),
+        (range, "is no number for Python"),
+        (len, r"its sizes are in \.shape"),
+        (lambda x: x[0], r"write headrace\.apply_op\('slice', \[x\], starts=\(0,\), ends=\(1,\)"),
     ],
-    ids=["greater", "less", "equal", "numpy", "list"],
+    ids=["greater", "less", "equal", "numpy", "list", "float", "range", "len", "item"],
 )
 def test_what_needs_a_value_says_what_to_write(
     job: Callable[..., Any], does: Callable[[Any], object], says: str
@@ -243,6 +255,29 @@ def test_what_needs_a_value_says_what_to_write(
         return x
 
     with pytest.raises(JobError, match=says):
+        asks(X)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "says"),
+    [
+        ((-1,), ShapeError, "negative dimension"),
+        ((1.5,), ShapeError, "not a sequence of integers"),
+        (3, ShapeError, "not a sequence of integers"),
+        ((2**20, 2**20, 2**3), OutOfMemoryError, r"float32\[1048576, 1048576, 8\] takes 35,184,3"),
+        ((2**40, 2**40), OutOfMemoryError, "a smaller constant broadcasts"),
+    ],
+)
+def test_a_constant_that_cannot_be_says_why(
+    job: Callable[..., Any], shape: Any, error: type[Exception], says: str
+) -> None:
+    """Its shape is none, or nobody has that much memory."""
+
+    @job
+    def asks(x: Spec) -> tp.Numpy:
+        return flow.constant(1.0, shape)
+
+    with pytest.raises(error, match=says):
         asks(X)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from headrace.data_format import CHANNELS_FIRST, CHANNELS_LAST
 from headrace.dtypes import dtype_of
-from headrace.errors import JobError, OpError
+from headrace.errors import JobError, OpError, OutOfMemoryError
 from headrace.frontend.tracing import Symbol, SymbolLike, apply_op, as_dtype
+from headrace.tensor_spec import TensorSpec
 
 IntOrPair = int | Sequence[int]
 
@@ -30,13 +31,23 @@ def constant(value: float, shape: Sequence[int] = (), dtype: object = "float32")
 
     Raises:
         JobError: ``value`` is no number. Arrays need no op: give them to whoever reads them.
+        OutOfMemoryError: it does not fit into the host's memory.
     """
     if not isinstance(value, int | float | np.generic):
         raise JobError(
             f"constant fills a tensor with a number, and was given a {type(value).__name__}; an "
             "array needs no op: give it to the op that reads it"
         )
-    return apply_op("identity", [np.full(tuple(shape), as_dtype(value, dtype_of(dtype)))])
+    spec = TensorSpec(shape, dtype)
+    number = as_dtype(value, spec.dtype)
+    try:
+        filled = np.full(spec.shape, number)
+    except (MemoryError, ValueError):  # the latter for more than any machine addresses
+        raise OutOfMemoryError(
+            f"constant {spec} takes {spec.nbytes:,} bytes of the host's memory, which it cannot "
+            "give; a number or a smaller constant broadcasts where it meets larger tensors"
+        ) from None
+    return apply_op("identity", [filled])
 
 
 def relu(x: SymbolLike, name: str | None = None) -> Symbol:

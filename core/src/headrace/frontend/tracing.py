@@ -92,6 +92,23 @@ class Symbol:
             f"{self!r} has no value while the job is traced, so Python cannot branch on it"
         )
 
+    def __float__(self) -> NoReturn:
+        raise JobError(
+            f"{self!r} has no value while the job is traced, so it is no number for Python; apply "
+            "headrace's ops, or return it and take the number from what the call gives"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __len__(self) -> NoReturn:
+        raise JobError(f"{self!r} has no length while the job is traced; its sizes are in .shape")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise JobError(
+            f"{self!r} cannot be indexed while the job is traced; for the op write "
+            "headrace.apply_op('slice', [x], starts=(0,), ends=(1,), axes=(0,)), or gather"
+        )
+
     def __eq__(self, other: object) -> NoReturn:
         raise JobError(
             f"{self!r} cannot be compared with == or != while the job is traced; for the op write "
