@@ -253,6 +253,16 @@ def test_smoothed_integers_are_rounded_after_each_axis_and_others_are_cut() -> N
     same(one("Resize", [unsigned, *sizes], 18, mode="linear"), [[[[2, 66], [2, 2]]]])
 
 
+def test_a_region_that_ends_beyond_an_axis_reads_its_last_element() -> None:
+    """Point 8 of 10 is at 5, or a little past it by how float32 has 0.2 and 1.1; 9 is outside."""
+    attrs = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.0}
+    inputs = [line(0, 1, 2, 3, 4, 5), f(0, 0, 0.2, 1, 1, 1.1), None, ints(1, 1, 10)]
+    y = one("Resize", inputs, 13, **attrs)
+    same(y, [[[1, 1, 2, 2, 3, 3, 4, 4, 5, 7]]])
+    y = one("Resize", inputs, 13, mode="linear", **attrs)
+    same(y, [[[1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7]]])
+
+
 @pytest.mark.parametrize(("op", "opset"), [("Upsample", 7), ("Upsample", 9), ("Resize", 10)])
 def test_early_versions_look_at_index_over_scale(op: str, opset: int) -> None:
     """Nearest takes the element before; linear looks no further than the last one."""

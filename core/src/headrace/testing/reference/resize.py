@@ -51,7 +51,8 @@ def _resize(
         for i in range(size):
             crop = (Fraction(begin), Fraction(end))
             at = _look(coordinates, i, length, size, scale, crop)
-            if coordinates == "tf_crop_and_resize" and not 0 <= at <= length - 1:
+            slack = Fraction("1e-6") + Fraction("1e-7") * length  # roi is float32
+            if coordinates == "tf_crop_and_resize" and not -slack <= at <= length - 1 + slack:
                 plan.append(None)
             elif mode == "nearest":
                 plan.append([(_clamp(_nearest(at, rounding), length), Fraction(1))])
