@@ -301,3 +301,10 @@ def test_determinants(size: int) -> None:
     x[1, 2, -1] = x[1, 2, 0] * (size > 1)
     np.testing.assert_allclose(folded("Det", x, opset=20), np.linalg.det(x), atol=1e-12)
     assert folded("Det", x[0, 0], opset=20).shape == ()
+
+
+def test_the_determinant_of_no_element_is_one() -> None:
+    """The product of nothing, as numpy says."""
+    for shape in ((0, 0), (2, 0, 0)):
+        got = folded("Det", np.zeros(shape, np.float32), opset=20)
+        np.testing.assert_array_equal(got, np.linalg.det(np.zeros(shape)), strict=False)

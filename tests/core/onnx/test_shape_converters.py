@@ -286,6 +286,16 @@ def test_constant_string_is_refused() -> None:
         folded("Constant", [], value_string="text")
 
 
+@pytest.mark.parametrize(
+    ("attrs", "held"),
+    [({}, "nothing"), ({"value_int": 1, "value_float": 2.0}, "value_float and value_int")],
+)
+def test_a_constant_holds_one_value(attrs: dict[str, Any], held: str) -> None:
+    """Of none, and of two, nobody can say which is meant."""
+    with pytest.raises(InvalidModelError, match=f"holds {held}; it must be one of value, sparse"):
+        folded("Constant", [], **attrs)
+
+
 def test_sparse_constant_becomes_dense() -> None:
     """What is not listed is 0."""
     sparse = helper.make_sparse_tensor(

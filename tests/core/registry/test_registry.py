@@ -250,6 +250,11 @@ def test_a_blocked_backend_says_how_to_unblock_it(site: Path, install: Install) 
             "If not: pip install headrace-trains",
         ),
         (
+            "TRAIN",
+            "no backend 'TRAIN'; installed backends are train, truck. Did you mean 'train'? "
+            "If not: pip install headrace-TRAIN",
+        ),
+        (
             "train:0",
             "no backend 'train:0'; installed backends are train, truck. Did you mean 'train'?",
         ),

@@ -60,7 +60,7 @@ def not_installed(tag: str, records: Sequence[BackendRecord]) -> DeviceUnavailab
     hint = f"pip install {CORE}-{tag}" if TAG.match(tag) else ""
     from difflib import get_close_matches
 
-    close = get_close_matches(tag, tags, 1)
+    close = get_close_matches(tag.lower(), tags, 1)
     if close:
         text += f". Did you mean {close[0]!r}?"
         text += f" If not: {hint}" if hint else ""

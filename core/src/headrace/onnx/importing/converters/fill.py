@@ -25,11 +25,18 @@ _VALUES = {
     "value_int": np.int64,
     "value_ints": np.int64,
 }
+_TEXT = ("value_string", "value_strings")
 
 
 def _constant(node: Node) -> Tensor:
-    name = next(filter(node.has_attr, _VALUES), None)
-    if name is None:
+    names = (*_VALUES, *_TEXT)
+    given = [*filter(node.has_attr, names)]
+    if len(given) != 1:
+        node.invalid(
+            f"holds {' and '.join(given) or 'nothing'}; it must be one of {', '.join(names)}"
+        )
+    (name,) = given
+    if name in _TEXT:
         node.refuse("holds no numbers; strings are no tensors here")
     return node.constant(np.asarray(node.attr(name), _VALUES[name]))
 

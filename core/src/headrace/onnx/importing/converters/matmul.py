@@ -59,8 +59,10 @@ def _det(node: Node) -> Tensor:
     """By elimination, each step with the largest element of its column for a pivot."""
     x = node.input(0)
     *batch, size, columns = x.spec.shape if x.spec.rank > 1 else (0, 1)
-    if x.spec.rank < 2 or size != columns or not size:
+    if x.spec.rank < 2 or size != columns:
         node.invalid(f"input 0 is {x.spec}; it must be square matrices")
+    if not size:  # a product of nothing
+        return node.one("expand", [scalar(node, 1, x)], shape=tuple(batch))
     dtype = at_least_float32(x.spec.dtype)
     rest = node.one("reshape", [cast(node, x, dtype)], shape=(math.prod(batch), size, size))
     factors = []
