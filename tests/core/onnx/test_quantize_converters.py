@@ -96,6 +96,15 @@ def test_dynamic_quantization_finds_scale_and_zero_point() -> None:
     assert (y.tolist(), zero.item()) == ([50, 100, 255], 0)
 
 
+def test_dynamic_quantization_of_no_element_has_the_range_of_zero() -> None:
+    """A batch of none goes through a quantized model, as through any other."""
+    y, scale, zero = folded(
+        "DynamicQuantizeLinear", [np.zeros((0, 3), np.float32)], outputs="y s z"
+    )
+    assert (y.shape, y.dtype) == ((0, 3), np.uint8)
+    assert (scale.item(), zero.item()) == (0.0, 0)
+
+
 def test_integer_products_take_zero_points_of_rows_and_columns() -> None:
     """A vector counts rows of A and columns of B."""
     b = np.array([[1, -2], [3, 4], [0, 1]], np.int8)

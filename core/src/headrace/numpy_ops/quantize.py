@@ -51,7 +51,7 @@ def _dynamic_quantize(
 
 def dynamic_quantized(x: Array) -> tuple[Array, Array, Array]:
     """``x`` as bytes by its own range, their scale, and their zero point."""
-    low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
+    low, high = x.min(initial=np.float32(0)), x.max(initial=np.float32(0))
     scale = np.asarray((high - low) / np.float32(255))
     zero_point = np.asarray(_byte(0 - np.divide(low, scale)))
     y = _byte(np.rint(np.divide(x, scale)) + zero_point.astype(np.float32))

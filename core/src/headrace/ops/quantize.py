@@ -189,7 +189,8 @@ class DynamicQuantize(Op):
 
     ``scale = (max - min) / 255``, ``zero_point = round(clip(-min / scale, 0, 255))`` and
     ``y = quantize(x, scale, zero_point)``, where min and max are those of x and of 0. Scale and
-    zero point are scalars. Where all of x is 0, so is the scale, and everything else is 0.
+    zero point are scalars. Where all of x is 0, or there is nothing of it, so is the scale, and
+    everything else is 0.
     """
 
     name = "dynamic_quantize"
@@ -199,8 +200,6 @@ class DynamicQuantize(Op):
     @classmethod
     def infer(cls, call: OpCall) -> tuple[TensorSpec, ...]:
         x = call.input(0)
-        if not x.elements:
-            fail(call, f"x is {x}; an empty tensor has no range")
         return (x.with_dtype(uint8), TensorSpec((), float32), TensorSpec((), uint8))
 
     @classmethod
@@ -214,7 +213,7 @@ class DynamicQuantize(Op):
         f = Formula(call, builder, float32)
         x, zero, most = f.take(inputs[0]), f.scalar(0), f.scalar(255)
         low, high = (
-            f.op(limit, f.op(fold, x), zero)
+            f.op(limit, f.op(fold, x), zero) if x.spec.elements else zero
             for fold, limit in (("reduce_min", "minimum"), ("reduce_max", "maximum"))
         )
         scale = f.op("divide", f.op("subtract", high, low), most)

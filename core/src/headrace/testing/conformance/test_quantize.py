@@ -130,6 +130,7 @@ _DYNAMIC = tuple(
         ("below-zero", -np.abs(_X) - 1),
         ("scalar", _one(2.5)),
         ("zeros", np.zeros((2, 3), np.float32)),
+        ("nothing", np.zeros((0, 3), np.float32)),
         ("many", np.sin(np.arange(70_001, dtype=np.float32))),
     )
 )

@@ -75,7 +75,7 @@ def _dequantize(
 
 
 def _dynamic_quantize(x: Array) -> tuple[Array, Array, Array]:
-    low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
+    low, high = float(x.min(initial=0)), float(x.max(initial=0))
     scale = np.array(np.float32(np.float32(high - low) / np.float32(255)))
     exact = quotient(-low, float(scale))
     whole = 0 if exact != exact else round(min(max(_rounded(exact, np.float32), 0.0), 255.0))
