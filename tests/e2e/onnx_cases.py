@@ -238,7 +238,7 @@ def _runs(
         if domain == ML_DOMAIN and node.op_type in MACHINE_LEARNING:
             return True
         specs = [given.get(name) for name in node.input]
-        body = body_of(declared, node, opsets[domain], specs)
+        body = body_of(declared, node, opsets[domain], specs, node.op_type)
         if body is None:
             return False
     inside = {**opsets, **{domain_of(entry.domain): entry.version for entry in body.opset_import}}
