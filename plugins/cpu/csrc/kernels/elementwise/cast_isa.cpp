@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/elementwise/cast.h"
 #include "kernels/machine/half.h"
@@ -109,6 +107,11 @@ void Loop<double, std::int64_t>(const void* x, void* y, Size count) {
   CutToLong(static_cast<const double*>(x), static_cast<std::int64_t*>(y), count);
 }
 
+template <class T>
+constexpr bool kIsFloat = false;
+template <>
+constexpr bool kIsFloat<float> = true;
+
 // By way of floats, which hold every half.
 template <class Half, class To>
 void FromHalf(const void* x, void* y, Size count) {
@@ -116,10 +119,11 @@ void FromHalf(const void* x, void* y, Size count) {
   const auto* from = static_cast<const std::uint16_t*>(x);
   auto* to = static_cast<To*>(y);
   for (Size begin = 0; begin < count; begin += kBlock) {
-    const Size size = std::min(kBlock, count - begin), whole = size / kWidth * kWidth;
+    const Size left = count - begin, size = left < kBlock ? left : kBlock;
+    const Size whole = size / kWidth * kWidth;
     float between[kBlock];
     float* wide = between;
-    if constexpr (std::is_same_v<To, float>) wide = to + begin;
+    if constexpr (kIsFloat<To>) wide = to + begin;
     for (Size i = 0; i < whole; i += kWidth) Store(wide + i, Half::Load(from + begin + i));
     if (whole < size) {
       std::uint16_t rest[kWidth] = {};
@@ -127,7 +131,7 @@ void FromHalf(const void* x, void* y, Size count) {
                   static_cast<std::size_t>(size - whole) * sizeof *rest);
       StoreSome(wide + whole, Half::Load(rest), static_cast<int>(size - whole));
     }
-    if constexpr (!std::is_same_v<To, float>) Loop<float, To>(wide, to + begin, size);
+    if constexpr (!kIsFloat<To>) Loop<float, To>(wide, to + begin, size);
   }
 }
 
