@@ -125,6 +125,17 @@ def test_nodes_are_checked_as_those_of_onnx(load_near: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("axes", "says"),
+    [([0, 1], r"input 1 is \(0, 1\); it must be one axis"), (9, "axis 9 is outside .* rank 3")],
+    ids=["two", "beyond"],
+)
+def test_an_axis_that_cannot_be_added_is_told(load_near: Any, axes: Any, says: str) -> None:
+    """With what was given."""
+    with pytest.raises(InvalidModelError, match=f"node 'n'.*{says}"):
+        load_near(made_of("ExpandDims", {"x": f(3, 4), "axis": i32(axes)})).run({})
+
+
+@pytest.mark.parametrize(
     ("wrong", "array"),
     [
         ("B", f(1, 30)),

@@ -12,6 +12,7 @@ from headrace.ops import Tensor
 from headrace.ops.axes import permutation
 
 MOVES = ("transpose", "reshape")
+"""Ops that put elements elsewhere and change none, whatever the elements mean."""
 
 
 class JoinMoves:

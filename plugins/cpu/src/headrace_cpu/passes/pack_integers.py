@@ -20,13 +20,11 @@ from headrace_cpu.kernels.product import is_product
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO
 from headrace_cpu.ops.pack_integers import BYTES
 from headrace_cpu.ops.places import BIAS
+from headrace_cpu.passes.join_moves import MOVES
 from headrace_cpu.passes.own_ops import KnownOps
 
 INTEGER = ("conv_integer", "matmul_integer")
 """Products of bytes as models write them; all others are of what ``dequantize`` made."""
-
-MOVES = ("reshape", "transpose")
-"""What bytes may take in the place of what they mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +141,9 @@ class _Finder:
         moves: list[JobOp] = []
         op = self.makers.get(tensor or "")
         while op is not None and op.call.op in MOVES:
-            moves.insert(0, op)
+            moves.append(op)
             op = self.makers.get(op.inputs[0] or "")
-        return tuple(moves)
+        return tuple(reversed(moves))
 
     def _integers(self, op: JobOp, zero: int, transposed: bool) -> _Bytes | None:
         call, (x, weight) = op.call, op.inputs[:2]

@@ -73,7 +73,7 @@ def _expand_dims(node: Node) -> Tensor:
     """An axis of 1 before the given one; a negative one counts from the end of the result."""
     x, axes = node.input(0), node.ints(1)
     if axes is None or len(axes) != 1:
-        node.invalid("takes one axis")
+        node.invalid(f"input 1 is {axes}; it must be one axis")
     axis = normal_axis(node, axes[0], x.spec.rank + 1)
     shape = (*x.spec.shape[:axis], 1, *x.spec.shape[axis:])
     return node.one("reshape", [x], shape=shape)
