@@ -15,19 +15,18 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import onnx
 from arguments import positive
-from onnx import TensorProto, helper
 from peer import peer_session
 from rich.console import Console
 from rich.table import Table
+from tiny_ops import WIDTH, chain
 from turns import calls_a_second, in_turn
 
 import headrace as flow
 from headrace.errors import DeviceError
 from headrace.registry import default_registry
 
-X = {"t0": np.ones((1, 8), np.float32)}
+X = {"t0": np.ones((1, WIDTH), np.float32)}
 PEER = "onnxruntime"
 SECONDS = 0.5
 
@@ -56,7 +55,7 @@ def main() -> None:
 
 def callers(ops: int) -> dict[str, Callable[[], object]]:
     """A call of a chain of ``ops`` ops, by who runs it; called once already."""
-    model = chain(ops)
+    model = chain(ops).SerializeToString()
     peer = peer_session(model, optimised=False)
     calls: dict[str, Callable[[], object]] = {PEER: lambda: peer.run(None, X)}
     for record in default_registry().records():
@@ -68,22 +67,6 @@ def callers(ops: int) -> dict[str, Callable[[], object]]:
     for call in calls.values():
         call()
     return calls
-
-
-def chain(ops: int) -> bytes:
-    """An ONNX model: Add and Relu in turn, each reading the one before."""
-
-    def floats(name: str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])
-
-    nodes = []
-    for i in range(ops):
-        op, inputs = ("Relu", [f"t{i}"]) if i % 2 else ("Add", [f"t{i}", "w"])
-        nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"]))
-    weight = helper.make_tensor("w", TensorProto.FLOAT, [1, 8], [0.5] * 8)
-    graph = helper.make_graph(nodes, "chain", [floats("t0")], [floats(f"t{ops}")], [weight])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return model.SerializeToString()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
 import subprocess
 import sys
 import tempfile
@@ -28,51 +27,15 @@ from statistics import median
 import numpy as np
 import onnx
 from arguments import check_devices, positive, positives
-from onnx import TensorProto, helper
 from peer import peer_session
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from tiny_ops import WIDTH, chain, dag
 
 from headrace.bench.worker import peak_bytes
 
-WIDTH = 8
 LEAST = 200
-
-
-def chain(count: int) -> onnx.ModelProto:
-    """Add and Relu in turn, each reading the one before."""
-    nodes = []
-    for i in range(count):
-        inputs, op = ([f"t{i}", "w"], "Add") if i % 2 == 0 else ([f"t{i}"], "Relu")
-        nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"], name=f"n{i}"))
-    return _model(nodes, count)
-
-
-def dag(count: int) -> onnx.ModelProto:
-    """Adds of two of the last hundred results, then all that nobody has read summed up."""
-    draw = random.Random(0)
-    nodes, read = [], set()
-    for i in range(count - 100):
-        a, b = (draw.randint(max(0, i - 100), i) for _ in range(2))
-        read |= {a, b}
-        nodes.append(helper.make_node("Add", [f"t{a}", f"t{b}"], [f"t{i + 1}"], name=f"n{i}"))
-    left = [i for i in range(1, count - 99) if i not in read]
-    total = f"t{left[0]}"
-    for i in left[1:]:
-        nodes.append(helper.make_node("Add", [total, f"t{i}"], [f"s{i}"], name=f"m{i}"))
-        total = f"s{i}"
-    nodes.append(helper.make_node("Relu", [total], [f"t{count}"], name="last"))
-    return _model(nodes, count)
-
-
-def _model(nodes: list[onnx.NodeProto], count: int) -> onnx.ModelProto:
-    def floats(name: str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, WIDTH])
-
-    weight = helper.make_tensor("w", TensorProto.FLOAT, [1, WIDTH], [0.5] * WIDTH)
-    graph = helper.make_graph(nodes, "scale", [floats("t0")], [floats(f"t{count}")], [weight])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 MODELS: dict[str, Callable[[int], onnx.ModelProto]] = {"chain": chain, "dag": dag}

@@ -206,7 +206,7 @@ def main() -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else modules are compiled at every start
         if not options.models:
             import onnx
-            from compile_scale import chain
+            from tiny_ops import chain
 
             options.models.append(Path(folder) / "chain10000.onnx")
             onnx.save(chain(10_000), options.models[0])

@@ -133,17 +133,17 @@ def prepare(
         DeviceError: a device cannot be used.
         GraphError: a pass left a graph that breaks what it promises.
     """
-    return _prepare(graph, registry, _watched(registry, verify, watch))
+    return _run_passes(graph, registry, _watched(registry, verify, watch))
 
 
-def _prepared(given: JobGraph | Prepared, registry: BackendRegistry, tell: Watch) -> Prepared:
+def _as_prepared(given: JobGraph | Prepared, registry: BackendRegistry, tell: Watch) -> Prepared:
     if isinstance(given, JobGraph):
-        return _prepare(given, registry, tell)
+        return _run_passes(given, registry, tell)
     tell("fold_last", given.graph)
     return given
 
 
-def _prepare(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepared:
+def _run_passes(graph: JobGraph, registry: BackendRegistry, tell: Watch) -> Prepared:
     tell(BUILDING, graph)
     for name, rewriting in PASSES:
         graph = rewriting(graph, registry)
@@ -212,7 +212,7 @@ def rewrite_job(
         GraphError: a stage broke what it promises.
     """
     tell = _watched(registry, verify, watch)
-    prepared = _prepared(graph() if callable(graph) else graph, registry, tell)
+    prepared = _as_prepared(graph() if callable(graph) else graph, registry, tell)
     lowered = lower_ops(prepared.graph, registry, fallback)
     # What a decomposition left behind that did not come to its end, and what nobody reads.
     cleared = remove_dead_ops(lowered.graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -135,6 +136,12 @@ class Node:
     def has_attr(self, name: str) -> bool:
         """True when the model gives the attribute."""
         return name in self._attrs
+
+    def reading(self, *inputs: Value | None) -> Node:
+        """This node with other inputs, for a converter of the op that has them so."""
+        other = copy(self)
+        other.inputs = inputs
+        return other
 
     def input(self, index: int) -> Tensor:
         """The required input ``index``.

@@ -36,8 +36,7 @@ def channels_last(convert: Converter) -> Converter:
             node.invalid(f"input 0 is {x.spec}; it must have a batch, space and channels")
         first = order_between(CHANNELS_LAST, CHANNELS_FIRST, x.spec.rank)
         last = order_between(CHANNELS_FIRST, CHANNELS_LAST, x.spec.rank)
-        node.inputs = (node.one("transpose", [x], perm=first), *node.inputs[1:])
-        made = convert(node)
+        made = convert(node.reading(node.one("transpose", [x], perm=first), *node.inputs[1:]))
         y = made[0] if isinstance(made, tuple) else made
         assert isinstance(y, Tensor)
         return node.one("transpose", [y], perm=last)
