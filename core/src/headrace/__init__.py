@@ -19,7 +19,7 @@ The modules beside them are values that every layer may use: ``ids``, ``dtypes``
 (variables of the environment), ``aligned`` (host memory), ``weak_arrays`` (what others hold of
 it), ``collector`` (the garbage collector), ``lazy_names`` (of packages), ``light_dataclass`` and
 ``light_tuple`` (records that every start declares), ``digest`` (of what is kept on disk),
-``signals`` (what their handlers raise).
+``signals`` (what their handlers raise), ``version``.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     )
     from headrace.placement import Placement
     from headrace.tensor_spec import TensorSpec
+    from headrace.version import __version__
 
 __all__ = [
     "FunctionConfig",
@@ -118,6 +119,7 @@ __all__ = [
     "SessionStatus",
     "Symbol",
     "TensorSpec",
+    "__version__",
     "add",
     "add_n",
     "apply_op",
@@ -221,6 +223,7 @@ _NAMES = {
     "headrace.frontend.variables": "assign get_all_variables get_variable load_variables",
     "headrace.placement": "Placement",
     "headrace.tensor_spec": "TensorSpec",
+    "headrace.version": "__version__",
 }
 _MODULES = {
     "checkpoint": "headrace.frontend.checkpoint",

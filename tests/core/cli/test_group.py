@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import headrace as flow
 from headrace.cli.group import ErrorGroup
 from headrace.errors import (
     DeviceError,
@@ -175,7 +176,7 @@ def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
         check=True,
     )
 
-    assert done.stdout.startswith("headrace, version ")
+    assert done.stdout == f"headrace, version {flow.__version__}\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
