@@ -27,6 +27,7 @@ void RegisterConv(py::module_& m);
 void RegisterPool(py::module_& m);
 void RegisterNorm(py::module_& m);
 void RegisterElementwise(py::module_& m);
+void RegisterBroadcast(py::module_& m);
 void RegisterGemm(py::module_& m);
 void RegisterBlockGemm(py::module_& m);
 void RegisterInteger(py::module_& m);

@@ -1,6 +1,5 @@
 #include "bind_common.h"
 #include "kernels/elementwise/arange.h"
-#include "kernels/elementwise/broadcast.h"
 #include "kernels/elementwise/cast.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/machine/thread_pool.h"
@@ -10,19 +9,21 @@ namespace {
 
 using Doubles = Array<double>;
 
-template <class Loop>
-Loop Known(Loop loop, const std::string& op) {
-  if (loop != nullptr) return loop;
-  throw py::value_error("there is no elementwise kernel of this dtype for op '" + op + "'");
-}
-
 Launch BindUnary(const std::string& op, const Doubles& x, Doubles& y, double p, double q) {
-  const UnaryLoop loop = Known(Elementwise().unary(op.c_str()), op);
+  const UnaryLoop loop = Elementwise().unary(op.c_str());
+  if (loop == nullptr) {
+    throw py::value_error("there is no elementwise kernel of this dtype for op '" + op + "'");
+  }
   RequireShape(op.c_str(), "y", y, Shape(x));
   const double* from = ReadPointer(op.c_str(), "x", x);
   double* to = WritePointer(op.c_str(), "y", y);
   const Size count = x.size();
-  return {[=] { loop(from, to, count, p, q); }, py::make_tuple(x, y)};
+  return {[=] {
+            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
+              loop(from + begin, to + begin, end - begin, p, q);
+            });
+          },
+          py::make_tuple(x, y)};
 }
 
 Launch BindClip(const Doubles& x, const std::optional<Doubles>& low,
@@ -43,43 +44,6 @@ Launch BindClip(const Doubles& x, const std::optional<Doubles>& low,
           },
           py::make_tuple(x, low, high, y)};
 }
-
-// The shape of a and b together; an axis of length 1 repeats.
-Dims CommonShape(const std::string& op, const Dims& a, const Dims& b) {
-  Dims common(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 1; i <= common.size(); ++i) {
-    const std::int64_t left = i <= a.size() ? a[a.size() - i] : 1;
-    const std::int64_t right = i <= b.size() ? b[b.size() - i] : 1;
-    if (left != right && left != 1 && right != 1) {
-      throw py::value_error(op + ": shapes " + Text(a) + " and " + Text(b) + " do not fit");
-    }
-    common[common.size() - i] = left == 1 ? right : left;
-  }
-  return common;
-}
-
-template <class T, class Y>
-Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, Array<Y>& y) {
-  const BinaryLoops<T, Y>& loops = Elementwise();
-  const BinaryLoop<T, Y> loop = Known(loops.binary(op.c_str()), op);
-  RequireShape(op.c_str(), "y", y, CommonShape(op, Shape(a), Shape(b)));
-  if (y.size() == 0) return {};
-  const T* left = ReadPointer(op.c_str(), "a", a);
-  const T* right = ReadPointer(op.c_str(), "b", b);
-  Y* to = WritePointer(op.c_str(), "y", y);
-  const Broadcast walk = MakeBroadcast(Shape(a), Shape(b), Shape(y));
-  const auto work = [=] {
-    walk.ForEach([&](Size i, Size j, Size k) {
-      loop(left + i, walk.a_step, right + j, walk.b_step, to + k, walk.count);
-    });
-  };
-  if (!walk.outer.empty()) return {work, py::make_tuple(a, b, y)};
-  const Size count = walk.count, a_step = walk.a_step, b_step = walk.b_step;
-  return {[=] { loop(left, a_step, right, b_step, to, count); }, py::make_tuple(a, b, y)};
-}
-
-// Elements that are worth a part of their own.
-constexpr Size kCastGrain = 1 << 15;
 
 int NumberOf(const char* name, const AnyArray& array) {
   static constexpr std::array<const char*, static_cast<std::size_t>(Number::kCount)> kNames = {
@@ -104,7 +68,7 @@ Launch BindCast(const AnyArray& x, AnyArray& y) {
   auto* to = static_cast<char*>(y.mutable_data());
   const Size count = x.size(), read = x.itemsize(), written = y.itemsize();
   return {[=] {
-            ParallelFor(count, kCastGrain, [&](Size begin, Size end) {
+            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
               loop(from + begin * read, to + begin * written, end - begin);
             });
           },
@@ -129,11 +93,6 @@ void RegisterArange(py::module_& m) {
   m.def("arange", &BindArange<T>, py::arg("start"), py::arg("step"), py::arg("y"));
 }
 
-template <class T, class Y = T>
-void RegisterBinary(py::module_& m) {
-  m.def("binary", &BindBinary<T, Y>, py::arg("op"), py::arg("a"), py::arg("b"), py::arg("y"));
-}
-
 }  // namespace
 
 void RegisterElementwise(py::module_& m) {
@@ -149,14 +108,6 @@ void RegisterElementwise(py::module_& m) {
   RegisterArange<double>(m);
   RegisterArange<std::int32_t>(m);
   RegisterArange<std::int64_t>(m);
-  RegisterBinary<double>(m);
-  RegisterBinary<std::int32_t>(m);
-  RegisterBinary<std::int64_t>(m);
-  RegisterBinary<float>(m);
-  RegisterBinary<double, bool>(m);
-  RegisterBinary<std::int32_t, bool>(m);
-  RegisterBinary<std::int64_t, bool>(m);
-  RegisterBinary<bool>(m);
 }
 
 }  // namespace headrace::cpu::bind

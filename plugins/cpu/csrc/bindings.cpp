@@ -18,6 +18,7 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterPool(m);
   headrace::cpu::bind::RegisterNorm(m);
   headrace::cpu::bind::RegisterElementwise(m);
+  headrace::cpu::bind::RegisterBroadcast(m);
   headrace::cpu::bind::RegisterGemm(m);
   headrace::cpu::bind::RegisterBlockGemm(m);
   headrace::cpu::bind::RegisterInteger(m);

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays, mutually_broadcastable_shapes
 
+import headrace_cpu
 from headrace_cpu import _native
 
 NUMBERS = [np.float64, np.int32, np.int64]
@@ -158,6 +159,35 @@ def test_logic_broadcasts_as_numpy_does(shapes):
         np.testing.assert_array_equal(y, want, err_msg=op)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "int32", "int64", "float64"])
+@given(shapes=mutually_broadcastable_shapes(num_shapes=3, max_dims=4, max_side=20, min_side=0))
+@settings(max_examples=60)
+def test_where_broadcasts_as_numpy_does(dtype, shapes):
+    """Any three shapes that fit, bit for bit, whatever the bits mean; any bit makes a truth."""
+    draw = np.random.default_rng(1)
+    is_true, a, b = (draw.integers(0, 256, (*shape, 8), np.uint8) for shape in shapes.input_shapes)
+    condition = np.array(is_true[..., 0] * (is_true[..., 1] & 1)).view(bool)
+    bits = f"u{np.dtype(dtype).itemsize}"
+    a, b = (x.view(bits)[..., 0].copy() for x in (a, b))
+    y = np.empty(shapes.result_shape, bits)
+    _native.where(condition, a.view(dtype), b.view(dtype), y.view(dtype))()
+    np.testing.assert_array_equal(y, np.where(condition.view(np.uint8) != 0, a, b))
+
+
+@pytest.mark.parametrize("shape", [(200_000,), (3, 70_000), (5_000, 40)])
+def test_parts_of_threads_are_those_of_one(shape):
+    """Where one run is cut, and where there are many."""
+    draw = np.random.default_rng(0)
+    condition, a = draw.random(shape) < 0.5, draw.random(shape)
+    b = draw.random((shape[0],) + (1,) * (len(shape) - 1))
+    y, total = np.empty(shape), np.empty(shape)
+    headrace_cpu.set_threads(3)
+    _native.where(condition, a, b, y)()
+    _native.binary("add", a, b, total)()
+    np.testing.assert_array_equal(y, np.where(condition, a, b))
+    np.testing.assert_array_equal(total, a + b)
+
+
 def test_integers_of_32_bits_are_divided_exactly():
     """Also the extremes, by numbers of any size; nothing is divided by 0 and what wraps around."""
     draw = np.random.default_rng(0)
@@ -257,6 +287,7 @@ def test_a_sequence_runs_its_launches_in_order():
         (lambda x: _native.binary("add", x, np.empty(2), x), r"\[3\] and \[2\] do not fit"),
         (lambda x: _native.binary("add", x, x, np.empty((1, 3))), r"y is \[1, 3\]"),
         (lambda x: _native.clip(x, np.zeros(2), None, x), r"low is \[2\]"),
+        (lambda x: _native.where(x > 0, x, np.zeros(3, "i8"), x), "a is of float64 and b of int64"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(make, message):

@@ -227,6 +227,15 @@ def binary(
     0 if there is none.
     """
 
+def where(
+    condition: NDArray[np.bool_], a: NDArray[Any], b: NDArray[Any], y: NDArray[Any],
+) -> Launch:  # fmt: skip
+    """``y = a`` where the condition holds, else ``b``, with broadcasting.
+
+    condition: bool[...]; a, b: T[...] of any dtype whose elements have 1, 2, 4 or 8 bytes; y: T[...]
+    of their common shape. No overlap.
+    """
+
 def arange(start: NDArray[_Counted], step: NDArray[_Counted], y: NDArray[_Counted]) -> Launch:
     """``y[i] = start + i * step``: integers wrap around, floats are reckoned in float64.
 

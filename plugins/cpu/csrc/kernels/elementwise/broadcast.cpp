@@ -12,29 +12,34 @@ std::vector<Size> BroadcastStrides(const std::vector<Size>& shape, std::size_t r
   return strides;
 }
 
-Broadcast MakeBroadcast(const std::vector<Size>& a, const std::vector<Size>& b,
-                        const std::vector<Size>& y) {
-  const std::vector<Size> a_strides = BroadcastStrides(a, y.size());
-  const std::vector<Size> b_strides = BroadcastStrides(b, y.size());
-  std::vector<Broadcast::Axis> axes;  // innermost first
+template <std::size_t kOperands>
+Broadcast<kOperands>::Broadcast(const std::array<std::vector<Size>, kOperands>& shapes,
+                                const std::vector<Size>& y) {
+  std::array<std::vector<Size>, kOperands> strides;
+  for (std::size_t k = 0; k < kOperands; ++k) strides[k] = BroadcastStrides(shapes[k], y.size());
+  std::vector<Axis> axes;  // innermost first
   for (std::size_t i = y.size(); i-- > 0;) {
     if (y[i] == 1) continue;
-    const Broadcast::Axis axis{y[i], a_strides[i], b_strides[i]};
-    if (!axes.empty() && axis.a_stride == axes.back().a_stride * axes.back().length &&
-        axis.b_stride == axes.back().b_stride * axes.back().length) {
+    Axis axis{y[i], {}};
+    bool goes_on = !axes.empty();
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      axis.strides[k] = strides[k][i];
+      goes_on = goes_on && strides[k][i] == axes.back().strides[k] * axes.back().length;
+    }
+    if (goes_on) {
       axes.back().length *= axis.length;
     } else {
       axes.push_back(axis);
     }
   }
-  Broadcast result;
-  if (!axes.empty()) {
-    result.count = axes[0].length;
-    result.a_step = axes[0].a_stride;
-    result.b_step = axes[0].b_stride;
-    result.outer.assign(axes.rbegin(), axes.rend() - 1);
-  }
-  return result;
+  if (axes.empty()) return;
+  count_ = axes[0].length;
+  steps_ = axes[0].strides;
+  outer_.assign(axes.rbegin(), axes.rend() - 1);
+  for (const Axis& axis : outer_) rows_ *= axis.length;
 }
+
+template class Broadcast<2>;
+template class Broadcast<3>;
 
 }  // namespace headrace::cpu

@@ -7,6 +7,9 @@
 
 namespace headrace::cpu {
 
+// Elements that are worth a part of their own.
+constexpr Size kPartElements = 1 << 15;
+
 // y[i] = f(x[i]) for `count` elements; what p and q are, the function says.
 using UnaryLoop = void (*)(const double* x, double* y, Size count, double p, double q);
 

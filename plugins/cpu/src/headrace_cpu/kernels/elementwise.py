@@ -1,4 +1,4 @@
-"""Elementwise ops of doubles, integers and truth values, each one native pass over memory."""
+"""Elementwise ops of what is not float32, each one native pass over memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from headrace.device import KernelEntry, Launch, OpCall, dtypes
+from headrace.device import KernelEntry, Launch, OpCall, any_call, dtypes
 from headrace.tensor_spec import Array
 from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
@@ -69,6 +69,14 @@ class Binary(NativeKernel):
         return native.binary(call.op, a, b, views.output())
 
 
+class Where(NativeKernel):
+    """``where``: condition: bool[...], x, y: T[...], made: T[common shape]. No workspace."""
+
+    def _make(self, views: Views) -> Launch:
+        condition, x, y = views.inputs()
+        return native.where(condition, x, y, views.output())
+
+
 class Not(NativeKernel):
     """``logical_not``, which is to be equal to false: x, y: bool[...], y may be x. No workspace."""
 
@@ -127,6 +135,7 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     for op in LOGIC:  # alone they are faster than a program, which goes by floats
         yield KernelEntry(tag, op, Binary, dtypes("bool"), priority=2)
     yield KernelEntry(tag, "logical_not", Not, dtypes("bool"), priority=2)
+    yield KernelEntry(tag, "where", Where, any_call, priority=2)  # so is this of floats
     yield KernelEntry(tag, "prelu", Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
     yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))
