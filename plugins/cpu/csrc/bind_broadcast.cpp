@@ -87,6 +87,8 @@ void RegisterBroadcast(py::module_& m) {
   RegisterBinary<double>(m);
   RegisterBinary<std::int32_t>(m);
   RegisterBinary<std::int64_t>(m);
+  RegisterBinary<std::int8_t>(m);
+  RegisterBinary<std::uint8_t>(m);
   RegisterBinary<float>(m);
   RegisterBinary<double, bool>(m);
   RegisterBinary<std::int32_t, bool>(m);

@@ -26,21 +26,27 @@ Launch BindUnary(const std::string& op, const Doubles& x, Doubles& y, double p, 
           py::make_tuple(x, y)};
 }
 
-Launch BindClip(const Doubles& x, const std::optional<Doubles>& low,
-                const std::optional<Doubles>& high, Doubles& y) {
+template <class T>
+Launch BindClip(const Array<T>& x, const std::optional<Array<T>>& low,
+                const std::optional<Array<T>>& high, Array<T>& y) {
   constexpr const char* kOp = "clip";
-  const UnaryLoop loop = Elementwise().unary(kOp);
+  const Clips<T>& clips = Elementwise();
   if (low && low->size() != 1) RequireShape(kOp, "low", *low, {});
   if (high && high->size() != 1) RequireShape(kOp, "high", *high, {});
   RequireShape(kOp, "y", y, Shape(x));
-  const double* from = ReadPointer(kOp, "x", x);
-  const double* least = low ? ReadPointer(kOp, "low", *low) : nullptr;
-  const double* most = high ? ReadPointer(kOp, "high", *high) : nullptr;
-  double* to = WritePointer(kOp, "y", y);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const T* from = ReadPointer(kOp, "x", x);
+  const T* least = low ? ReadPointer(kOp, "low", *low) : nullptr;
+  const T* most = high ? ReadPointer(kOp, "high", *high) : nullptr;
+  T* to = WritePointer(kOp, "y", y);
+  using Limits = std::numeric_limits<T>;
+  constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  constexpr T kMost = Limits::has_infinity ? Limits::infinity() : Limits::max();
   // The limits are read when the work is done: an earlier op may compute them.
-  return {[=, count = x.size()] {
-            loop(from, to, count, least ? *least : -kInfinity, most ? *most : kInfinity);
+  return {[=, clip = clips.clip, count = x.size()] {
+            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
+              clip(from + begin, least ? *least : kLeast, most ? *most : kMost, to + begin,
+                   end - begin);
+            });
           },
           py::make_tuple(x, low, high, y)};
 }
@@ -93,6 +99,13 @@ void RegisterArange(py::module_& m) {
   m.def("arange", &BindArange<T>, py::arg("start"), py::arg("step"), py::arg("y"));
 }
 
+template <class T>
+void RegisterClip(py::module_& m) {
+  m.def("clip", &BindClip<T>, py::arg("x"), py::arg("low"), py::arg("high"), py::arg("y"),
+        "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
+        "x, y: T[...] of one shape; may be the same array. low, high: one element, or None.");
+}
+
 }  // namespace
 
 void RegisterElementwise(py::module_& m) {
@@ -100,9 +113,11 @@ void RegisterElementwise(py::module_& m) {
         py::arg("q") = 0.0,
         "y[i] = f(x[i]) by the name of the op; p and q are its attributes.\n\n"
         "x, y: float64[...] of one shape; may be the same array.");
-  m.def("clip", &BindClip, py::arg("x"), py::arg("low"), py::arg("high"), py::arg("y"),
-        "y[i] = min(max(x[i], low), high); NaN wins.\n\n"
-        "x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.");
+  RegisterClip<double>(m);
+  RegisterClip<std::int8_t>(m);
+  RegisterClip<std::uint8_t>(m);
+  RegisterClip<std::int32_t>(m);
+  RegisterClip<std::int64_t>(m);
   m.def("cast", &BindCast, py::arg("x"), py::arg("y"));
   RegisterArange<float>(m);
   RegisterArange<double>(m);

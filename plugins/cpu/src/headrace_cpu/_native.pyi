@@ -23,7 +23,10 @@ _Float = TypeVar("_Float", np.float32, np.float64)
 _Number = TypeVar("_Number", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Counted = TypeVar("_Counted", np.float32, np.float64, np.int32, np.int64)
 _Ranked = TypeVar("_Ranked", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64)
-_Binary = TypeVar("_Binary", np.float32, np.float64, np.int32, np.int64, np.bool_)
+_Binary = TypeVar(
+    "_Binary", np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64, np.bool_
+)
+_Clipped = TypeVar("_Clipped", np.float64, np.int8, np.uint8, np.int32, np.int64)
 _Dims = tuple[int, ...] | list[int]
 _Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
@@ -210,10 +213,14 @@ def unary(op: str, x: _Doubles, y: _Doubles, p: float = 0.0, q: float = 0.0) -> 
     x, y: float64[...] of one shape; may be the same array.
     """
 
-def clip(x: _Doubles, low: _Doubles | None, high: _Doubles | None, y: _Doubles) -> Launch:
+def clip(
+    x: NDArray[_Clipped], low: NDArray[_Clipped] | None, high: NDArray[_Clipped] | None,
+    y: NDArray[_Clipped],
+) -> Launch:  # fmt: skip
     """``y[i] = min(max(x[i], low), high)``; NaN wins. The limits are read on every launch.
 
-    x, y: float64[...] of one shape; may be the same array. low, high: one element, or None.
+    x, y: T[...] of one shape, which may be the same array; low, high: T of one element, or None. T
+    is float64, int8, uint8, int32 or int64.
     """
 
 def binary(
@@ -221,10 +228,10 @@ def binary(
 ) -> Launch:  # fmt: skip
     """``y = f(a, b)`` with broadcasting, by the name of the op; integers wrap around.
 
-    a, b: T[...], T one of float64, int32, int64, float32 and bool; y: T[...] of their common shape,
-    which may be one of them that has it, or bool[...] of a comparison. Of float32 there is ``mod``
-    and ``fmod`` alone, of bool ``equal`` and logic. A quotient of integers is cut towards zero, and
-    0 if there is none.
+    a, b: T[...], T one of float64, int32, int64, int8, uint8, float32 and bool; y: T[...] of their
+    common shape, which may be one of them that has it, or bool[...] of a comparison. Of float32
+    there is ``mod`` and ``fmod`` alone, of bytes ``divide``, of bool ``equal`` and logic. A
+    quotient of integers is cut towards zero, and 0 if there is none.
     """
 
 def where(
@@ -232,8 +239,8 @@ def where(
 ) -> Launch:  # fmt: skip
     """``y = a`` where the condition holds, else ``b``, with broadcasting.
 
-    condition: bool[...]; a, b: T[...] of any dtype whose elements have 1, 2, 4 or 8 bytes; y: T[...]
-    of their common shape. No overlap.
+    condition: bool[...]; a, b: T[...] of any dtype of 1, 2, 4 or 8 bytes; y: T[...] of their common
+    shape. No overlap.
     """
 
 def arange(start: NDArray[_Counted], step: NDArray[_Counted], y: NDArray[_Counted]) -> Launch:

@@ -37,6 +37,14 @@ struct DivideIntegersOf32 {
     return is_plain ? quotient : (b == 0 ? 0 : negative);
   }
 };
+// And of 8 bits, of which the same holds of floats.
+struct DivideBytes {
+  template <class T>
+  HEADRACE_INLINE T operator()(T a, T b) const {
+    const float quotient = static_cast<float>(a) / static_cast<float>(b == 0 ? T(1) : b);
+    return b == 0 ? T(0) : static_cast<T>(static_cast<std::int32_t>(quotient));
+  }
+};
 struct Equal {
   template <class T>
   HEADRACE_INLINE bool operator()(T a, T b) const {
@@ -168,12 +176,23 @@ HEADRACE_INLINE double HardSigmoid(double v, double p, double q) { return Limite
 HEADRACE_INLINE double HardSwish(double v, double, double) {
   return v * LimitedLine(v, 1.0 / 6, 0.5);
 }
-HEADRACE_INLINE double Clip(double v, double p, double q) { return Minimum{}(Maximum{}(v, p), q); }
 
 template <double (*kFunction)(double v, double p, double q)>
 void Unary(const double* x, double* y, Size count, double p, double q) {
   HEADRACE_NO_ALIAS_LOOP
   for (Size i = 0; i < count; ++i) y[i] = kFunction(x[i], p, q);
+}
+
+// A limit that is NaN makes everything NaN: the loop then has plain comparisons alone.
+template <class T>
+void Clip(const T* x, T low, T high, T* y, Size count) {
+  const bool is_known = low == low && high == high;
+  const T none = low == low ? high : low;
+  HEADRACE_NO_ALIAS_LOOP
+  for (Size i = 0; i < count; ++i) {
+    const T v = is_known ? x[i] : none, raised = v <= low ? low : v;
+    y[i] = raised >= high ? high : raised;
+  }
 }
 
 template <class Function>
@@ -206,7 +225,6 @@ UnaryLoop FindUnary(const char* op) {
       {"leaky_relu", Unary<LeakyRelu>},
       {"hard_sigmoid", Unary<HardSigmoid>},
       {"hard_swish", Unary<HardSwish>},
-      {"clip", Unary<Clip>},
   };
   return Find(kTable, op);
 }
@@ -231,6 +249,11 @@ BinaryLoop<double> FindDoubles(const char* op) {
 template <class T, class Division>
 BinaryLoop<T> FindIntegers(const char* op) {
   return std::strcmp(op, "divide") == 0 ? Binary<Division, T> : FindNumbers<T>(op);
+}
+
+template <class T>
+BinaryLoop<T> FindBytes(const char* op) {
+  return std::strcmp(op, "divide") == 0 ? Binary<DivideBytes, T> : nullptr;
 }
 
 template <class T>
@@ -266,11 +289,18 @@ BinaryLoop<float> FindFloats(const char* op) {
 extern const ElementwiseTable kElementwise = {{FindDoubles},
                                               {FindIntegers<std::int32_t, DivideIntegersOf32>},
                                               {FindIntegers<std::int64_t, DivideIntegers>},
+                                              {FindBytes<std::int8_t>},
+                                              {FindBytes<std::uint8_t>},
                                               {FindFloats},
                                               {FindComparison<double>},
                                               {FindComparison<std::int32_t>},
                                               {FindComparison<std::int64_t>},
                                               {FindLogic},
+                                              {Clip<double>},
+                                              {Clip<std::int8_t>},
+                                              {Clip<std::uint8_t>},
+                                              {Clip<std::int32_t>},
+                                              {Clip<std::int64_t>},
                                               FindUnary};
 
 }  // namespace headrace::cpu::HEADRACE_ISA

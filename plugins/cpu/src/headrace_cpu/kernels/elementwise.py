@@ -35,6 +35,7 @@ COMPARISONS = ("equal", "less", "less_equal", "greater", "greater_equal")
 LOGIC = ("equal", "logical_and", "logical_or", "logical_xor")
 CAST = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64")
 DOUBLES = dtypes("float64")
+WHOLE = ("int8", "uint8", "int32", "int64")
 NUMBERS = dtypes("float64", "int32", "int64")
 """``kernels/program.py`` computes what is float32."""
 
@@ -129,7 +130,7 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     """The kernels of this module."""
     for op in UNARY:
         yield KernelEntry(tag, op, Unary, DOUBLES)
-    yield KernelEntry(tag, "clip", Clip, DOUBLES)
+    yield KernelEntry(tag, "clip", Clip, dtypes("float64", *WHOLE))
     for op in (*BINARY, *COMPARISONS):
         yield KernelEntry(tag, op, Binary, NUMBERS)
     for op in LOGIC:  # alone they are faster than a program, which goes by floats
@@ -138,6 +139,7 @@ def elementwise_entries(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "where", Where, any_call, priority=2)  # so is this of floats
     yield KernelEntry(tag, "prelu", Binary, DOUBLES)
     yield KernelEntry(tag, "bias_add", BiasAdd, NUMBERS)
+    yield KernelEntry(tag, "divide", Binary, dtypes("int8", "uint8"))
     yield KernelEntry(tag, "mod", Remainder, dtypes("float32"))
     # Alone it is faster than a program of one step.
     casts = SomeCalls("to one of these", dtypes(*CAST, "float16", "bfloat16"), _is_cast)
