@@ -35,7 +35,7 @@ Launch BindBinary(const std::string& op, const Array<T>& a, const Array<T>& b, A
   Y* to = WritePointer(op.c_str(), "y", y);
   const Broadcast<2> walk({Shape(a), Shape(b)}, Shape(y));
   return {[=] {
-            walk.ForEach(kPartElements, [&](const auto& at, Size made, Size count) {
+            walk.ForEach(PartElements(sizeof(T)), [&](const auto& at, Size made, Size count) {
               loop(left + at[0], walk.steps()[0], right + at[1], walk.steps()[1], to + made, count);
             });
           },
@@ -68,7 +68,7 @@ Launch BindWhere(const Array<bool>& condition, const AnyArray& a, const AnyArray
   const Broadcast<3> walk({Shape(condition), Shape(a), Shape(b)}, shape);
   const WhereSteps steps{walk.steps()[0], walk.steps()[1], walk.steps()[2]};
   return {[=] {
-            walk.ForEach(kPartElements, [&](const auto& at, Size made, Size count) {
+            walk.ForEach(PartElements(item), [&](const auto& at, Size made, Size count) {
               loop(chosen + at[0], left + at[1] * item, right + at[2] * item, to + made * item,
                    count, steps);
             });

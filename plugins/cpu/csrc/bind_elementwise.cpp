@@ -19,7 +19,7 @@ Launch BindUnary(const std::string& op, const Doubles& x, Doubles& y, double p, 
   double* to = WritePointer(op.c_str(), "y", y);
   const Size count = x.size();
   return {[=] {
-            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
+            ParallelFor(count, PartElements(sizeof(double)), [&](Size begin, Size end) {
               loop(from + begin, to + begin, end - begin, p, q);
             });
           },
@@ -43,7 +43,7 @@ Launch BindClip(const Array<T>& x, const std::optional<Array<T>>& low,
   constexpr T kMost = Limits::has_infinity ? Limits::infinity() : Limits::max();
   // The limits are read when the work is done: an earlier op may compute them.
   return {[=, clip = clips.clip, count = x.size()] {
-            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
+            ParallelFor(count, PartElements(sizeof(T)), [&](Size begin, Size end) {
               clip(from + begin, least ? *least : kLeast, most ? *most : kMost, to + begin,
                    end - begin);
             });
@@ -64,6 +64,9 @@ int NumberOf(const char* name, const AnyArray& array) {
   throw py::value_error(std::string("cast: ") + name + " cannot be of " + dtype);
 }
 
+// Elements that are worth a part of their own.
+constexpr Size kCastGrain = 1 << 15;
+
 Launch BindCast(const AnyArray& x, AnyArray& y) {
   const int read_number = NumberOf("x", x), made = NumberOf("y", y);
   if (made >= kMadeNumbers) throw py::value_error("cast: y cannot be of " + y.dtype_name());
@@ -74,7 +77,7 @@ Launch BindCast(const AnyArray& x, AnyArray& y) {
   auto* to = static_cast<char*>(y.mutable_data());
   const Size count = x.size(), read = x.itemsize(), written = y.itemsize();
   return {[=] {
-            ParallelFor(count, kPartElements, [&](Size begin, Size end) {
+            ParallelFor(count, kCastGrain, [&](Size begin, Size end) {
               loop(from + begin * read, to + begin * written, end - begin);
             });
           },
