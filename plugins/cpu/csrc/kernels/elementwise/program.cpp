@@ -184,19 +184,21 @@ struct Program::Operands {
   float* Buffer(int index) const { return scratch + index * kBuffer; }
 };
 
-// What is the same in every block: constants, and inputs that a block has whole.
+// What is the same in every block: constants, and inputs that a block has whole. Up to the end of
+// its last vector, and no further: most of a block is nothing where the output is a few numbers.
 void Program::FillSteady(Operands* own) const {
   const std::size_t inputs = inputs_.size();
+  const Size all = std::min(block_, total_), filled = RoundUp(all, kVector);
   for (std::size_t i = 0; i < buffers_.size(); ++i) own->at[i] = own->Buffer(buffers_[i]);
   for (std::size_t i = 0; i < constants_.size(); ++i) {
-    std::fill_n(own->at[inputs + i], kBlock, constants_[i]);
+    std::fill_n(own->at[inputs + i], filled, constants_[i]);
   }
   std::fill_n(own->held, inputs, Size{-1});
   for (std::size_t i = 0; i < inputs; ++i) {
     if (!inputs_[i].is_steady) continue;
-    const Size all = std::min(block_, total_), period = inputs_[i].Period();
+    const Size period = inputs_[i].Period();
     Fill(inputs_[i], 0, all, own->at[i]);
-    for (Size at = all; at < kBlock; ++at) own->at[i][at] = own->at[i][at - period];
+    for (Size at = all; at < filled; ++at) own->at[i][at] = own->at[i][at - period];
   }
 }
 
