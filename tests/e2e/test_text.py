@@ -72,6 +72,12 @@ def agree(device: str, source: ModelProto, **feeds: Any) -> None:
         r"\x{e9}f_?|[]a&&]",
         "(?m)^.*$",
         r"\S+",
+        "é?f",
+        "[^ ]*b",
+        r"[a-z]{2,}",
+        "y{1,2}?z?",
+        r"\bb*\B",
+        "a?(?:ab)?",
     ],
 )
 def test_tokens_are_the_longest_matches_of_a_pattern(device: str, pattern: str) -> None:
@@ -205,6 +211,65 @@ def test_a_text_classifier_counts_tokens_and_computes(device: str) -> None:
     ]
     gives = {"label": TensorProto.STRING, "scores": TensorProto.FLOAT}
     agree(device, model(nodes, {"x": TensorProto.STRING}, gives), x=TEXTS[:, None])
+
+
+def test_text_is_shaped_and_joined_before_it_is_counted(device: str) -> None:
+    """Columns of text as one, beside words that the model has; a size of 0 is that of the input."""
+    attrs = {"min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, "mode": "TF"}
+    pool = {"pool_strings": ["a", "end", "a", "end"], "ngram_counts": [0, 2]}
+    nodes = [
+        node("Reshape", "x sizes", "r"),
+        node("Concat", "r words", "c", axis=-1),
+        node("TfIdfVectorizer", "c", "counts", ngram_indexes=[1, 0, 2], **attrs, **pool),
+        node("Shape", "c", "shape", start=1),
+        node("Cast", "shape", "length", to=TensorProto.FLOAT),
+        node("Div", "counts length", "y"),
+        node("Gather", "words place", "z", axis=1),
+    ]
+    weights = [
+        helper.make_tensor("sizes", TensorProto.INT64, [2], [0, -1]),
+        helper.make_tensor("words", TensorProto.STRING, [2, 2], [b"end", b"a", b"a", b"end"]),
+        helper.make_tensor("place", TensorProto.INT64, [], [-1]),
+    ]
+    gives = {"y": TensorProto.FLOAT, "z": TensorProto.STRING}
+    source = model(nodes, {"x": TensorProto.STRING}, gives, weights)
+    agree(device, source, x=np.array([[["a", "b"]], [["end", "a"]]], object))
+
+
+def test_encoders_of_no_text_and_of_unknown_words(device: str) -> None:
+    nodes = [node("OneHotEncoder", "x", "y", ML, cats_strings=["b", "a"], zeros=1)]
+    source = model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.FLOAT})
+    agree(device, source, x=np.array([["a", "c"], ["b", ""]]).astype(object))
+    (made,) = run(device, source, x=np.empty((0, 2), object))
+    assert (made.shape, made.dtype) == ((0, 2, 2), np.float32)
+    nodes[0].attribute[1].i = 0
+    source = model(nodes, {"x": TensorProto.STRING}, {"y": TensorProto.FLOAT})
+    with pytest.raises(InvalidModelError, match="'c' is none of the 2 categories"):
+        run(device, source, x=np.array([["a", "c"]], object))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 2), (1, 5), (3, 3), (7, 2)])
+@pytest.mark.parametrize("of_text", [False, True])
+def test_rows_are_maps_in_the_order_of_the_names(
+    device: str, rows: int, columns: int, of_text: bool
+) -> None:
+    """Few rows of many columns, and many of few."""
+    numbers = list(range(columns, 0, -1))
+    names = {"classlabels_strings": list(map(str, numbers))} if of_text else {}
+    nodes = [
+        node("Neg", "x", "n"),
+        node("ZipMap", "n", "y", ML, **(names or {"classlabels_int64s": numbers})),
+    ]
+    source = model(nodes, {"x": TensorProto.FLOAT}, {"y": TensorProto.FLOAT})
+    key = TensorProto.STRING if of_text else TensorProto.INT64
+    of_row = helper.make_map_type_proto(key, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    source.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(of_row))
+    x = np.random.default_rng(3).standard_normal((rows, columns), np.float32)
+    (made,) = run(device, source, x=x)
+    assert [list(row.items()) for row in made] == [
+        list(zip(map(str, numbers) if of_text else numbers, row, strict=True))
+        for row in (-x).tolist()
+    ]
 
 
 @pytest.mark.parametrize("attrs", [{}, {"positive": 0}, {"seed": 7, "positive": 0}])

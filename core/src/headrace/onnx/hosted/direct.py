@@ -6,15 +6,16 @@ The reference implementation looks at a node for longer than a small model runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from onnx import NodeProto
 
+from headrace.onnx.hosted.ops import WordNormalizer
 from headrace.onnx.hosted.tables import EncoderTable, plain_attributes
-from headrace.onnx.hosted.tokens import GramCounter, TextCutter
+from headrace.onnx.hosted.tokens import GramCounter, TextCutter, hashes
 
 
 def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
@@ -28,31 +29,61 @@ def direct(node: NodeProto, version: int) -> Callable[..., Any] | None:
     match node.op_type:
         case "Identity":
             return lambda x: x.copy()  # what was fed stays the caller's
+        case "Shape":
+            return partial(_sizes, start=attrs.get("start", 0), end=attrs.get("end"))
+        case "Reshape" if len(node.input) == 2:
+            return partial(_shaped, keeps_zeros=bool(attrs.get("allowzero", 0)))
+        case "Concat":
+            return partial(_joined, axis=attrs.get("axis", 1))
         case "Gather":
             return partial(_gathered, axis=attrs.get("axis", 0))
         case "ArrayFeatureExtractor":
             return _columns
         case "Flatten":
             return partial(_flat, axis=attrs.get("axis", 1))
+        case "StringNormalizer":
+            return WordNormalizer(attrs)
         case "Tokenizer":
             return TextCutter(attrs)
         case "TfIdfVectorizer":
             return GramCounter(attrs)
+        case "MurmurHash3":
+            return partial(hashes, **attrs)
         case "LabelEncoder":
             return EncoderTable(attrs, version)
         case "OneHotEncoder" if "cats_strings" in attrs:
-            words = attrs["cats_strings"]
-            places = {word: place for place, word in enumerate(words)}
-            return partial(_hot, places=places, width=len(words), zeros=attrs.get("zeros", 1))
+            return WordMarker(attrs["cats_strings"], attrs.get("zeros", 1))
+        case "SequenceConstruct":
+            return _listed
         case "ZipMap":
             texts = attrs.get("classlabels_strings", ())
-            return partial(zipped, names=texts or attrs.get("classlabels_int64s", ()))
+            return RowZipper(texts or attrs.get("classlabels_int64s", ()))
     return None
+
+
+def _sizes(x: Any, start: int, end: int | None) -> Any:
+    return np.array(x.shape[start:end], np.int64)
+
+
+def _shaped(x: Any, sizes: Any, keeps_zeros: bool) -> Any:
+    """``x`` in another shape, 0 for a size that it has; what was fed stays the caller's."""
+    shape = sizes.tolist()
+    if not keeps_zeros:
+        shape = [size or x.shape[axis] for axis, size in enumerate(shape)]
+    return x.reshape(shape).copy()
+
+
+def _joined(*parts: Any, axis: int) -> Any:
+    return np.concatenate(parts, axis)
+
+
+def _listed(*parts: Any) -> list[Any]:
+    return list(parts)
 
 
 def _gathered(x: Any, places: Any, axis: int) -> Any:
     """As numpy's ``take``, which gives a text itself where one alone is taken."""
-    found = np.take(x, places, axis)
+    found = x.take(places, axis)
     return found if isinstance(found, np.ndarray) else np.array(found, x.dtype)
 
 
@@ -63,30 +94,52 @@ def _flat(x: Any, axis: int) -> Any:
 
 def _columns(x: Any, places: Any) -> Any:
     """Elements of the last axis; of a vector they are a row."""
-    found = x[..., places.reshape(-1)]
+    found = x.take(places.reshape(-1), -1)
     return found.reshape(1, -1) if x.ndim == 1 else found
 
 
-def _hot(x: Any, places: Mapping[str, int], width: int, zeros: int) -> Any:
+class WordMarker:
     """1 at the place of each word along a new last axis; of an unknown one nothing but 0."""
-    found = [places.get(word) for word in x.reshape(-1).tolist()]
-    if not zeros and None in found:
-        unknown = x.reshape(-1)[found.index(None)]
-        raise ValueError(f"{unknown!r} is none of the {width} categories, and zeros is 0")
-    made = np.zeros((len(found), width), np.float32)
-    for row, place in enumerate(found):
-        if place is not None:
-            made[row, place] = 1
-    return made.reshape(*x.shape, width)
+
+    def __init__(self, words: Sequence[str], zeros: int) -> None:
+        """What a ``OneHotEncoder`` of these words makes; without ``zeros`` all must be known."""
+        self._width = len(words)
+        self._places = {word: place for place, word in enumerate(words)}
+        self._marks = np.eye(self._width + 1, self._width, dtype=np.float32)
+        self._zeros = zeros
+
+    def __call__(self, x: Any) -> Any:
+        """The marks of these words."""
+        place_of, unknown = self._places.get, self._width
+        found = [place_of(word, unknown) for word in x.reshape(-1).tolist()]
+        if not self._zeros and unknown in found:
+            word = x.reshape(-1)[found.index(unknown)]
+            raise ValueError(f"{word!r} is none of the {unknown} categories, and zeros is 0")
+        return self._marks.take(np.array(found, np.intp), 0).reshape((*x.shape, self._width))
 
 
-def zipped(x: Any, names: Sequence[Any]) -> list[dict[Any, float]]:
-    """Each row of a matrix as a map from the names of its columns.
+class RowZipper:
+    """Each row of a matrix as a map from the names of its columns."""
 
-    Raises:
-        ValueError: it has another number of columns.
-    """
-    rows = x.reshape(1, -1) if x.ndim == 1 else x
-    if rows.ndim != 2 or rows.shape[1] != len(names):
-        raise ValueError(f"{len(names)} names for the columns of a tensor {list(x.shape)}")
-    return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
+    def __init__(self, names: Sequence[Any]) -> None:
+        """What a ``ZipMap`` of these names makes."""
+        self._names = tuple(names)
+        self._map: dict[Any, float] = dict.fromkeys(names, 0.0)
+
+    def __call__(self, x: Any) -> list[dict[Any, float]]:
+        """The maps of these rows.
+
+        Raises:
+            ValueError: they have another number of columns.
+        """
+        rows, names = x.reshape(1, -1) if x.ndim == 1 else x, self._names
+        if rows.ndim != 2 or rows.shape[1] != len(names):
+            raise ValueError(f"{len(names)} names for the columns of a tensor {list(x.shape)}")
+        if len(rows) <= len(names):
+            return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
+        # Column by column into copies of one map: twice as fast as a map of the pairs of each row.
+        maps = [self._map.copy() for _ in range(len(rows))]
+        for name, column in zip(names, rows.T.tolist(), strict=True):
+            for of_row, value in zip(maps, column, strict=True):
+                of_row[name] = value
+        return maps

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 from onnx.numpy_helper import to_array
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
@@ -14,7 +14,7 @@ from onnx.reference.op_run import OpRun
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.onnx.file.keys import ML_DOMAIN, domain_of
 from headrace.onnx.file.text import place
-from headrace.onnx.hosted.direct import direct, zipped
+from headrace.onnx.hosted.direct import RowZipper, direct
 from headrace.onnx.hosted.ops import OneHot, Optional, RegexFullMatch, StringNormalizer, Unique
 from headrace.onnx.hosted.tables import NAN_IS_A_KEY, CategoryMapper, DictVectorizer, LabelEncoder
 from headrace.onnx.hosted.tokens import MurmurHash3, TfIdfVectorizer, Tokenizer
@@ -33,7 +33,7 @@ class ZipMap(OpRun):
         classlabels_int64s: Sequence[int] | None = None,
         classlabels_strings: Sequence[str] | None = None,
     ) -> tuple[list[dict[Any, float]]]:
-        return (zipped(x, list(classlabels_strings or classlabels_int64s or ())),)
+        return (RowZipper(classlabels_strings or classlabels_int64s or ())(x),)
 
 
 _OPS = (
@@ -113,8 +113,6 @@ def _check_attributes(model: ModelProto, versions: Mapping[str, int], name: str)
 
 def _directly(model: ModelProto, versions: Mapping[str, int]) -> list[tuple[Any, ...]] | None:
     """Function, inputs and output of each node; None where one has to be looked at."""
-    if any(tensor.data_type == TensorProto.STRING for tensor in model.graph.initializer):
-        return None
     version = versions.get(ML_DOMAIN, NAN_IS_A_KEY)
     made = [(direct(n, version), list(n.input), *n.output) for n in model.graph.node]
     return made if all(compute for compute, *_ in made) else None

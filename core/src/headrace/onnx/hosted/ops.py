@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
 
 from headrace.onnx.hosted.patterns import compiled
+from headrace.onnx.hosted.tables import plain_attributes
 
 
 class Unique(OpRun):
@@ -49,29 +50,40 @@ class Optional(OpRun):
 
 
 class StringNormalizer(OpRun):
+    """Words in upper or lower case, without those that are to be left out."""
+
+    def __init__(self, node: Any, params: Any) -> None:
+        super().__init__(node, params)
+        self._normalized = WordNormalizer(plain_attributes(node))
+
+    def _run(self, x: Any, **attrs: Any) -> tuple[Any]:
+        return (self._normalized(x),)
+
+
+class WordNormalizer:
     """Words in upper or lower case, without those that are to be left out.
 
     Letters are changed one for one, whatever the locale: the locale is the process's.
     """
 
-    def _run(
-        self,
-        x: Any,
-        case_change_action: str,
-        is_case_sensitive: int,
-        locale: str | None = None,
-        stopwords: Sequence[str] | None = None,
-    ) -> tuple[Any]:
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        """What a ``StringNormalizer`` of these attributes makes."""
+        action = attrs.get("case_change_action", "NONE")
+        if action not in _CASES:
+            raise ValueError(f"case_change_action {action} is none of {list(_CASES)}")
+        self._changed = _CASES[action]
+        self._compared = _CASES["NONE" if attrs.get("is_case_sensitive", 0) else "LOWER"]
+        self._left_out = set(map(self._compared, attrs.get("stopwords", ())))
+
+    def __call__(self, x: Any) -> Any:
+        """The words of one row that are kept; a word without a letter where none is."""
         if x.ndim not in (1, 2) or (x.ndim == 2 and len(x) != 1):
             raise ValueError(f"StringNormalizer takes [C] or [1, C], not {list(x.shape)}")
-        if case_change_action not in _CASES:
-            raise ValueError(f"case_change_action {case_change_action} is none of {list(_CASES)}")
-        change = _CASES[case_change_action]
-        compared = _CASES["NONE" if is_case_sensitive else "LOWER"]
-        left_out = {compared(word) for word in stopwords or ()}
-        kept = [word for word in x.reshape(-1).tolist() if compared(word) not in left_out]
-        made = np.array([change(word) for word in kept] or [""], object)
-        return (made.reshape((1, -1) if x.ndim == 2 else -1),)
+        kept = x.reshape(-1).tolist()
+        if self._left_out:
+            kept = [word for word in kept if self._compared(word) not in self._left_out]
+        made = np.array([self._changed(word) for word in kept] or [""], object)
+        return made.reshape((1, -1) if x.ndim == 2 else -1)
 
 
 def _lower(text: str) -> str:

@@ -21,6 +21,8 @@ _ESCAPE = r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\."
 _OUTSIDE = re.compile(_ESCAPE + r"|\[\^?\]?|\(\?(?:P?[^)]|)|[^\\]", re.DOTALL)
 _INSIDE = re.compile(_ESCAPE + r"|\[:\^?[a-z]+:\]|[^\\]", re.DOTALL)
 _GROUPS = ("(?:", "(?P<")
+_ITEM = r"(?:\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]|\\[^pPx]|[^\\\[\](){}|*+?])"
+_ONE_REPEATED = re.compile(rf"{_ITEM}*(?:{_ITEM}(?:[*+?]|\{{\d+(?:,\d*)?\}}){_ITEM}*)?", re.DOTALL)
 _SAME = frozenset("afnrtvx0" + string.punctuation)  # what a backslash before it makes of it
 _PLACES = {"A": r"\A", "z": r"\Z", "b": r"(?a:\b)", "B": r"(?a:\B)"}
 _SPACES = frozenset("\t\n\f\r ")
@@ -67,6 +69,15 @@ def compiled(pattern: str, suffix: str = "") -> re.Pattern[str]:
         raise UnsupportedModelError(
             f"headrace does not run the pattern {quote(pattern)}: {error}"
         ) from error
+
+
+def first_is_longest(pattern: str) -> bool:
+    """Whether no match is longer than the one that ``re`` finds first at its place.
+
+    That is told of single characters of which at most one is repeated, greedily: how long a match
+    is depends on that one alone.
+    """
+    return _ONE_REPEATED.fullmatch(pattern) is not None
 
 
 def _rewritten(pattern: str, end: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from onnx.reference.op_run import OpRun
 
 from headrace.onnx.file.keys import MICROSOFT
-from headrace.onnx.hosted.patterns import compiled
+from headrace.onnx.hosted.patterns import compiled, first_is_longest
 from headrace.onnx.hosted.tables import plain_attributes
 
 _START, _END = "\x02", "\x03"
@@ -69,6 +69,9 @@ def _cutter(separators: tuple[str, ...], expression: str, least: int) -> Callabl
         compiled(pattern)
     if separators:
         return lambda text: [t for t in _between(text, separators) if len(t) >= least]
+    if first_is_longest(expression):
+        every = compiled(expression).findall
+        return lambda text: [token for token in every(text) if len(token) >= least]
     return lambda text: [text[a:b] for a, b in _matches(expression, text) if b - a >= least]
 
 
@@ -133,41 +136,47 @@ class GramCounter:
         self._weights = np.ones(self._width, np.float32)
         if attrs.get("weights"):  # in the order of the pool
             self._weights[columns] = attrs["weights"]
-        self._columns: dict[tuple[Any, ...], int] = {}
-        self._sizes = range(attrs["min_gram_length"], attrs["max_gram_length"] + 1)
+        sizes = range(attrs["min_gram_length"], attrs["max_gram_length"] + 1)
+        self._columns: dict[int, dict[Any, int]] = {size: {} for size in sizes}
         grams = (
-            tuple(pool[place : place + size])
+            pool[place : place + size]
             for size, (start, end) in enumerate(pairwise(starts), 1)
             for place in range(start, end - size + 1, size)
         )
-        found = zip(grams, columns, strict=False)
-        self._columns.update((gram, c) for gram, c in found if len(gram) in self._sizes)
+        for gram, column in zip(grams, columns, strict=False):
+            if len(gram) in sizes:
+                self._columns[len(gram)][_key(gram)] = column
 
     def __call__(self, x: Any) -> Any:
         """The counts of one row, or of several."""
         if x.ndim > 2 or (x.ndim == 2 and not len(x)):
             raise ValueError(f"TfIdfVectorizer takes [C] or [B, C], not {list(x.shape)}")
         rows = x.tolist() if x.ndim == 2 else [x.reshape(-1).tolist()]
-        places = [
-            number * self._width + column
-            for number, row in enumerate(rows)
-            for column in self._found(row)
-        ]
+        places: list[int] = []
+        for number, row in enumerate(rows):
+            start = number * self._width
+            for grams, column_of in self._grams(row):
+                places += [start + c for c in map(column_of, grams) if c is not None]
         counts = np.bincount(places, minlength=len(rows) * self._width).astype(np.float32)
         counts = counts.reshape(len(rows), -1) if x.ndim == 2 else counts
         if self._mode == "IDF":
             counts = np.minimum(counts, 1)
         return counts if self._mode == "TF" else counts * self._weights
 
-    def _found(self, row: Sequence[Any]) -> Iterator[int]:
-        """The columns of the n-grams of a row: once for each that is there."""
-        column_of = self._columns.get
-        for size in self._sizes:
-            steps = range(1, self._most_skipped + 2) if size > 1 else (1,)
-            for step in steps:
+    def _grams(self, row: list[Any]) -> Iterator[tuple[Iterable[Any], Callable[[Any], int | None]]]:
+        """The n-grams of a row, and what finds the column of one."""
+        for size, columns in self._columns.items():
+            if size == 1:
+                yield row, columns.get
+                continue
+            for step in range(1, self._most_skipped + 2):
                 shifted = (row[place * step :] for place in range(size))
-                columns = map(column_of, zip(*shifted, strict=False))
-                yield from (column for column in columns if column is not None)
+                yield zip(*shifted, strict=False), columns.get
+
+
+def _key(gram: Sequence[Any]) -> Any:
+    """What an n-gram is looked up by: one word by itself."""
+    return gram[0] if len(gram) == 1 else tuple(gram)
 
 
 class MurmurHash3(OpRun):
@@ -176,10 +185,15 @@ class MurmurHash3(OpRun):
     op_domain = MICROSOFT
 
     def _run(self, x: Any, positive: int = 1, seed: int = 0) -> tuple[Any]:
-        of_text = x.dtype.kind in "OU"
-        parts = [t.encode() if of_text else t.tobytes() for t in x.reshape(-1)]
-        made = np.array([_hashed(part, seed & 0xFFFFFFFF) for part in parts], np.uint32)
-        return (made.reshape(x.shape).view(np.uint32 if positive else np.int32),)
+        return (hashes(x, positive, seed),)
+
+
+def hashes(x: Any, positive: int = 1, seed: int = 0) -> Any:
+    """What a ``MurmurHash3`` of these attributes makes."""
+    of_text = x.dtype.kind in "OU"
+    parts = [t.encode() if of_text else t.tobytes() for t in x.reshape(-1)]
+    made = np.array([_hashed(part, seed & 0xFFFFFFFF) for part in parts], np.uint32)
+    return made.reshape(x.shape).view(np.uint32 if positive else np.int32)
 
 
 def _hashed(data: bytes, seed: int) -> int:
