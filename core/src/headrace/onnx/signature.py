@@ -82,31 +82,34 @@ def check_spec(spec: TensorSpec, info: TensorInfo, model: str) -> None:
     """
     if spec.dtype != info.dtype:
         raise InputError(
-            f"{_where(info, model)}: is {spec} and the model takes {info}; if no value is lost by "
-            f"it, give array.astype({str(info.dtype)!r})"
+            f"{input_place(info, model)}: is {spec} and the model takes {info}; "
+            f"if no value is lost by it, give array.astype({str(info.dtype)!r})"
         )
     if not _fits(spec.shape, info):
-        raise InputError(f"{_where(info, model)}: is {spec} and the model takes {info}")
+        raise InputError(f"{input_place(info, model)}: is {spec} and the model takes {info}")
 
 
-def check_shape(shape: tuple[int, ...], info: TensorInfo, where: str) -> None:
+def check_shape(shape: tuple[int, ...], info: TensorInfo, model: str) -> None:
     """Check the shape of what is fed to an input, whatever it is a tensor of.
 
     Raises:
         InputError: the model declares another rank or dimension.
     """
     if not _fits(shape, info):
-        raise InputError(f"{where}: is of shape {list(shape)} and the model takes {info}")
+        raise InputError(
+            f"{input_place(info, model)}: is of shape {list(shape)} and the model takes {info}"
+        )
 
 
 def _fits(shape: tuple[int, ...], info: TensorInfo) -> bool:
-    return info.shape is None or (
-        len(info.shape) == len(shape)
-        and all(
-            not isinstance(wanted, int) or wanted == dim
-            for wanted, dim in zip(info.shape, shape, strict=True)
-        )
-    )
+    if info.shape is None:
+        return True
+    if len(info.shape) != len(shape):
+        return False
+    for wanted, dim in zip(info.shape, shape, strict=True):
+        if isinstance(wanted, int) and wanted != dim:
+            return False
+    return True
 
 
 def check_array(value: object, info: TensorInfo, model: str) -> Array:
@@ -118,14 +121,14 @@ def check_array(value: object, info: TensorInfo, model: str) -> Array:
     """
     if _is_masked(value) or not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
-            f"{_where(info, model)}: is of type {type(value).__name__}; give a numpy array, "
+            f"{input_place(info, model)}: is of type {type(value).__name__}; give a numpy array, "
             f"for example np.asarray(value, {str(info.dtype)!r})"
         )
     array = np.asarray(value)
     try:
         spec = TensorSpec.of(array)
     except DTypeError as error:
-        raise InputError(f"{_where(info, model)}: {error}") from None
+        raise InputError(f"{input_place(info, model)}: {error}") from None
     check_spec(spec, info, model)
     if array.flags.c_contiguous and array.dtype.isnative:
         return array
@@ -139,5 +142,6 @@ def _is_masked(value: object) -> bool:
     return masked is not None and isinstance(value, masked.MaskedArray)
 
 
-def _where(info: TensorInfo, model: str) -> str:
+def input_place(info: TensorInfo, model: str) -> str:
+    """Which input a message is about."""
     return f"{model}: input {quote(info.name)}"

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InputError
-from headrace.onnx.file.text import quote
-from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape
+from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape, input_place
 
 
 def check_feeds(
@@ -28,9 +27,9 @@ def check_feeds(
 def _checked(value: Any, info: TensorInfo, model: str) -> Any:
     if info.kind == "tensor":
         return check_array(value, info, model)
-    where = f"{model}: input {quote(info.name)}"
     if info.kind == "text":
-        return _text(value, info, where)
+        return _text(value, info, model)
+    where = input_place(info, model)
     if info.kind.startswith("sequence"):
         if not isinstance(value, (list, tuple)):
             raise InputError(f"{where}: is a sequence; give a list, not {type(value).__name__}")
@@ -52,14 +51,21 @@ def _checked(value: Any, info: TensorInfo, model: str) -> Any:
     raise InputError(f"{where}: is a {info.kind}, which headrace does not take")
 
 
-def _text(value: Any, info: TensorInfo, where: str) -> Any:
+def _text(value: Any, info: TensorInfo, model: str) -> Any:
     if not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
-            f"{where}: is of type {type(value).__name__}; give a numpy array of text, for example "
-            "np.array([['a', 'b']], object)"
+            f"{input_place(info, model)}: is of type {type(value).__name__}; give a numpy array of "
+            "text, for example np.array([['a', 'b']], object)"
         )
     array = np.asarray(value)
-    if array.dtype.kind not in "OU" or not all(isinstance(item, str) for item in array.flat):
-        raise InputError(f"{where}: holds what is no text; every element must be a str")
-    check_shape(array.shape, info, where)
+    if array.dtype.kind not in "OU" or not _is_text(array):
+        raise InputError(
+            f"{input_place(info, model)}: holds what is no text; every element must be a str"
+        )
+    check_shape(array.shape, info, model)
     return array.astype(object)
+
+
+def _is_text(array: Any) -> bool:
+    kinds = set(map(type, array.reshape(-1).tolist()))
+    return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)

@@ -49,9 +49,7 @@ class EncoderTable:
         table, default, dtype = self._tables[x.dtype.kind in "OU"]
         items = x.reshape(-1).tolist()
         keys = map(self._key, items) if x.dtype.kind == "f" else items
-        made = np.empty(len(items), dtype)
-        made[:] = [table.get(key, default) for key in keys]
-        return made.reshape(x.shape)
+        return np.array([table.get(key, default) for key in keys], dtype).reshape(x.shape)
 
     def _table(self, of_text: bool) -> tuple[dict[Any, Any], Any, Any]:
         """Of the version that has one list for both ways, the way from text or to it."""
