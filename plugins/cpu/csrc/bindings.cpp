@@ -21,7 +21,9 @@ PYBIND11_MODULE(_native, m) {
   headrace::cpu::bind::RegisterBroadcast(m);
   headrace::cpu::bind::RegisterGemm(m);
   headrace::cpu::bind::RegisterBlockGemm(m);
+  headrace::cpu::bind::RegisterBytes(m);
   headrace::cpu::bind::RegisterInteger(m);
+  headrace::cpu::bind::RegisterByteBatch(m);
   headrace::cpu::bind::RegisterProgram(m);
   headrace::cpu::bind::RegisterBatchMatmul(m);
   headrace::cpu::bind::RegisterRows(m);

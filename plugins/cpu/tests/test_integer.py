@@ -144,7 +144,7 @@ def test_a_convolution_of_any_geometry(geometry, dtypes, kind):
 @pytest.mark.parametrize("transposed", [False, True])
 @given(
     depth=st.integers(1, 40),
-    columns=st.integers(1, 24),
+    columns=st.integers(1, 24) | st.integers(60, 150),
     groups=st.integers(1, 3),
     dtype=st.sampled_from(BYTES),
     turned=st.booleans(),
@@ -201,10 +201,10 @@ RIGHT = {
         ({"x": np.zeros((2, 4), np.float32)}, TypeError, "x must be contiguous, int8 or uint8"),
         ({"y": np.zeros((2, 8), np.int32)}, ValueError, r"panels is \[2, 1, 16, 4\]"),
         ({"y": np.zeros((2, 17), np.int16)}, TypeError, "y must be contiguous, int8 or uint8"),
-        ({"y": np.zeros((2, 17), np.float32)}, ValueError, "y is int32 if there is no scale"),
+        ({"y": np.zeros((2, 17), np.float32)}, TypeError, "y is int32 if there is no scale"),
         ({"x_zero": np.zeros((), np.uint8)}, TypeError, "x_zero has not the dtype"),
         ({"shift": np.zeros(3, np.int32)}, ValueError, r"shift is \[3\] but must be \[17\]"),
-        ({"y_scale": np.ones((), np.float32)}, ValueError, "y is bytes if there is a y_scale"),
+        ({"y_scale": np.ones((), np.float32)}, TypeError, "y is bytes if there is a y_scale"),
     ],
 )
 def test_a_launch_says_what_does_not_fit(changes, error, said):
@@ -304,6 +304,25 @@ def test_matrices_that_are_both_computed_are_multiplied_as_bytes(left, right, ze
             b_zero = None if b_zero is None else b_zero.reshape(-1, 1)
         made = multiplied(a, b, (a_zero, b_zero), turned)
         np.testing.assert_array_equal(made, exact.astype(np.int32))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_batches_at_the_ends_of_bytes_on_any_number_of_threads(turned):
+    """Zero points as far from the numbers as they can be, also where a side is shared."""
+    rng = np.random.default_rng(8)
+    sizes = [((7, 33, 66), (7, 66, 70)), ((2, 3, 1, 40), (3, 40, 130)), ((5, 4, 9), (1, 9, 17))]
+    for (left, right), x_dtype, w_dtype in itertools.product(sizes, BYTES, BYTES):
+        ends = [np.iinfo(dtype) for dtype in (x_dtype, w_dtype)]
+        a, b = (
+            rng.choice([end.min, end.max], shape).astype(end.dtype)
+            for end, shape in zip(ends, (left, right), strict=True)
+        )
+        zeros = np.array([ends[0].max], x_dtype), np.array([ends[1].min], w_dtype)
+        want = np.matmul(a.astype(int) - int(zeros[0][0]), b.astype(int) - int(zeros[1][0]))
+        b = np.ascontiguousarray(b.swapaxes(-1, -2)) if turned else b
+        for threads in (1, 3):
+            headrace_cpu.set_threads(threads)
+            np.testing.assert_array_equal(multiplied(a, b, zeros, turned), want)
 
 
 def test_bytes_are_turned_in_the_place_of_the_numbers_they_mean():

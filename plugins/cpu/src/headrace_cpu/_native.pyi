@@ -297,6 +297,17 @@ def integer_matmul(
     lies. corrections: int32[3 * 16] for each panel of each group, which a launch writes.
     """
 
+def byte_batch_matmul(
+    a: _Bytes, b: _Bytes, b_zero: _Bytes | None, y: Any, packed: tuple[NDArray[np.int8], _Ints],
+    a_places: _Dims, b_places: _Dims, transposed: bool, rescale: Rescale,
+) -> Launch:  # fmt: skip
+    """``y[i] = a[a_places[i]] @ b[b_places[i]]``, and what follows; b is packed in each launch.
+
+    a: T[p, m, k]; b: U[q, k, n], or [q, n, k] if transposed; b_zero: U[n] or one number; y: as
+    ``integer_matmul`` has it, [r, m, n]. packed, which a launch writes: panels of all of b, and
+    int32[(q + 1) * n + r * 3 * 16 * panels of one].
+    """
+
 def integer_conv(
     x: _Bytes, weights: IntegerWeights, y: Any, corrections: _Ints, rescale: Rescale,
     window: Window, groups: int,

@@ -13,27 +13,8 @@ namespace {
 constexpr Size kPartWork = Size{1} << 22;
 constexpr Size kPartsPerThread = 4;
 
-// Bytes to pack that are worth a part of their own.
-constexpr Size kPackedBytes = 1 << 16;
-
-// Takes `down` off numbers of `deep` rows and `width` columns. `stride`: bytes between rows of b as
-// it lies, which are its columns if `transposed`.
-inline void ReadQuad(const std::uint8_t* from, Size deep, Size width, Size stride, bool transposed,
-                     std::uint8_t down, std::uint8_t (&quad)[kQuad][kPanel]) {
-  if (transposed) {
-    for (Size c = 0; c < width; ++c) {
-      for (Size i = 0; i < deep; ++i) {
-        quad[i][c] = static_cast<std::uint8_t>(from[c * stride + i] - down);
-      }
-    }
-  } else {
-    for (Size i = 0; i < deep; ++i) {
-      for (Size c = 0; c < width; ++c) {
-        quad[i][c] = static_cast<std::uint8_t>(from[i * stride + c] - down);
-      }
-    }
-  }
-}
+// Columns whose corrections are worth a part of their own.
+constexpr Size kCorrected = 1 << 13;
 
 std::uint32_t Bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 
@@ -139,7 +120,9 @@ Requantized RequantizedBy(const ByteEpilogue& epilogue, const float* factors) {
 
 void Multiply(ByteProduct* products, Size count) {
   if (count == 0 || products[0].rows.count == 0 || products[0].columns == 0) return;
-  for (Size i = 0; i < count; ++i) Correct(products[i]);
+  ParallelFor(count, GrainOf(kCorrected, products[0].columns), [&](Size begin, Size end) {
+    for (Size i = begin; i < end; ++i) Correct(products[i]);
+  });
   const Size rows = products[0].rows.count;
   const Size panels = PanelCount(products[0].columns);
   const Size work = rows * panels * kPanel * std::max<Size>(products[0].rows.depth, 1);
@@ -154,39 +137,6 @@ void Multiply(ByteProduct* products, Size count) {
       const Size r = part % row_parts, p = part / row_parts % panel_parts;
       Part(products[part / (row_parts * panel_parts)], rows * r / row_parts,
            rows * (r + 1) / row_parts, panels * p / panel_parts, panels * (p + 1) / panel_parts);
-    }
-  });
-}
-
-void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size stride, bool transposed,
-          std::int8_t* panels, std::int32_t* sums) {
-  const std::uint8_t down = item == Byte::kUint8 ? 128 : 0;
-  const Size quads = Quads(depth);
-  const Size grain = GrainOf(kPackedBytes, depth * kPanel);
-  ParallelFor(PanelCount(columns), grain, [&](Size begin, Size end) {
-    for (Size p = begin; p < end; ++p) {
-      const Size first = p * kPanel, width = std::min<Size>(kPanel, columns - first);
-      std::int8_t* to = panels + p * quads * kPanel * kQuad;
-      std::int32_t panel_sums[kPanel] = {};
-      for (Size k = 0; k < depth; k += kQuad, to += kPanel * kQuad) {
-        const Size deep = std::min(kQuad, depth - k);
-        std::uint8_t quad[kQuad][kPanel] = {};
-        const std::uint8_t* from = transposed ? b + first * stride + k : b + k * stride + first;
-        if (deep == kQuad && width == kPanel) {  // so that the loops have bounds known here
-          ReadQuad(from, kQuad, kPanel, stride, transposed, down, quad);
-        } else {
-          ReadQuad(from, deep, width, stride, transposed, down, quad);
-        }
-        for (Size c = 0; c < kPanel; ++c) {
-          for (Size i = 0; i < kQuad; ++i) {
-            to[c * kQuad + i] = static_cast<std::int8_t>(quad[i][c]);
-          }
-        }
-        for (Size i = 0; i < kQuad; ++i) {
-          for (Size c = 0; c < kPanel; ++c) panel_sums[c] += static_cast<std::int8_t>(quad[i][c]);
-        }
-      }
-      std::copy(panel_sums, panel_sums + width, sums + first);
     }
   });
 }

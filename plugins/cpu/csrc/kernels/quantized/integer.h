@@ -78,11 +78,6 @@ constexpr Size CorrectionCount(Size columns) { return 3 * PanelCount(columns) * 
 // Does `count` products of the same sizes, with all threads. Writes their corrections and `bytes`.
 void Multiply(ByteProduct* products, Size count);
 
-// Packs b [depth, columns], or [columns, depth] if `transposed`, into panels; `sums` [columns].
-// `stride`: bytes between the rows of b as it lies.
-void Pack(const std::uint8_t* b, Byte item, Size depth, Size columns, Size stride, bool transposed,
-          std::int8_t* panels, std::int32_t* sums);
-
 struct ByteGemmTable {
   // How many bytes a number of the left matrix takes where tiles read it.
   Size item_bytes;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +10,9 @@ import numpy as np
 from headrace.device import Launch, OpCall, dtypes
 from headrace.dtypes import int8, int32, uint8
 from headrace.ops.matmul import matrix_axes
-from headrace.tensor_spec import Array, TensorSpec
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu.extension import native
+from headrace_cpu.kernels.batches import all_matrices, places_of
 from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
@@ -24,7 +24,6 @@ from headrace_cpu.ops.places import PANEL, packed_window, panel_count
 
 if TYPE_CHECKING:
     from headrace_cpu._native import IntegerWeights, Rescale
-    from headrace_cpu._native import Launch as NativeLaunch
 
 _BYTES = dtypes("int8", "uint8")
 A_ZERO, B_ZERO = 2, 3
@@ -125,53 +124,45 @@ class PackingIntegerMatmul(NativeKernel):
     a pass packs once.
     """
 
+    _zero = B_ZERO
+
     def __init__(self, call: OpCall) -> None:
         super().__init__(call)
-        self._columns, depth = matrix_sides(call)
-        self._turned = call.flag_attr("transpose_b")
-        corrections = 3 * panel_count(self._columns) * PANEL
-        self._panels = TensorSpec(panels_shape(depth, self._columns), int8)
-        self._numbers = TensorSpec((2 * self._columns + corrections,), int32)
+        columns, depth = matrix_sides(call)
+        b, y = call.input(1), call.outputs[0]
+        matrices = math.prod(b.shape[:-2])
+        self._has_one = matrices == 1  # for all rows
+        products = 1 if self._has_one else math.prod(y.shape[:-2])
+        corrections = 3 * panel_count(columns) * PANEL
+        self._panels = TensorSpec(panels_shape(depth, matrices * columns, matrices), int8)
+        self._numbers = TensorSpec(((matrices + 1) * columns + products * corrections,), int32)
 
     def workspace_bytes(self) -> int:
-        """One matrix in panels; its sums, its zero points, and what a product makes of these."""
+        """Matrices in panels; sums, zero points, and what products make of these."""
         return self._panels.nbytes + self._numbers.nbytes
 
     def _make(self, views: Views) -> Launch:
+        a, b, y = views.input(0), views.input(1), views.output()
         memory = views.scratch(TensorSpec((self.workspace_bytes(),), uint8))
-        panels = memory[: self._panels.nbytes].view(np.int8).reshape(self._panels.shape)
+        packed = memory[: self._panels.nbytes].view(np.int8).reshape(self._panels.shape)
         numbers = memory[self._panels.nbytes :].view(np.int32)
-        sums, zeros = numbers[: 2 * self._columns].reshape(2, -1)
-        corrections, given = numbers[2 * self._columns :], views.flat(B_ZERO)
-        offset = np.int32(128 if self._call.input(1).dtype == uint8 else 0)  # less when packed
-        if given is None:
-            zeros = np.full(self._columns, -offset)
-        weights = native.IntegerWeights(panels, sums, zeros)
-        rescale, turned = native.Rescale(x_zero=views.flat(A_ZERO)), self._turned
-        launches: list[NativeLaunch] = []
-        for a, b, y in _matrices(views.input(0), views.input(1), views.output()):
-            launches.append(native.pack_integers(b, panels, sums, 1, turned))
-            launches.append(native.integer_matmul(a, weights, y, corrections, rescale))
-        multiply = native.Sequence(launches)
-        if given is None:
-            return multiply
+        if self._has_one:
+            a, y = (side.reshape(1, -1, side.shape[-1]) for side in (a, y))
+            b = b.reshape(1, *b.shape[-2:])
+        return native.byte_batch_matmul(
+            all_matrices(a),
+            all_matrices(b),
+            views.flat(self._zero),
+            all_matrices(y),
+            (packed, numbers),
+            places_of(a, y),
+            places_of(b, y),
+            self._call.flag_attr("transpose_b"),
+            self._rescale(views),
+        )
 
-        def launch() -> None:
-            np.subtract(given, offset, out=zeros)
-            multiply()
-
-        return launch
-
-
-def _matrices(a: Array, b: Array, y: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """The products that are one: all rows by one matrix, or as many as there are matrices."""
-    if b.size == math.prod(b.shape[-2:]):
-        yield a.reshape(-1, a.shape[-1]), b.reshape(b.shape[-2:]), y.reshape(-1, y.shape[-1])
-        return
-    batch = y.shape[:-2]
-    a, b = (np.broadcast_to(side, (*batch, *side.shape[-2:])) for side in (a, b))
-    for index in np.ndindex(batch):
-        yield a[index], b[index], y[index]
+    def _rescale(self, views: Views) -> Rescale:
+        return native.Rescale(x_zero=views.flat(A_ZERO))
 
 
 class IntegerConvKernel(IntegerProductKernel):

@@ -9,8 +9,9 @@ import numpy as np
 
 from headrace.device import KernelEntry, Launch, OpCall, any_call, dtypes
 from headrace.ops.axes import folded_axes
-from headrace.tensor_spec import Array, TensorSpec
+from headrace.tensor_spec import TensorSpec
 from headrace_cpu.extension import native
+from headrace_cpu.kernels.batches import all_matrices, places_of
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views
 from headrace_cpu.ops.places import PANEL, panel_count
@@ -128,12 +129,12 @@ class BatchMatmul(NativeKernel):
         a, b = views.inputs()
         y = views.output()
         return native.batch_matmul(
-            _matrices(a),
-            _matrices(b),
+            all_matrices(a),
+            all_matrices(b),
             views.scratch(self._panels),
-            _matrices(y),
-            _places(a, y),
-            _places(b, y),
+            all_matrices(y),
+            places_of(a, y),
+            places_of(b, y),
             self._call.flag_attr("transpose_b"),
         )
 
@@ -144,8 +145,10 @@ class FewRowMatmul(NativeKernel):
     def _make(self, views: Views) -> Launch:
         a, b = views.inputs()
         y, transposed = views.output(), self._call.flag_attr("transpose_b")
-        places = _places(a, y), _places(b, y)
-        return native.few_row_matmul(_matrices(a), _matrices(b), _matrices(y), *places, transposed)
+        places = places_of(a, y), places_of(b, y)
+        return native.few_row_matmul(
+            all_matrices(a), all_matrices(b), all_matrices(y), *places, transposed
+        )
 
 
 class VectorMatmul(NativeKernel):
@@ -154,9 +157,9 @@ class VectorMatmul(NativeKernel):
     def _make(self, views: Views) -> Launch:
         a, b = views.inputs()
         if b.ndim == 1:  # each row of a is as a column of what it is multiplied by
-            row, matrices, transposed = b, _matrices(np.atleast_2d(a)), True
+            row, matrices, transposed = b, all_matrices(np.atleast_2d(a)), True
         else:
-            row, matrices, transposed = a, _matrices(b), self._call.flag_attr("transpose_b")
+            row, matrices, transposed = a, all_matrices(b), self._call.flag_attr("transpose_b")
         count = matrices.shape[0]
         y = views.output().reshape(count, 1, -1)
         places = [0] * count, list(range(count))
@@ -180,24 +183,10 @@ class IntegerMatmul(NativeKernel):
         # Sums that wrap around are the same bits, whether they have a sign or not.
         dtype = f"i{views.output().itemsize}"
         a, b, y = (array.view(dtype) for array in (*views.inputs(), views.output()))
-        places = _places(a, y), _places(b, y)
-        return native.integer_batch_matmul(_matrices(a), _matrices(b), _matrices(y), *places)
-
-
-def _matrices(x: Array) -> Array:
-    """All matrices of a batch along one axis."""
-    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
-
-
-def _places(x: Array, y: Array) -> list[int]:
-    """Which matrix of ``x`` each one of ``y`` is made of."""
-    batch = x.shape[:-2]
-    places: list[int] = (
-        np.broadcast_to(np.arange(math.prod(batch)).reshape(batch), y.shape[:-2])
-        .reshape(-1)
-        .tolist()
-    )
-    return places
+        places = places_of(a, y), places_of(b, y)
+        return native.integer_batch_matmul(
+            all_matrices(a), all_matrices(b), all_matrices(y), *places
+        )
 
 
 def _is_plain(call: OpCall) -> bool:
