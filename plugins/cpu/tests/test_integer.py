@@ -268,63 +268,6 @@ def test_a_convolution_between_quantized_numbers_is_one_of_bytes():
     np.testing.assert_array_equal(made, (want.astype(np.float32) - Y_ZERO) * Y_SCALE)
 
 
-def multiplied(a, b, zeros, turned):
-    """What a job makes of two matrices that it is fed."""
-    with flow.Session() as session:
-        specs = [tp.Numpy.Placeholder(x.shape, flow.dtypes.dtype_of(x.dtype)) for x in (a, b)]
-
-        @flow.global_function(session=session)
-        def job(a: specs[0], b: specs[1]) -> tp.Numpy:
-            with flow.scope.placement("cpu", "0:0"):
-                return flow.apply_op("matmul_integer", [a, b, *zeros], transpose_b=turned)
-
-        return job(a, b)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("zeros", ["none", "one", "columns"])
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [((3, 5), (5, 4)), ((2, 3, 33, 70), (2, 3, 70, 21)), ((3, 1, 6, 9), (4, 9, 17)),
-     ((4, 6, 300), (300, 40)), ((5, 8), (1, 2, 8, 1))],
-)  # fmt: skip
-def test_matrices_that_are_both_computed_are_multiplied_as_bytes(left, right, zeros, turned):
-    """Each packed in the call; whichever the bytes, and whatever is subtracted from them."""
-    rng = np.random.default_rng(4)
-    for x_dtype, w_dtype in itertools.product(BYTES, BYTES):
-        a, b = some_bytes(rng, x_dtype, left), some_bytes(rng, w_dtype, right)
-        columns = right[-1] if zeros == "columns" else 1
-        a_zero, b_zero = some_bytes(rng, x_dtype, 1), some_bytes(rng, w_dtype, columns)
-        exact = np.matmul(a.astype(int) - int(a_zero[0]), b.astype(int) - b_zero.astype(int))
-        if zeros == "none":
-            a_zero = b_zero = None
-            exact = np.matmul(a.astype(int), b.astype(int))
-        if turned:
-            b = np.ascontiguousarray(b.swapaxes(-1, -2))
-            b_zero = None if b_zero is None else b_zero.reshape(-1, 1)
-        made = multiplied(a, b, (a_zero, b_zero), turned)
-        np.testing.assert_array_equal(made, exact.astype(np.int32))
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_batches_at_the_ends_of_bytes_on_any_number_of_threads(turned):
-    """Zero points as far from the numbers as they can be, also where a side is shared."""
-    rng = np.random.default_rng(8)
-    sizes = [((7, 33, 66), (7, 66, 70)), ((2, 3, 1, 40), (3, 40, 130)), ((5, 4, 9), (1, 9, 17))]
-    for (left, right), x_dtype, w_dtype in itertools.product(sizes, BYTES, BYTES):
-        ends = [np.iinfo(dtype) for dtype in (x_dtype, w_dtype)]
-        a, b = (
-            rng.choice([end.min, end.max], shape).astype(end.dtype)
-            for end, shape in zip(ends, (left, right), strict=True)
-        )
-        zeros = np.array([ends[0].max], x_dtype), np.array([ends[1].min], w_dtype)
-        want = np.matmul(a.astype(int) - int(zeros[0][0]), b.astype(int) - int(zeros[1][0]))
-        b = np.ascontiguousarray(b.swapaxes(-1, -2)) if turned else b
-        for threads in (1, 3):
-            headrace_cpu.set_threads(threads)
-            np.testing.assert_array_equal(multiplied(a, b, zeros, turned), want)
-
-
 def test_bytes_are_turned_in_the_place_of_the_numbers_they_mean():
     """What lies between ``dequantize`` and a convolution moves bytes; the product is the same."""
     first = np.ascontiguousarray(IMAGE.transpose(0, 3, 1, 2).reshape(*IMAGE.shape[::3], -1))

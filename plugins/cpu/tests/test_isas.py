@@ -23,6 +23,7 @@ FILES = [
     "test_image.py",
     "test_integer.py",
     "test_integer_add.py",
+    "test_integer_batch.py",
     "test_integer_depthwise.py",
     "test_native.py",
     "test_native_elementwise.py",

@@ -25,7 +25,7 @@ from headrace_cpu import plugin
 from headrace_cpu.kernels.conv import DepthwiseConv, Im2colConv
 from headrace_cpu.kernels.conv_transpose import ConvTranspose
 from headrace_cpu.kernels.elementwise import BiasAdd, Binary, Clip, Not, Unary
-from headrace_cpu.kernels.integer import PackingIntegerMatmul
+from headrace_cpu.kernels.integer_batch import PackingIntegerMatmul
 from headrace_cpu.kernels.norm import InstanceNorm, Normalization
 from headrace_cpu.kernels.pool import AvgPool, MaxPool
 from headrace_cpu.kernels.product import PackingConv

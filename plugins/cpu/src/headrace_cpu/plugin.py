@@ -31,6 +31,7 @@ TAG = "cpu"
 
 _PASSES = (
     "pack_integers",
+    "batch_integers",
     "gather_integers",
     "pack_blocks",
     "widen_halves",
@@ -51,7 +52,7 @@ _PASSES = (
 )
 """In the order in which they run: see ``passes/__init__.py``."""
 
-_QUANTIZED = ("pack_integers", "gather_integers", "pack_blocks")
+_QUANTIZED = ("pack_integers", "batch_integers", "gather_integers", "pack_blocks")
 """Those that are shown quantized weights as they are stored."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.device import Launch, OpCall, dtypes
 from headrace.ops.window import conv_window
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Array, TensorSpec
 from headrace_cpu.extension import native
 from headrace_cpu.kernels.match import SomeCalls
 from headrace_cpu.kernels.native import NativeKernel, Views, native_window
@@ -36,12 +36,16 @@ class ProductKernel(NativeKernel):
         call = self._call
         return native.Epilogue(
             views.flat(BIAS),
-            views.optional(ADDEND),
+            self._addend(views),
             call.str_attr("activation"),
             call.float_attr("alpha"),
             call.float_attr("beta"),
             call.flag_attr("addend_last"),
         )
+
+    def _addend(self, views: Views) -> Array | None:
+        """What is added to them, as the launch sees y."""
+        return views.optional(ADDEND)
 
 
 class ConvKernel(ProductKernel):

@@ -25,10 +25,13 @@ from headrace_cpu.kernels.integer import (
     IntegerConvKernel,
     IntegerDepthwiseKernel,
     IntegerMatmulKernel,
-    PackingIntegerMatmul,
-    byte_matrices,
     byte_products,
     depthwise_bytes,
+)
+from headrace_cpu.kernels.integer_batch import (
+    IntegerBatchKernel,
+    PackingIntegerMatmul,
+    byte_matrices,
 )
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.norm import (
@@ -98,6 +101,7 @@ def kernels_of(tag: str) -> Iterator[KernelEntry]:
     yield KernelEntry(tag, "cpu.integer_depthwise_conv", IntegerDepthwiseKernel)
     yield KernelEntry(tag, "cpu.integer_add", IntegerAddKernel)
     yield KernelEntry(tag, "cpu.integer_matmul", IntegerMatmulKernel)
+    yield KernelEntry(tag, "cpu.integer_batch_matmul", IntegerBatchKernel)
     yield KernelEntry(tag, "matmul_integer", PackingIntegerMatmul, byte_matrices)
     yield KernelEntry(tag, "conv_transpose", ConvTranspose, FLOATS)
     # As good as those of channels last: what they read is turned for none of them.

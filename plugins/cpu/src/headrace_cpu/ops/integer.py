@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -61,8 +61,16 @@ class IntegerProduct(Op):
         return ((ADDEND, 0),) if call.has_input(ADDEND) and not call.has_input(Y_SCALE) else ()
 
 
-def made_of(call: OpCall, shape: tuple[int, ...]) -> tuple[TensorSpec, ...]:
-    """What is made, of ``shape``; raises unless everything after x and the panels fits."""
+def made_of(
+    call: OpCall, shape: tuple[int, ...], zeros: Collection[int] = ()
+) -> tuple[TensorSpec, ...]:
+    """What is made, of ``shape``; raises unless everything after x and the panels fits.
+
+    Args:
+        call: the call.
+        shape: what is made has it.
+        zeros: how many zero points of the weights there may be, if not one for each column.
+    """
     columns, dtype = call.int_attr("columns"), call.dtype_attr("dtype")
     wanted: DType | None = int32
     if call.has_input(SCALE):
@@ -76,7 +84,7 @@ def made_of(call: OpCall, shape: tuple[int, ...]) -> tuple[TensorSpec, ...]:
     check_epilogue(call, shape)
     for index, allowed in (
         (SUMS, {columns}),
-        (WEIGHT_ZEROS, {columns}),
+        (WEIGHT_ZEROS, zeros or {columns}),
         (SHIFT, {columns}),
         (SCALE, {1, columns}),
         (X_ZERO, {1}),

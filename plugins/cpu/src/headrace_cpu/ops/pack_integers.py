@@ -21,6 +21,9 @@ BYTES = frozenset({int8, uint8})
 QUAD = 4
 """Numbers of a column that lie together."""
 
+MOST_DEPTH = (2**31 - 1) // 255**2
+"""So many products of bytes, less their zero points, have a sum of 32 bits whatever they are."""
+
 
 class PackIntegers(Op):
     """A matrix of bytes, or one for each group of its columns, as integer products read it.

@@ -9,6 +9,7 @@ from headrace_cpu.ops.conv import PackedConv, conv
 from headrace_cpu.ops.depthwise import DepthwiseConv, depthwise_conv
 from headrace_cpu.ops.integer import IntegerConv, IntegerMatmul, integer_conv, integer_matmul
 from headrace_cpu.ops.integer_add import IntegerAdd, integer_add
+from headrace_cpu.ops.integer_batch import IntegerBatchMatmul, integer_batch_matmul
 from headrace_cpu.ops.integer_depthwise import (
     IntegerDepthwise,
     PackIntegerTaps,
@@ -42,6 +43,7 @@ def ops_of(tag: str) -> tuple[OpEntry, ...]:
         OpEntry(tag, PackIntegerTaps, pack_integer_taps),
         OpEntry(tag, IntegerDepthwise, integer_depthwise),
         OpEntry(tag, IntegerMatmul, integer_matmul),
+        OpEntry(tag, IntegerBatchMatmul, integer_batch_matmul),
         OpEntry(tag, Attention, attention),
         OpEntry(tag, PackedLstm, recurrent),
         OpEntry(tag, PackedGru, recurrent),

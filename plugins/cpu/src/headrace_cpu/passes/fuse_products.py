@@ -23,6 +23,7 @@ from headrace_cpu.ops.integer import (
     IntegerMatmul,
     IntegerProduct,
 )
+from headrace_cpu.ops.integer_batch import IntegerBatchMatmul
 from headrace_cpu.ops.integer_depthwise import IntegerDepthwise
 from headrace_cpu.ops.matmul import PackedMatmul
 from headrace_cpu.ops.pack_integers import BYTES
@@ -40,6 +41,7 @@ PRODUCTS: Mapping[str, type[Op]] = {
         IntegerConv,
         IntegerDepthwise,
         IntegerMatmul,
+        IntegerBatchMatmul,
     )
 }
 

@@ -10,9 +10,7 @@ from headrace.graph import GraphRewriter, JobGraph, JobOp, replace_ops
 from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.ops.axes import permutation
-
-MOVES = ("transpose", "reshape")
-"""Ops that put elements elsewhere and change none, whatever the elements mean."""
+from headrace_cpu.passes.moves import MOVES
 
 
 class JoinMoves:

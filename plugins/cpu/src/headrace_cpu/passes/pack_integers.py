@@ -18,9 +18,9 @@ from headrace_cpu.kernels.depthwise import is_depthwise
 from headrace_cpu.kernels.match import FLOATS
 from headrace_cpu.kernels.product import is_product
 from headrace_cpu.ops.integer import SCALE, SHIFT, SUMS, WEIGHT_ZEROS, X_ZERO
-from headrace_cpu.ops.pack_integers import BYTES
+from headrace_cpu.ops.pack_integers import BYTES, MOST_DEPTH
 from headrace_cpu.ops.places import BIAS
-from headrace_cpu.passes.join_moves import MOVES
+from headrace_cpu.passes.moves import moved, moves_to
 from headrace_cpu.passes.own_ops import KnownOps
 
 INTEGER = ("conv_integer", "matmul_integer")
@@ -105,7 +105,7 @@ class _Finder:
         return self.constants.get(tensor or "")
 
     def _dequantized(self, op: JobOp, axis: int, transposed: bool) -> _Bytes | None:
-        moves = self._moves(op.inputs[0])
+        moves = moves_to(op.inputs[0], self.makers)
         left = self.dequantize(moves[0].inputs[0] if moves else op.inputs[0])
         right = self.dequantize(op.inputs[1])
         if left is None or right is None or op.call.outputs[0].dtype != float32:
@@ -114,6 +114,8 @@ class _Finder:
             return None
         weight, scale = self.constant(right.inputs[0]), self.constant(right.inputs[1])
         if weight is None or scale is None or right.call.input(0).dtype not in BYTES:
+            return None
+        if weight.size > MOST_DEPTH * weight.shape[axis]:  # floats do not wrap around
             return None
         rank = right.call.input(0).rank
         by_columns = right.call.int_attr("axis") % rank == axis and scale.ndim == 1
@@ -135,15 +137,6 @@ class _Finder:
             scale,
             moves,
         )
-
-    def _moves(self, tensor: str | None) -> tuple[JobOp, ...]:
-        """The ops that ``tensor`` comes from without any arithmetic, the last one last."""
-        moves: list[JobOp] = []
-        op = self.makers.get(tensor or "")
-        while op is not None and op.call.op in MOVES:
-            moves.append(op)
-            op = self.makers.get(op.inputs[0] or "")
-        return tuple(reversed(moves))
 
     def _integers(self, op: JobOp, zero: int, transposed: bool) -> _Bytes | None:
         call, (x, weight) = op.call, op.inputs[:2]
@@ -201,7 +194,11 @@ class _Making:
         if name == "cpu.integer_conv":
             attrs["groups"] = groups
         inputs: list[Tensor | None] = [None] * (SHIFT + 1)
-        inputs[0], inputs[1], inputs[SUMS] = self._moved(self._new.tensor(bytes_.x)), panels, sums
+        inputs[0], inputs[1], inputs[SUMS] = (
+            moved(self._new.tensor(bytes_.x), bytes_.moves, self._new),
+            panels,
+            sums,
+        )
         inputs[X_ZERO] = None if bytes_.x_zero is None else self._new.tensor(bytes_.x_zero)
         inputs[WEIGHT_ZEROS] = self._zeros(columns)
         bias = self._op.inputs[2] if is_conv else None
@@ -214,12 +211,6 @@ class _Making:
         elif bias is not None:
             inputs[SHIFT] = self._new.tensor(bias)
         return self._new.op(name, inputs, name=call.name, location=call.location, attrs=attrs)
-
-    def _moved(self, x: Tensor) -> Tensor:
-        for move in self._bytes.moves:
-            call = move.call
-            (x,) = self._new.op(call.op, [x], location=call.location, attrs=call.attrs)
-        return x
 
     def _packed(self, op: str, weight: Tensor, **attrs: object) -> tuple[Tensor, ...]:
         """Weights that several ops read are packed once."""

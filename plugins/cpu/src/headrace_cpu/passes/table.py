@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from headrace.graph import JobGraph, OpEntry
 from headrace_cpu.kernels.winograd import largest_tile
 from headrace_cpu.passes.add_integers import AddIntegers
+from headrace_cpu.passes.batch_integers import BatchIntegers
 from headrace_cpu.passes.fold_output_scales import FoldOutputScales
 from headrace_cpu.passes.fold_pads import FoldPads
 from headrace_cpu.passes.fold_scales import FoldScales
@@ -36,6 +37,7 @@ def passes_of(tag: str, ops: tuple[OpEntry, ...]) -> Mapping[str, Rewrite]:
     own = {entry.name: entry for entry in ops}
     return {
         "pack_integers": PackIntegers(tag, own),
+        "batch_integers": BatchIntegers(tag, own),
         "gather_integers": GatherIntegers(tag),
         "pack_blocks": PackBlocks(tag, own),
         "widen_halves": WidenHalves(tag, own),
