@@ -79,6 +79,18 @@ def test_functions_hold_over_all_floats(name):
     assert apart[worst] <= bound, (EVERYWHERE[worst], right[worst])
 
 
+@pytest.mark.parametrize(("power", "bound"), [(0.5, 0.5), (1, 0), (2, 0.5), (3, 2)])
+def test_powers_hold_over_all_floats(power, bound):
+    """Those that are one number for all, and need no function of the library."""
+    with np.errstate(all="ignore"):
+        numbers = EVERYWHERE.astype(np.float64)
+        right = np.power(numbers, np.full_like(numbers, power))  # one number would be a root here
+    given = [EVERYWHERE, np.float32([power])]
+    apart = units_apart(run([("power", 0, 1)], given, np.empty_like(EVERYWHERE)), right)
+    worst = int(np.argmax(apart))
+    assert apart[worst] <= bound, (EVERYWHERE[worst], right[worst])
+
+
 @pytest.mark.parametrize("name", sorted(STEPS.keys() - EXACT.keys()))
 def test_steps_are_those_of_the_op(name):
     """On every pair and triple of numbers that are hard."""
