@@ -47,6 +47,7 @@ class LeasedJob:
         fixed: inputs of the model that are part of the job and are not fed to it.
         then: what is done with its results before the next stage of the model; None for the last.
         forms: name, dtype and shape of all that is fed.
+        values: names and values of the inputs that are part of the job.
         takes: inputs of the job.
         draws: those that are random numbers.
         checks: what it assumes of what it is fed.
@@ -58,10 +59,12 @@ class LeasedJob:
         self,
         made: MadeJob,
         specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
         cache: JobCache,
     ) -> None:
         self.job, self.fixed, self.then, self.checks = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
+        self.values = tuple((name, arrays[name].tobytes()) for name in self.fixed)
         takes = self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0)
         self.takes = frozenset(takes)
         self.draws = draws_of(takes)
@@ -74,6 +77,16 @@ class LeasedJob:
     def is_used(self) -> bool:
         """True while somebody may run it, or does without having asked (``last_for``)."""
         return self.job.is_under_way or any(visit.locked() for visit in tuple(self.visits))
+
+    def serves(self, arrays: Mapping[str, Array]) -> bool:
+        """Whether it is for just these, told ten times faster than by their key."""
+        if len(arrays) != len(self.forms):
+            return False
+        for name, dtype, shape in self.forms:
+            array = arrays.get(name)
+            if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+                return False
+        return all(arrays[name].tobytes() == value for name, value in self.values)
 
     def leave(self, visit: Visit) -> None:
         """One user less; the last one of a job that was dropped closes it."""
@@ -113,7 +126,7 @@ class JobCache:
         self._jobs: OrderedDict[JobKey, LeasedJob] = OrderedDict()
         self._dropped: tuple[LeasedJob, ...] = ()  # and not closed yet
         self._fixed: tuple[str, ...] = ()
-        self._last: LeasedJob | None = None
+        self._last: dict[int, LeasedJob] = {}  # that was leased, of each stage
         self._closed = False
         self._forks = process.forks
 
@@ -121,7 +134,11 @@ class JobCache:
         return len(self._jobs)
 
     def lease(
-        self, specs: Mapping[str, TensorSpec], arrays: Mapping[str, Array], visit: Visit
+        self,
+        specs: Mapping[str, TensorSpec],
+        arrays: Mapping[str, Array],
+        visit: Visit,
+        stage: int = 1,
     ) -> LeasedJob:
         """The job for what is fed, compiled if need be; to be left when it has run.
 
@@ -129,6 +146,7 @@ class JobCache:
             specs: of every input that is fed, and of what earlier stages of the model found.
             arrays: their values, as far as they are known.
             visit: held by the caller, who runs the job within.
+            stage: which of the model it is.
 
         Raises:
             SessionError: the cache was closed, or this thread is making or closing a job of it.
@@ -141,7 +159,7 @@ class JobCache:
             self._close_dropped()  # also those whose last user was interrupted
             leased = self._find(specs, arrays)
             leased.visits.add(visit)
-            self._last = None if leased.then or leased.draws else leased
+            self._last[stage] = leased
             if self._closed:  # by a handler of a signal meanwhile, which could not wait
                 self._drop_down_to(0)
         return leased
@@ -164,9 +182,11 @@ class JobCache:
         stage = 0
         while True:
             stage += 1
-            self._stages = max(self._stages, stage)
-            specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
-            leased = self.lease(specs, arrays, visit)
+            leased = self._lease_again(arrays, visit, stage)
+            if leased is None:
+                self._stages = max(self._stages, stage)
+                specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
+                leased = self.lease(specs, arrays, visit, stage)
             fed = {name: arrays[name] for name in arrays if name in leased.takes}
             draw(leased.draws, drawn)
             fed |= {name: drawn[name] for name in leased.draws}
@@ -181,6 +201,19 @@ class JobCache:
                 arrays = {**arrays, **leased.then(leased.job.run(fed))}
             finally:
                 leased.leave(visit)
+
+    def _lease_again(
+        self, arrays: Mapping[str, Array], visit: Visit, stage: int
+    ) -> LeasedJob | None:
+        """The job that was leased last for a stage, if it serves; no lock is taken for it."""
+        last = self._last.get(stage)
+        if last is None or not last.serves(arrays):
+            return None
+        last.visits.add(visit)
+        if not last.dropped:  # whoever drops it from now on sees the visit
+            return last
+        last.leave(visit)
+        return None
 
     def run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The results for a value of each input, by name. Raises what ``last_stage`` does."""
@@ -215,14 +248,10 @@ class JobCache:
         job may find that it was closed to make room for another, and must then ask ``last_stage``;
         and calls ``close_dropped`` where it finds it dropped when it has run.
         """
-        last = self._last
-        if last is None or self._fixed or type(feeds) is not dict or len(feeds) != len(last.forms):
+        last = self._last.get(1)
+        if last is None or last.then or last.draws or type(feeds) is not dict:
             return None
-        for name, dtype, shape in last.forms:
-            array = feeds.get(name)
-            if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
-                return None
-        return last
+        return last if last.serves(feeds) else None
 
     def close_dropped(self) -> None:
         """Close the jobs that were dropped and that nobody uses any more. Idempotent."""
@@ -270,7 +299,7 @@ class JobCache:
         # Which inputs decide shapes is learnt as jobs are made; keys then tell them apart.
         self._fixed += tuple(name for name in made.fixed if name not in self._fixed)
         key = job_key(specs, arrays, self._fixed)
-        self._jobs[key] = LeasedJob(made, specs, self)
+        self._jobs[key] = LeasedJob(made, specs, arrays, self)
         return key
 
     def _make_room(self) -> None:
@@ -292,8 +321,7 @@ class JobCache:
             leased.dropped = True
             self._dropped = (*self._dropped, leased)
             del self._jobs[key]
-            if leased is self._last:
-                self._last = None
+        self._last = {stage: last for stage, last in self._last.items() if not last.dropped}
         self._close_dropped()
 
     def _close_dropped(self) -> None:

@@ -204,13 +204,14 @@ class _Runner:
         loop = self._loop
         names = {**loop.known, **dict(zip(loop.fed, computed, strict=True))}
         count = names.get(_COUNT)
+        turns = None if count is None else int(count.item())
         condition = names.get(loop.condition, np.array(True))
-        state = {before: names[before] for before, _ in loop.changing}
-        last = list(state.values())
+        goes_on, changing = loop.body.output[0].name, loop.changing
+        state = {before: names[before] for before, _ in changing}
         around = {n: names[n] for n in loop.fed if n not in state and n != _COUNT}
-        slices: list[list[Array]] = [[] for _ in loop.slices]
+        slices: dict[str, list[Array]] = {declared.name: [] for declared in loop.slices}
         turn = 0
-        while (count is None or turn < int(count.item())) and condition.item():
+        while (turns is None or turn < turns) and condition.item():
             if turn == limits.ITERATIONS:
                 raise ResourceLimitError(f"{self._where}: runs more than {turn} times")
             fed = {
@@ -222,15 +223,16 @@ class _Runner:
             found = self._guessed.run_if_assumed(fed)
             if found is None:
                 found = self._jobs.run(fed)
-            made = {**loop.known, **fed, **found}
-            condition = made[loop.body.output[0].name]
-            state = {before: made[after] for before, after in loop.changing}
-            last = list(state.values())
-            for stack, declared in zip(slices, loop.slices, strict=True):
-                stack.append(made[declared.name])
+            made = {**fed, **found}
+            condition = made[goes_on]
+            state = {before: made[after] for before, after in changing}
+            for name, stack in slices.items():
+                stack.append(made[name])
             turn += 1
-        stacked = zip(slices, loop.slices, strict=True)
-        return [*last, *(np.stack(made) if made else self._nothing(d) for made, d in stacked)]
+        return [*state.values(), *(self._stacked(d, slices[d.name]) for d in loop.slices)]
+
+    def _stacked(self, declared: ValueInfoProto, slices: Sequence[Array]) -> Array:
+        return np.stack(slices) if slices else self._nothing(declared)
 
     def _nothing(self, declared: ValueInfoProto) -> Array:
         nothing = nothing_of(declared, 0, self._where)
