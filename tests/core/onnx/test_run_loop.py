@@ -246,6 +246,69 @@ def test_a_place_that_moves_takes_no_job_of_its_own(load_near: Any, size: int) -
             assert jobs <= 1 + short
 
 
+def branching() -> Any:
+    """Halves and sorts rows where the sum is above a level, else adds one and turns; five times."""
+    sort = helper.make_graph(
+        [node("Mul", "s half", "h"), node("TopK", "h side", "sorted -", axis=1)],
+        "sort",
+        [],
+        [info("sorted", [SIDE, SIDE])],
+    )
+    turn = helper.make_graph(
+        [node("Add", "s unit", "a"), node("Transpose", "a", "turned", perm=[1, 0])],
+        "turn",
+        [],
+        [info("turned", [SIDE, SIDE])],
+    )
+    body = body_of(
+        [
+            node("ReduceMean", "s", "mean", keepdims=0),
+            node("Greater", "mean level", "is_above"),
+            node("If", "is_above", "s_out", then_branch=sort, else_branch=turn),
+            node("Sub", "left unit", "left_out"),
+            node("Greater", "left_out none", "go_out"),
+        ],
+        [STATE, info("left", [])],
+        [info("go_out", [], BOOL), info("s_out", [SIDE, SIDE]), info("left_out", [])],
+    )
+    return model(
+        [
+            node("ReduceMax", "x", "turns", keepdims=0),
+            node("Loop", "- - x turns", "y left", body=body),
+        ],
+        [info("x", [SIDE, SIDE]), info("level", [])],
+        [info("y", [SIDE, SIDE])],
+        {
+            "half": np.array(0.5, np.float32),
+            "unit": np.array(1, np.float32),
+            "none": np.array(0, np.float32),
+            "side": np.array([SIDE]),
+        },
+    )
+
+
+def test_a_branch_that_is_taken_again_and_again_needs_no_stage(load_near: Any) -> None:
+    """The one taken twice is supposed to be taken next; where it is not, the result is the same."""
+    loaded = load_near(branching())
+    x = np.random.default_rng(5).random((SIDE, SIDE), dtype=np.float32) * 11.5
+    x[0, 0] = 12
+    taken: list[int] = []
+    for level in (1e6, -1e6, 2, 5, 3):
+        want, above = x, 0
+        for _ in range(12):
+            if want.mean() > level:
+                want, above = -np.sort(-want * np.float32(0.5), axis=1), above + 1
+            else:
+                want = (want + 1).T
+        got = loaded.run({"x": x, "level": np.array(level, np.float32)})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        taken.append(above)
+    assert taken[:2] == [0, 12]
+    assert all(0 < above < 12 for above in taken[2:])
+    # The condition, what follows it either way, and all of that as one, either way.
+    assert jobs_of_bodies(loaded) == [5]
+
+
 def test_a_loop_without_end_is_stopped(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit and the node are named, and the model runs on."""
     loaded = load_near(halving())

@@ -51,6 +51,7 @@ class LeasedJob:
         takes: inputs of the job.
         draws: those that are random numbers.
         checks: what it assumes of what it is fed.
+        supposed: what a job of all stages up to this one would suppose.
         visits: of those that run it, and some that have left; changes without a lock.
         dropped: no longer in the cache.
     """
@@ -62,7 +63,7 @@ class LeasedJob:
         arrays: Mapping[str, Array],
         cache: JobCache,
     ) -> None:
-        self.job, self.fixed, self.then, self.checks = made
+        self.job, self.fixed, self.then, self.checks, self.supposed = made
         self.forms = tuple((name, spec.dtype.numpy, spec.shape) for name, spec in specs.items())
         self.values = tuple((name, arrays[name].tobytes()) for name in self.fixed)
         takes = self.job.plan.foreign(TaskKind.FOREIGN_INPUT, 0)
@@ -127,6 +128,8 @@ class JobCache:
         self._dropped: tuple[LeasedJob, ...] = ()  # and not closed yet
         self._fixed: tuple[str, ...] = ()
         self._last: dict[int, LeasedJob] = {}  # that was leased, of each stage
+        self._found: Mapping[str, Array] = {}  # by the stages of the last run if assumed
+        self._supposed: Mapping[str, Array] = {}  # in the next one
         self._closed = False
         self._forks = process.forks
 
@@ -226,7 +229,20 @@ class JobCache:
                 leased.leave(visit)
 
     def run_if_assumed(self, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
-        """As ``run``; None where the job was built for an assumption that does not hold."""
+        """As ``run``; None where the job was built for an assumption that does not hold.
+
+        Where a run in stages found the values that the one before it had found, the next is one
+        job, which supposes that it will find them again.
+        """
+        values = self._supposed
+        if values:
+            made = self._run_if_assumed({**arrays, **values})
+            if made is not None:
+                return made
+            self._supposed = {}
+        return self._run_if_assumed(arrays)
+
+    def _run_if_assumed(self, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
         visit = Visit()
         with visit:
             leased, fed = self.last_stage(arrays, visit)
@@ -238,6 +254,9 @@ class JobCache:
                 return None  # it may have stopped for what it assumed
             finally:
                 leased.leave(visit)
+        if leased.supposed:
+            self._supposed = leased.supposed if leased.supposed is self._found else {}
+            self._found = leased.supposed
         return made if all_hold(leased.checks, made) else None
 
     def last_for(self, feeds: object) -> LeasedJob | None:

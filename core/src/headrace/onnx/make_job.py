@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from headrace.collector import collector_rests
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 
 
 class MadeJob(NamedTuple):
-    """A job that is ready to run, the inputs that are part of it, and what ends its stage."""
+    """A job that is ready to run; its other fields are those of ``SpecialisedJob``."""
 
     job: ReadyJob
     fixed: tuple[str, ...]
     then: Measure | None = None
     checks: tuple[Check, ...] = ()
+    supposed: Mapping[str, Array] = MappingProxyType({})
 
 
 class JobMaker:
@@ -124,7 +126,7 @@ class JobMaker:
             lasting=True,  # what is in a model file is nobody's to write
             weights=self._file.shared,
         )
-        return MadeJob(job, made.fixed, made.then, made.checks)
+        return MadeJob(job, made.fixed, made.then, made.checks, made.supposed)
 
     def _imported(
         self,
@@ -138,7 +140,7 @@ class JobMaker:
 
         placement, registry, _ = self._settings
         templates = None
-        if not (fixed or self._guesses or placement.parallel_num > 1):
+        if not (fixed or placement.parallel_num > 1):
             templates = self._templates = self._templates or Templates(
                 self.name, self._file.shared.one
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from headrace.onnx.importing.draws import draw_name, drawn_by
 from headrace.onnx.importing.guesses import GUESSED_ELEMENTS, Assumption
 from headrace.onnx.importing.measure import (
     KEPT,
+    SUPPOSED,
     VALUE_OF,
     Compute,
     Measure,
@@ -75,6 +77,7 @@ class BoundedBuilder(JobGraphBuilder):
         self._folded = 0
         self.idle_bytes = 0
         self._given: dict[str, Tensor] = {}
+        self._supposed: dict[str, Array] = {}
         self.node = 0
         self._asked: dict[int, int] = {}  # how many names, by node
         self._guesses: dict[str, Array] = {}
@@ -91,6 +94,19 @@ class BoundedBuilder(JobGraphBuilder):
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
         """Add what an earlier stage found; with a value, it is a part of the job."""
         self._given[name] = self.input(name, spec) if value is None else self.constant(value, name)
+
+    def suppose(self, name: str, value: Array) -> None:
+        """Build the job for a value, named by ``SUPPOSED``, of a tensor that it will compute."""
+        tensor = name.removeprefix(SUPPOSED)
+        self._given[VALUE_OF + tensor] = self.constant(value, name)
+        self._supposed[tensor] = value
+
+    def assume_supposed(self) -> None:
+        """Say so among what the job is built for; of what it has computed by now."""
+        for name, value in self._supposed.items():
+            if self._tensors.get(name) == TensorSpec.of(value):
+                tensor = Tensor(name, self._tensors[name])
+                self.assumptions.append(Assumption((tensor,), partial(_is_same, value.tobytes())))
 
     def as_found(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor``, which the model calls ``name``, as an earlier stage found or kept it."""
@@ -228,3 +244,7 @@ class BoundedBuilder(JobGraphBuilder):
         super()._add(op)
         if self._guesses:
             self._follow(op)
+
+
+def _is_same(known: bytes, value: Array) -> bool:
+    return value.tobytes() == known

@@ -44,7 +44,7 @@ from headrace.onnx.importing.converters import CONVERTERS, microsoft
 from headrace.onnx.importing.converters.ml import MACHINE_LEARNING
 from headrace.onnx.importing.declarations import Declaration
 from headrace.onnx.importing.guesses import checks_of
-from headrace.onnx.importing.measure import MeasureNeeded
+from headrace.onnx.importing.measure import SUPPOSED, MeasureNeeded
 from headrace.onnx.importing.node import Converter, Node, ValueNeeded
 from headrace.onnx.importing.scope import Scope
 from headrace.onnx.importing.select import alike, are_cheap, is_harmless
@@ -109,6 +109,9 @@ class Importer:
         scope = self._scope
         own = {value.name for value in self._file.graph.input}
         for name, spec in specs.items():
+            if name.startswith(SUPPOSED):
+                self.builder.suppose(name, known[name])
+                continue
             if name not in own:
                 self.builder.give(name, spec, known.get(name))
                 continue
@@ -126,6 +129,7 @@ class Importer:
             results_by_name[output.name] = self._output(output.name, declared, result)
         for name, tensor in results_by_name.items():
             self.builder.output(name, tensor)
+        self.builder.assume_supposed()
         assumptions = self.builder.assumptions
         for check, assumption in zip(checks_of(assumptions), assumptions, strict=True):
             for name, tensor in zip(check.outputs, assumption.tensors, strict=True):

@@ -9,7 +9,7 @@ stage are found again by their shapes, as those of any model are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
@@ -24,20 +24,26 @@ Compute = Callable[..., Sequence[Array]]
 VALUE_OF = "value of "
 """Begins the name of an input that is the value of a tensor: it becomes a part of the job."""
 
+SUPPOSED = "supposed value of "
+"""Begins the name of such an input where the job computes the tensor itself, and is built for its
+being this value."""
 
 KEPT = "kept "
 """Begins the name of an input that is a tensor which an earlier stage computed and a later one
 reads; how the model calls it follows."""
 
 
+_MEASURE = "measure_"
+
+
 def read_name(measure: str, index: int) -> str:
     """The name of what a measure reads; the same in whatever stage its node is reached."""
-    return f"measure_{measure}/read_{index}"
+    return f"{_MEASURE}{measure}/read_{index}"
 
 
 def made_name(measure: str, index: int) -> str:
     """The name of what it makes."""
-    return f"measure_{measure}/made_{index}"
+    return f"{_MEASURE}{measure}/made_{index}"
 
 
 def is_found(name: str) -> bool:
@@ -48,6 +54,25 @@ def is_found(name: str) -> bool:
 def is_kept(name: str) -> bool:
     """True for the name of a tensor that an earlier stage computed."""
     return name.startswith(KEPT)
+
+
+def supposed(found: Iterable[str], values: Mapping[str, Array]) -> dict[str, Array]:
+    """What a job of all stages would suppose, which are to find again what they have found.
+
+    Args:
+        found: names of what is fed to the last stage.
+        values: of what is a part of it.
+
+    Returns:
+        Nothing where stages found more than values.
+    """
+    if any(name.startswith(_MEASURE) for name in found):
+        return {}
+    return {
+        SUPPOSED + name.removeprefix(VALUE_OF): value
+        for name, value in values.items()
+        if name.startswith(VALUE_OF)
+    }
 
 
 @dataclass(frozen=True, slots=True)

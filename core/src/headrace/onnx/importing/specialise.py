@@ -9,7 +9,7 @@ it takes more to know the shape, the job is that of the first stage; see ``measu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
@@ -26,6 +26,7 @@ from headrace.onnx.importing.guesses import Check, checks_of
 from headrace.onnx.importing.importer import Importer
 from headrace.onnx.importing.measure import (
     KEPT,
+    SUPPOSED,
     VALUE_OF,
     Measure,
     MeasureNeeded,
@@ -33,6 +34,7 @@ from headrace.onnx.importing.measure import (
     is_kept,
     joined,
     nothing_more,
+    supposed,
 )
 from headrace.onnx.importing.node import ValueNeeded
 from headrace.ops import Tensor
@@ -53,6 +55,7 @@ class SpecialisedJob:
         continues: it is fed what an earlier stage found.
         then: what is done with what it computes, before the next stage; None for the last one.
         checks: what it assumes, of the last stage.
+        supposed: what a job of all stages up to this one would suppose; see ``measure.supposed``.
     """
 
     graph: JobGraph
@@ -60,6 +63,7 @@ class SpecialisedJob:
     continues: bool = False
     then: Measure | None = None
     checks: tuple[Check, ...] = ()
+    supposed: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Importing(NamedTuple):
@@ -102,7 +106,7 @@ def specialise(
         ModelError, ResourceLimitError: as the importer.
     """
     known = {name: arrays[name].copy() for name in fixed if name in arrays}
-    known |= {name: arrays[name] for name in specs if name.startswith(VALUE_OF)}
+    known |= {name: arrays[name] for name in specs if name.startswith((VALUE_OF, SUPPOSED))}
     guessed: dict[str, Array] = {}
     while True:
         importer = Importer(file, how.placement, how.ops, how.jobs_of)
@@ -125,7 +129,8 @@ def specialise(
             continues = any(map(is_found, specs))
             checks = checks_of(importer.builder.assumptions)
             graph = _without_unread(graph) if continues else graph
-            return SpecialisedJob(graph, tuple(known), continues, checks=checks)
+            values = supposed(specs, known) if how.guesses else {}
+            return SpecialisedJob(graph, tuple(known), continues, checks=checks, supposed=values)
 
 
 def _decided_by(graph: JobGraph, need: ValueNeeded, known: Mapping[str, Array]) -> list[str] | None:
