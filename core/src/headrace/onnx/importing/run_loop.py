@@ -11,6 +11,7 @@ was computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +71,8 @@ def written_or_run(
 
     def run_instead() -> MeasureNeeded:
         body = loop.model(file, site)
-        runner = _Runner(loop, jobs_of(body, True), jobs_of(body, False), str(node))
+        read = tuple(value.name for value in body.graph.input)
+        runner = _Runner(loop, read, jobs_of(body, True), jobs_of(body, False), str(node))
         measure = Measure(names.reads, runner, names.makes, str(node), close=runner.close)
         return MeasureNeeded(tuple(loop.fed.values()), measure)
 
@@ -161,19 +163,20 @@ class _Loop:
         return [*states, *found]
 
     def model(self, file: ModelFile, site: Site) -> ModelFile:
-        """The body as a model: its inputs are what changes from turn to turn, or was computed."""
+        """The body as a model: fed is what its nodes read that a turn changes, or was computed."""
         changing = {before for before, _ in self.changing}
-        inputs = {self.number, self.condition, *changing, *self.fed} - {_COUNT}
+        handed = {self.number, self.condition, *changing, *self.fed} - {_COUNT}
         graph = GraphProto(name=self.body.name, node=self.body.node)
         graph.initializer.extend(self.body.initializer)
         graph.sparse_initializer.extend(self.body.sparse_initializer)
-        graph.input.extend(ValueInfoProto(name=name) for name in sorted(inputs))
         # A name may be given twice, or be that of an input: the host knows these.
         wanted = dict.fromkeys([self.body.output[0].name, *self.made])
-        graph.output.extend(ValueInfoProto(name=n) for n in wanted if n not in inputs)
-        weights = {n: v for n, v in self.known.items() if n not in inputs and n != _COUNT}
+        graph.output.extend(ValueInfoProto(name=n) for n in wanted if n not in handed)
+        weights = {n: v for n, v in self.known.items() if n not in handed and n != _COUNT}
         where = f"{site.where}, body"
         nodes = order(wired(graph.node), [output.name for output in graph.output], where)
+        read = handed.intersection(chain.from_iterable(node.reads for node in nodes))
+        graph.input.extend(ValueInfoProto(name=name) for name in sorted(read))
         opsets, functions = site.scope.opsets, file.functions
         return ModelFile(where, file.folder, graph, nodes, opsets, functions, weights)
 
@@ -189,8 +192,11 @@ def _nodes_of(graph: GraphProto) -> int:
 class _Runner:
     """Runs a loop on the host. Called by one thread at a time for each run of the model."""
 
-    def __init__(self, loop: _Loop, guessed: JobCache, jobs: JobCache, where: str) -> None:
-        self._loop, self._guessed, self._jobs, self._where = loop, guessed, jobs, where
+    def __init__(
+        self, loop: _Loop, read: tuple[str, ...], guessed: JobCache, jobs: JobCache, where: str
+    ) -> None:
+        self._loop, self._read, self._where = loop, read, where
+        self._guessed, self._jobs = guessed, jobs
         self._number_shape = scalar_like(loop.body.input[0])
         self._condition_shape = scalar_like(loop.body.input[1])
 
@@ -214,16 +220,17 @@ class _Runner:
         while (turns is None or turn < turns) and condition.item():
             if turn == limits.ITERATIONS:
                 raise ResourceLimitError(f"{self._where}: runs more than {turn} times")
-            fed = {
+            given = {
                 **around,
                 **state,
                 loop.number: np.array(turn, np.int64).reshape(self._number_shape),
                 loop.condition: condition.reshape(self._condition_shape),
             }
+            fed = {name: given[name] for name in self._read}
             found = self._guessed.run_if_assumed(fed)
             if found is None:
                 found = self._jobs.run(fed)
-            made = {**fed, **found}
+            made = {**given, **found}
             condition = made[goes_on]
             state = {before: made[after] for before, after in changing}
             for name, stack in slices.items():
