@@ -16,7 +16,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import (
+    ModelProto,
+    NodeProto,
+    OptionalProto,
+    SequenceProto,
+    TensorProto,
+    helper,
+    numpy_helper,
+)
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
@@ -63,7 +71,7 @@ class SuiteCase:
     @property
     def takes_tensors(self) -> bool:
         """Whether it is fed tensors, and all its inputs."""
-        return any(
+        return all(value.type.HasField("tensor_type") for value in self.model.graph.input) and any(
             len(inputs) == len(self.names) and all(isinstance(x, np.ndarray) for x in inputs)
             for inputs, _ in self.data_sets[:1]
         )
@@ -161,33 +169,37 @@ def _arrays(values: Iterable[Any]) -> list[Any]:
 
 
 def _files(folder: Path, stem: str, infos: Sequence[Any]) -> list[Any]:
-    """The values in the numbered files of a case; what is no tensor is left as its bytes."""
+    """The values in the numbered files of a case."""
     values: list[Any] = []
     for index in range(len(list(folder.glob(f"{stem}_*.pb")))):
         data = (folder / f"{stem}_{index}.pb").read_bytes()
-        is_tensor = infos[index].type.WhichOneof("value") == "tensor_type"
-        values.append(numpy_helper.to_array(TensorProto.FromString(data)) if is_tensor else data)
+        match infos[index].type.WhichOneof("value"):
+            case "sequence_type":
+                values.append(numpy_helper.to_list(SequenceProto.FromString(data)))
+            case "optional_type":
+                values.append(numpy_helper.to_optional(OptionalProto.FromString(data)))
+            case _:
+                values.append(numpy_helper.to_array(TensorProto.FromString(data)))
     return values
 
 
 def _is_ours(case: SuiteCase) -> bool:
     given = [x for inputs, _ in case.data_sets for x in inputs]
-    if any(isinstance(x, bytes) for x in given) or _is_optional(case):
-        return False
     if any(map(_is_hosted, given)) or _has_hosted_ends(case.model):
         try:
             cut = cut_model(case.model, case.name, {})
         except HeadraceError:
             return False
-        return _imports(SuiteCase(case.name, cut.middle, (), case.rtol, case.atol))
+        middle = SuiteCase(case.name, cut.middle, (), case.rtol, case.atol)
+        return _imports(middle, lists=True)
     return _imports(case)
 
 
-def _imports(case: SuiteCase) -> bool:
+def _imports(case: SuiteCase, *, lists: bool = False) -> bool:
     try:
         file = read_model(case.model)
-        file_inputs = [info for info in inputs_of(file) if not info.optional]
-        outputs_of(file)
+        file_inputs = [info for info in inputs_of(file, lists=lists) if not info.optional]
+        outputs_of(file, lists=lists)
     except HeadraceError:
         return False
     given: dict[str, TensorSpec] = {}
@@ -207,10 +219,6 @@ def _has_hosted_ends(model: ModelProto) -> bool:
     return any(map(is_always_hosted, model.graph.node)) or not all(
         is_number_tensor(info.type) for info in ends
     )
-
-
-def _is_optional(case: SuiteCase) -> bool:
-    return any(info.type.HasField("optional_type") for info in case.model.graph.input)
 
 
 def _all(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
@@ -233,7 +241,8 @@ def _runs(
         declared = declaration(domain, node.op_type, opsets[domain])
         if declared is None or not is_supported(domain, node.op_type, declared):
             return False
-        if not domain and node.op_type in ("If", *LOOPS, *CONVERTERS):
+        # The body of SequenceMap is a loop, of sequences that are not known here.
+        if not domain and node.op_type in ("If", "SequenceMap", *LOOPS, *CONVERTERS):
             return True
         if domain == ML_DOMAIN and node.op_type in MACHINE_LEARNING:
             return True

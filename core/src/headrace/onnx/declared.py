@@ -9,42 +9,52 @@ from headrace.onnx.file.hosted_error import HostedValuesError
 from headrace.onnx.file.read import ModelFile
 from headrace.onnx.file.tensors import dtype_from_onnx
 from headrace.onnx.file.text import quote
-from headrace.onnx.hosted.kinds import is_number_tensor
+from headrace.onnx.hosted.kinds import is_number_list, is_number_tensor
 from headrace.onnx.signature import Shape, TensorInfo
 
 
-def inputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+def inputs_of(file: ModelFile, *, lists: bool = False) -> tuple[TensorInfo, ...]:
     """What the model takes: its required inputs, then those that it has a value for.
 
     Old files list all their weights as inputs; these are optional.
+
+    Args:
+        file: the model.
+        lists: whether it may take sequences of tensors, and optional values.
 
     Raises:
         InvalidModelError: the type of an input is not given.
         UnsupportedModelError: an input is no tensor, or of a dtype that headrace lacks.
     """
     infos = [
-        _info(value, f"{file.name}: input {quote(value.name)}", value.name in file.weights)
+        _info(value, f"{file.name}: input {quote(value.name)}", value.name in file.weights, lists)
         for value in file.graph.input
     ]
     for info in infos:
-        if info.dtype is None:
+        if info.dtype is None and info.kind == "tensor":
             raise InvalidModelError(f"{file.name}: input {quote(info.name)} has no data type")
     return tuple(sorted(infos, key=lambda info: info.optional))
 
 
-def outputs_of(file: ModelFile) -> tuple[TensorInfo, ...]:
+def outputs_of(file: ModelFile, *, lists: bool = False) -> tuple[TensorInfo, ...]:
     """What the model gives, in its order.
+
+    Args:
+        file: the model.
+        lists: as for ``inputs_of``.
 
     Raises:
         UnsupportedModelError: an output is no tensor, or of a dtype that headrace lacks.
     """
     return tuple(
-        _info(value, f"{file.name}: output {quote(value.name)}", False)
+        _info(value, f"{file.name}: output {quote(value.name)}", False, lists)
         for value in file.graph.output
     )
 
 
-def _info(value: ValueInfoProto, where: str, optional: bool) -> TensorInfo:
+def _info(value: ValueInfoProto, where: str, optional: bool, lists: bool = False) -> TensorInfo:
+    if lists and is_number_list(value.type):
+        return info_of(value, where, optional)
     kind = value.type.WhichOneof("value")
     if kind is None:
         return TensorInfo(value.name, None, None, optional)

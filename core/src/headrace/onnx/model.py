@@ -76,7 +76,6 @@ class Model(Closing):
         self.inputs = inputs
         self.outputs = outputs
         self._takes = inputs  # of the device's job: a model with hosted values says others to users
-        self._gives = outputs
         self._file = file
         self._settings = settings
         self._jobs = JobCache(JobMaker(file, settings, kept), jobs)
@@ -130,10 +129,11 @@ class Model(Closing):
             InputError, ModelError, SessionError: as ``run``. That it stopped is raised by
                 ``Future.result``.
         """
-        return self._submitted(feeds, dict)
+        names = [info.name for info in self.outputs]
+        return self._submitted(feeds, lambda made: {name: made[name] for name in names})
 
     def _submitted(
-        self, feeds: Mapping[str, Array], finish: Callable[[dict[str, Array]], dict[str, Array]]
+        self, feeds: Mapping[str, Array], finish: Callable[[Mapping[str, Array]], dict[str, Array]]
     ) -> Future[dict[str, Array]]:
         visit = Visit()
         with visit:
@@ -142,16 +142,18 @@ class Model(Closing):
                 call = leased.job.submit(fed)
             finally:
                 leased.leave(visit)
-        names = [info.name for info in self._gives]
-        return Future(call, lambda made: finish({name: made[name] for name in names}))
+        return Future(call, finish)
 
     def _last_stage(
         self, feeds: Mapping[str, Array], visit: Visit
     ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run."""
+        return self._jobs.last_stage(self._arrays(feeds), visit)
+
+    def _arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """What is fed to the device, checked."""
         infos = check_names(feeds, self._takes, self.name)
-        arrays = {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
-        return self._jobs.last_stage(arrays, visit)
+        return {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
 
     def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
         """The plan that would run for these inputs; compiles it if need be.

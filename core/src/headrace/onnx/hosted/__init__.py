@@ -4,7 +4,8 @@ A device computes with tensors of numbers. What models do with text is at their 
 numbers at the start (``LabelEncoder``, ``TfIdfVectorizer``), numbers become the names of classes at
 the end, or a map of them (``ZipMap``). So a model with such values is cut into three: nodes that
 the host runs first, a model of numbers for the device, and nodes that the host runs last. What the
-host runs moves or looks up values; arithmetic stays with the device.
+host runs moves or looks up values; arithmetic stays with the device. Sequences of numbers that a
+loop or a branch takes or gives are the device's too, as their tensors (``importing/lists.py``).
 
 ``kinds`` says which nodes are the host's, ``cut`` makes the three parts, ``nodes`` runs those of
 the host: the usual ones by functions (``direct``), others by ONNX's reference implementation, with

@@ -88,6 +88,8 @@ class _Cutting:
         self._light: dict[str, NodeProto] = {}  # by output: the host could make it early too
         self._hosted = {i.name for i in graph.input if not kinds.is_number_tensor(i.type)}
         self._hosted |= {t.name for t in graph.initializer if t.data_type == TensorProto.STRING}
+        typed = (*graph.input, *graph.value_info, *graph.output)
+        self._number_lists = {value.name for value in typed if kinds.is_number_list(value.type)}
         self._wanted = self._sequences_wanted()
         self._parts: tuple[list[NodeProto], ...] = ([], [], [])
 
@@ -138,6 +140,10 @@ class _Cutting:
                 self._light.update(dict.fromkeys(node.output, node))
             return
         if not kinds.can_run(node) or function_key(node) in self._functions():
+            if touched <= self._number_lists and not (made or kinds.is_always_hosted(node)):
+                self._refuse_late(node, given)
+                middle.append(node)  # a device takes lists of numbers as their tensors
+                return
             raise UnsupportedModelError(
                 f"{place(self._name, node)}: headrace does not run {node.op_type} of text, maps "
                 "and sequences that are fed or given back"

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from onnx import ValueInfoProto
 
 from headrace.errors import InputError
+from headrace.onnx.file.tensors import dtype_from_onnx
+from headrace.onnx.file.text import quote
+from headrace.onnx.importing.lists import element_of
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape, input_place
+from headrace.tensor_spec import Array
 
 
 def check_feeds(
@@ -49,6 +54,22 @@ def _checked(value: Any, info: TensorInfo, model: str) -> Any:
             else np.asarray(value)
         )
     raise InputError(f"{where}: is a {info.kind}, which headrace does not take")
+
+
+def check_list(
+    value: list[Array] | Array | None, declared: ValueInfoProto, model: str
+) -> list[Array] | Array | None:
+    """A sequence of tensors, or an optional value, that a device takes.
+
+    Raises:
+        InputError: a tensor is of another dtype than the model says.
+    """
+    where = f"{model}: input {quote(declared.name)}"
+    dtype = dtype_from_onnx(element_of(declared.type).elem_type, where)
+    info = TensorInfo(declared.name, dtype, None)
+    if isinstance(value, list):
+        return [check_array(tensor, info, model) for tensor in value]
+    return None if value is None else check_array(value, info, model)
 
 
 def _text(value: Any, info: TensorInfo, model: str) -> Any:

@@ -113,6 +113,15 @@ def is_number_tensor(kind: TypeProto) -> bool:
     return kind.HasField("tensor_type") and kind.tensor_type.elem_type != TensorProto.STRING
 
 
+def is_number_list(kind: TypeProto) -> bool:
+    """True for a sequence of tensors that a device has, and for an optional value of either."""
+    if kind.HasField("optional_type"):
+        of = kind.optional_type.elem_type
+        return (of.HasField("tensor_type") and is_number_tensor(of)) or is_number_list(of)
+    of = kind.sequence_type.elem_type
+    return of.HasField("tensor_type") and is_number_tensor(of)
+
+
 def holds_text(node: NodeProto) -> bool:
     """True for a ``Constant`` of text."""
     return any(
@@ -165,8 +174,12 @@ def result_type(node: NodeProto) -> int | None:
 
 
 def makes_sequences(node: NodeProto) -> bool:
-    """True for a node that the host runs where what it makes is a sequence that it needs."""
-    return not node.domain and node.op_type in _SEQUENCES
+    """True for a node that the host runs where what it makes is a sequence that it needs.
+
+    An optional value that is none is made of nothing, and ONNX's implementation makes none.
+    """
+    is_none = node.op_type == "Optional" and not any(node.input)
+    return not node.domain and node.op_type in _SEQUENCES and not is_none
 
 
 def hosted_outputs(node: NodeProto, hosted: Collection[str]) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx import ModelProto
+from onnx import ModelProto, ValueInfoProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.frontend.future import Future
@@ -16,16 +16,21 @@ from headrace.onnx.file.source import GivenModel
 from headrace.onnx.file.split import joined, lists_of, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.cut import cut_model
-from headrace.onnx.hosted.feeds import check_feeds
+from headrace.onnx.hosted.feeds import check_feeds, check_list
 from headrace.onnx.hosted.nodes import HostedNodes
+from headrace.onnx.importing.lists import put_together, taken_apart
+from headrace.onnx.importing.values import is_list
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.model import Model
 from headrace.onnx.settings import ModelSettings
+from headrace.onnx.signature import check_array
 from headrace.tensor_spec import Array, TensorSpec
 
 
 class HostedModel(Model):
     """A model whose first and last nodes are run by the host, since only it has their values.
+
+    Sequences that the device's part takes or gives are taken apart and put together here.
 
     Text is fed as an array of ``str``, and given back as an array of objects; a sequence is a list
     of arrays, a map a ``dict``. Everything else is as for any model. What is said of how it is
@@ -34,6 +39,8 @@ class HostedModel(Model):
 
     _first: HostedNodes
     _last: HostedNodes
+    _lists_taken: Mapping[str, ValueInfoProto]  # by the device
+    _lists_given: tuple[str, ...]
     _device_takes_all: bool  # that is fed, as it is, and nobody else any of it
 
     @classmethod
@@ -57,9 +64,12 @@ class HostedModel(Model):
         file = LazyFile(middle, settings.registry)
         try:
             parsed = file.parsed()
-            made = cls(file, inputs_of(parsed), outputs_of(parsed), settings, jobs)
+            takes, gives = inputs_of(parsed, lists=True), outputs_of(parsed, lists=True)
+            made = cls(file, takes, gives, settings, jobs)
         except HostedValuesError as error:
             raise UnsupportedModelError(str(error)) from error
+        made._lists_taken = {v.name: v for v in parsed.graph.input if is_list(v.type)}
+        made._lists_given = tuple(v.name for v in parsed.graph.output if is_list(v.type))
         fixed = {tensor.name for tensor in model.graph.initializer}
         infos = [
             info_of(v, f"{given.name}: input {quote(v.name)}", v.name in fixed)
@@ -73,8 +83,9 @@ class HostedModel(Model):
         made._last = HostedNodes(parts.last, given.name)
         read_last = {name for node in parts.last.graph.node for name in node.input}
         read_last.update(info.name for info in made.outputs)
+        taken = {info.name for info in takes}
         made._device_takes_all = not parts.first.graph.output and all(
-            info.kind == "tensor" and info.name not in read_last for info in made.inputs
+            info.kind == "tensor" and info.name in taken - read_last for info in made.inputs
         )
         return made
 
@@ -97,7 +108,21 @@ class HostedModel(Model):
                 f"{self.name}: takes or gives text, maps or sequences, so how it is compiled is "
                 "known of arrays, not of their specs"
             )
-        return super()._specs(self._begin(feeds)[1])
+        arrays = self._arrays(self._begin(feeds)[1])
+        return {name: TensorSpec.of(array) for name, array in arrays.items()}, arrays
+
+    def _arrays(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        lists = self._lists_taken
+        if not lists:
+            return super()._arrays(feeds)
+        arrays: dict[str, Array] = {}
+        for info in self._takes:
+            if info.name in lists:
+                value = check_list(feeds[info.name], lists[info.name], self.name)
+                arrays |= taken_apart(info.name, value)
+            elif info.name in feeds:
+                arrays[info.name] = check_array(feeds[info.name], info, self.name)
+        return arrays
 
     def _begin(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Array]]:
         """What is known before the device runs, and what is fed to it."""
@@ -109,5 +134,6 @@ class HostedModel(Model):
 
     def _end(self, known: dict[str, Any], made: Mapping[str, Array]) -> dict[str, Any]:
         known.update(made)
+        known.update({name: put_together(name, made) for name in self._lists_given})
         known.update(self._last(known))
         return {info.name: known[info.name] for info in self.outputs}

@@ -6,6 +6,7 @@ converter sees of one, and ``converters/`` says each ONNX op in headrace ops.
 - what an op is: ``declarations`` (as ONNX declares it), ``schemas`` (whether a node is so),
   ``contrib`` and ``plugin_ops`` (of domains besides ONNX's), ``bodies`` (of functions);
 - where a node is: ``site``, ``scope``, ``values``, ``builder``;
+- sequences and optional values at the ends of a job: ``lists``;
 - for converters: ``axes``, ``broadcast``, ``formula``, ``einsum``, ``draws`` (random numbers);
 - control flow: ``loops``, ``run_loop`` (whose end is computed), ``select`` (both branches of a
   condition);

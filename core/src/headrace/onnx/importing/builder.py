@@ -92,8 +92,12 @@ class BoundedBuilder(JobGraphBuilder):
         return f"{self.node}.{asked}"
 
     def give(self, name: str, spec: TensorSpec, value: Array | None) -> None:
-        """Add what an earlier stage found; with a value, it is a part of the job."""
+        """Add what an earlier stage found, or a list has; with a value, it is a part of the job."""
         self._given[name] = self.input(name, spec) if value is None else self.constant(value, name)
+
+    def given(self, name: str) -> Tensor | None:
+        """What was given under ``name``."""
+        return self._given.get(name)
 
     def suppose(self, name: str, value: Array) -> None:
         """Build the job for a value, named by ``SUPPOSED``, of a tensor that it will compute."""

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from onnx import FunctionProto, GraphProto, SparseTensorProto, TensorProto
+from onnx import FunctionProto, GraphProto, SparseTensorProto, TensorProto, ValueInfoProto
 
 from headrace.aligned import Region
 from headrace.errors import (
@@ -49,7 +49,7 @@ from headrace.onnx.importing.node import Converter, Node, ValueNeeded
 from headrace.onnx.importing.scope import Scope
 from headrace.onnx.importing.select import alike, are_cheap, is_harmless
 from headrace.onnx.importing.site import Site
-from headrace.onnx.importing.values import Given, Value
+from headrace.onnx.importing.values import Given, Value, is_list
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
@@ -120,13 +120,17 @@ class Importer:
             scope.bind(name, fed)
             if name in guessed and given is None:
                 self.builder.guess(fed, guessed[name])
+        for declared in self._file.graph.input:
+            if declared.name not in specs and is_list(declared.type):
+                from headrace.onnx.importing.lists import fed_as  # few models have any
+
+                scope.bind(declared.name, fed_as(declared, self.builder.given, self._file.name))
         scope.bind_later(self._file.weights, self.builder.constant)
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)
         results_by_name: dict[str, Tensor] = {}  # a name that is there twice is given once
         for output, result in zip(self._file.graph.output, results, strict=True):
-            declared = output.type.tensor_type.elem_type
-            results_by_name[output.name] = self._output(output.name, declared, result)
+            results_by_name |= self._output(output, result)
         for name, tensor in results_by_name.items():
             self.builder.output(name, tensor)
         self.builder.assume_supposed()
@@ -148,15 +152,22 @@ class Importer:
                 found.setdefault(value.name, (name, value))
         return dict(found.values())
 
-    def _output(self, name: str, declared: int, tensor: Value) -> Tensor:
-        """Check what the model declares of an output."""
-        where = f"{self._file.name}: output {quote(name)}"
-        if not isinstance(tensor, Tensor):
-            raise UnsupportedModelError(f"{where}: is {tensor}; headrace gives tensors only")
-        if declared and tensors.dtype_from_onnx(declared, where) != tensor.spec.dtype:
+    def _output(self, output: ValueInfoProto, result: Value) -> dict[str, Tensor]:
+        """The outputs of the job for one of the model; checks what the model declares of it."""
+        where = f"{self._file.name}: output {quote(output.name)}"
+        if is_list(output.type):
+            from headrace.onnx.importing.lists import given_as
+
+            return given_as(output.name, result, self.builder.constant)
+        if not isinstance(result, Tensor):
+            raise UnsupportedModelError(
+                f"{where}: is {result}, and is not declared as that; declare its type"
+            )
+        declared = output.type.tensor_type.elem_type
+        if declared and tensors.dtype_from_onnx(declared, where) != result.spec.dtype:
             wanted = tensors.dtype_from_onnx(declared, where)
-            raise InvalidModelError(f"{where}: is declared {wanted} and computed {tensor.spec}")
-        return tensor
+            raise InvalidModelError(f"{where}: is declared {wanted} and computed {result.spec}")
+        return {output.name: result}
 
     def _graph(self, graph: GraphProto, scope: Scope) -> list[Value]:
         self._bind_initializers(graph, scope)
@@ -312,7 +323,10 @@ class Importer:
                 f"outputs; the call has {len(site.inputs)} and {site.used}"
             )
         given = {**defaults, **site.attributes}
-        scope = Scope(where, opsets, attributes=given, depth=site.scope.depth + 1)
+        # A graph that the call hands over sees what is around the call.
+        outer = site.scope if site.resolved.graphs else None
+        depth = site.scope.depth + 1
+        scope = Scope(where, opsets, attributes=given, outer=outer, depth=depth)
         for name in function.input:
             scope.bind(name, None)
         for name, value in zip(function.input, site.inputs, strict=False):

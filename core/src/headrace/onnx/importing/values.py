@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onnx import TypeProto
+
 from headrace.dtypes import DType
 from headrace.light_dataclass import dataclass
 from headrace.ops import Tensor
@@ -41,6 +43,11 @@ Value = Tensor | TensorSequence | Nothing
 
 Given = Sequence[Value | None]
 """Values by position; None for one left out."""
+
+
+def is_list(kind: TypeProto) -> bool:
+    """True for the type of a sequence, or of an optional value."""
+    return kind.WhichOneof("value") in ("sequence_type", "optional_type")
 
 
 def tensors_of(value: Value | None) -> tuple[Tensor, ...]:
