@@ -175,18 +175,25 @@ def test_a_body_may_run_in_stages_and_have_loops(load_near: Any) -> None:
     assert made["counts"].tolist() == [399, 399, 399]
 
 
-def test_a_long_loop_is_not_written_out(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ends", ["by its count", "by its condition"])
+def test_a_long_loop_is_not_written_out(
+    load_near: Any, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
     """It takes one job, and gives what it gives where it is written out."""
+    counted = ends == "by its count"
     body = body_of(
-        [node("Add", "s s", "s_out"), node("Identity", "go", "go_out")],
+        [
+            node("Add", "s s", "s_out"),
+            node("Identity", "go", "go_out") if counted else node("Less", "i nine", "go_out"),
+        ],
         [STATE],
         [info("go_out", [], BOOL), info("s_out", [SIDE, SIDE])],
     )
     source = model(
-        [node("Loop", "ten - x", "y", body=body)],
+        [node("Loop", "ten - x" if counted else "- - x", "y", body=body)],
         [info("x", [SIDE, SIDE])],
         [info("y", [SIDE, SIDE])],
-        {"ten": np.array(10)},
+        {"ten": np.array(10), "nine": np.array(9)},
     )
     written = load_near(source)
     np.testing.assert_array_equal(written.run({"x": X})["y"], X * 1024)

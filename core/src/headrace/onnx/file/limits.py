@@ -35,8 +35,10 @@ UNROLLED_BYTES = 64
 """Model inputs whose values say how often a loop runs, for it to be written out; where it takes
 more, the host runs its body turn by turn."""
 
-WRITTEN_NODES = 200_000
-"""Nodes of one loop that is written out; the host runs the body of a larger one."""
+WRITTEN_NODES = 1024
+"""Nodes of one loop that is written out; the host runs the body of a larger one. A node takes as
+long to compile as some seven turns of a body take longer by the host, and that for each number of
+turns that a model meets."""
 
 BODY_JOBS = 1024
 """Compiled jobs of the body of one such loop: where a counter decides shapes, each number has

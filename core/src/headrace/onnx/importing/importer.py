@@ -410,14 +410,11 @@ class Importer:
         node = Node(self.builder, site, opset, self._file.folder)
         jobs_of = self._jobs_of
 
-        def write() -> list[Value]:
-            return WRITERS[node.op_type](site, node, run)
-
         # The nodes of a function's body may refer to attributes of its call, which a model has not.
         if node.op_type != "Loop" or jobs_of is None or site.scope.attributes:
-            return _blamed(node, write)
+            return _blamed(node, lambda: WRITERS[node.op_type](site, node, run))
         return _blamed(
-            node, lambda: written_or_run(site, node, self.builder, self._file, jobs_of, write)
+            node, lambda: written_or_run(site, node, self.builder, self._file, jobs_of, run)
         )
 
     def _convert(self, site: Site, opset: int, convert: Converter) -> Given:

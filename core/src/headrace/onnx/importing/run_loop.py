@@ -1,30 +1,31 @@
 """Loops whose end is computed: the body is a model of its own, which the host runs turn by turn.
 
 How often such a loop runs is not known when a job is built, so it cannot be written out; one that
-runs very often could be, in a job that takes long to compile. A stage of the model ends before it;
-the host then runs jobs of the body, as it runs those of any model, and what the loop makes is fed
-to the next stage (see ``measure.py``). What the body takes from around it, and what a turn hands to
-the next one as it was, becomes a part of these jobs where it is known, and is fed to them where it
-was computed.
+runs often could be, in a job that takes long to compile, for each number of turns. A stage of the
+model ends before it; the host then runs jobs of the body, as it runs those of any model, and what
+the loop makes is fed to the next stage (see ``measure.py``). What the body takes from around it,
+and what a turn hands to the next one as it was, becomes a part of these jobs where it is known, and
+is fed to them where it was computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
-from headrace.errors import ResourceLimitError, UnsupportedModelError
+from headrace.errors import HeadraceError, ResourceLimitError, UnsupportedModelError
 from headrace.light_dataclass import dataclass
 from headrace.onnx.file import limits
 from headrace.onnx.file.attributes import graphs
 from headrace.onnx.file.graphs import captures, order, wired
 from headrace.onnx.file.read import ModelFile
 from headrace.onnx.importing.builder import BoundedBuilder
-from headrace.onnx.importing.loops import check_body, nothing_of, scalar_like
+from headrace.onnx.importing.loops import WRITERS, RunBody, check_body, nothing_of, scalar_like
 from headrace.onnx.importing.measure import Measure, MeasureNeeded
 from headrace.onnx.importing.node import Node, ValueNeeded
 from headrace.onnx.importing.site import Site
@@ -45,7 +46,7 @@ def written_or_run(
     builder: BoundedBuilder,
     file: ModelFile,
     jobs_of: JobsOf,
-    write: Callable[[], list[Value]],
+    run: RunBody,
 ) -> Sequence[Value]:
     """What ``Loop`` gives: written out, or as the host has found it by running the body.
 
@@ -54,17 +55,18 @@ def written_or_run(
         builder: of the job under construction.
         file: the model that the loop is in.
         jobs_of: makes the jobs of the body.
-        write: writes the loop out.
+        run: imports the body once more, to write the loop out.
 
     Raises:
         MeasureNeeded: this stage ends before the loop, which the host runs.
-        ValueNeeded: as ``write``; ``instead`` tells how the loop can be run.
+        ValueNeeded: where it is written out; ``instead`` tells how the loop can be run.
     """
+    write = partial(WRITERS["Loop"], site, node)
     if _reads_sequences(site, node):  # which are there only while a model is imported
-        return write()
+        return write(run)
     loop = _Loop.of(site, node, builder)
     if not loop.fed or not loop.made:
-        return write()
+        return write(run)
     names, found = builder.found(len(loop.fed), len(loop.made))
     if found is not None:
         return loop.outputs(found.made)
@@ -76,15 +78,29 @@ def written_or_run(
         measure = Measure(names.reads, runner, names.makes, str(node), close=runner.close)
         return MeasureNeeded(tuple(loop.fed.values()), measure)
 
-    if loop.nodes > limits.WRITTEN_NODES:
-        raise run_instead()
     try:
-        return write()
-    except MeasureNeeded:
+        return write(_at_most(limits.WRITTEN_NODES // max(_nodes_of(loop.body), 1), run))
+    except (MeasureNeeded, _TooLongError):
         raise run_instead() from None
     except ValueNeeded as need:
         need.instead = run_instead()
         raise
+
+
+class _TooLongError(HeadraceError):
+    """A loop has more turns than are written out. Never reaches a user."""
+
+
+def _at_most(turns: int, run: RunBody) -> RunBody:
+    """``run``, for so many turns, or one."""
+    left = iter(range(max(turns, 1)))
+
+    def bounded(given: Sequence[Value]) -> list[Value]:
+        if next(left, None) is None:
+            raise _TooLongError
+        return run(given)
+
+    return bounded
 
 
 def _reads_sequences(site: Site, node: Node) -> bool:
@@ -148,12 +164,6 @@ class _Loop:
     def changing(self) -> tuple[tuple[str, str], ...]:
         """The states that a turn changes."""
         return tuple(state for state in self.states if state[0] != state[1])
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes it has when it is written out, as far as its trip count is known."""
-        count = self.known.get(_COUNT)
-        return 0 if count is None else int(count.item()) * _nodes_of(self.body)
 
     def outputs(self, made: Sequence[Tensor]) -> list[Tensor]:
         """What the node gives: states that no turn changes are what they were."""
