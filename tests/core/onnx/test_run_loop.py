@@ -253,6 +253,34 @@ def test_a_place_that_moves_takes_no_job_of_its_own(load_near: Any, size: int) -
             assert jobs <= 1 + short
 
 
+def test_a_state_that_grows_has_a_job_for_each_size(load_near: Any) -> None:
+    """Rows are added, each half of the least before, until one is small."""
+    body = body_of(
+        [
+            node("ReduceMin", "s", "least", axes=[0], keepdims=1),
+            node("Mul", "least half", "row"),
+            node("Concat", "s row", "s_out", axis=0),
+            node("ReduceMax", "row", "most", keepdims=0),
+            node("Greater", "most small", "go_out"),
+        ],
+        [info("s", ["rows", SIDE])],
+        [info("go_out", [], BOOL), info("s_out", ["more", SIDE])],
+    )
+    source = model(
+        [node("Loop", "- - x", "y", body=body)],
+        [info("x", ["n", SIDE])],
+        [info("y", ["m", SIDE])],
+        {"half": np.array(0.5, np.float32), "small": np.array(0.1, np.float32)},
+    )
+    loaded = load_near(source)
+    for rows in (4, 4, 6, 20):
+        want = X[:rows]
+        while len(want) == rows or want[-1].max() > np.float32(0.1):
+            want = np.concatenate([want, want.min(0, keepdims=True) / 2])
+        assert len(want) == rows + 8
+        np.testing.assert_array_equal(loaded.run({"x": X[:rows]})["y"], want)
+
+
 def branching() -> Any:
     """Halves and sorts rows where the sum is above a level, else adds one and turns; five times."""
     sort = helper.make_graph(
