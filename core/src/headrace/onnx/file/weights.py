@@ -146,11 +146,10 @@ class _Taking:
                 continue
             if name not in self.weights and name not in inputs:  # else the names' check tells
                 taken[index] = name
-            where = Said(place, self._name, node)
-            if index in cut:
-                self.weight(name, tensor, self.header(tensor, where), where, cut.pop(index))
-            else:
-                self._weight_here(name, tensor, where)
+            extent = cut.pop(index, None)
+            if extent is not None or not self._is_as_before(name, tensor):
+                where = Said(place, self._name, node)
+                self.weight(name, tensor, self.header(tensor, where), where, extent)
             node.ClearField("attribute")
         return taken
 
@@ -188,16 +187,21 @@ class _Taking:
             spec = TensorSpec.of(value)
             self.weights[name] = LazyConstant(spec, name, lambda empty: value, made)
 
-    def _weight_here(self, name: str, tensor: TensorProto, where: Said) -> None:
-        """Take a tensor whose elements are in its message; once, if others are as it."""
-        if tensor.ByteSize() < LEAST_BYTES:
-            tensor.ClearField("name")
-            first = self._first.setdefault(tensor.SerializeToString(), name)
-            if first != name:
-                self._alike[name] = first
-                self.weights[name] = self.weights[first]  # until both are settled
-                return
-        self.weight(name, tensor, self.header(tensor, where), where, None)
+    def _is_as_before(self, name: str, tensor: TensorProto) -> bool:
+        """Whether a tensor whose elements are in its message is as one before it, and that is it.
+
+        Remembered of a small one, if none is.
+        """
+        tensor.ClearField("name")
+        message = tensor.SerializeToString()
+        if len(message) >= LEAST_BYTES:
+            return False
+        first = self._first.setdefault(message, name)
+        if first == name:
+            return False
+        self._alike[name] = first
+        self.weights[name] = self.weights[first]  # until both are settled
+        return True
 
     def settle(self) -> None:
         """Let what is small lie aligned, in memory of its own."""
