@@ -206,11 +206,12 @@ class LazyConstant:
                 may be a part of an input, it gives arrays in memory that it is given.
             empty: gives memory for them.
         """
-        sources: list[LazyConstant] = []
+        sources = [entry for entry in inputs if isinstance(entry, LazyConstant)]
+        if not sources:
+            return None
         keys: list[Hashable] = []
         for entry in inputs:
             if isinstance(entry, LazyConstant):
-                sources.append(entry)
                 keys.append(entry._key)
             elif entry is None:
                 keys.append(None)
@@ -218,8 +219,6 @@ class LazyConstant:
                 keys.append((TensorSpec.of(entry), entry.tobytes()))
             else:
                 return None
-        if not sources:
-            return None
         take, made = _Computation(tuple(inputs), _common(sources), compute).take, sources[0]._made
         parts = (call.op, call.attrs.form, call.outputs, *keys)
         like = made, empty, sources, call.op in _VIEWS, call.op not in _PARTS
