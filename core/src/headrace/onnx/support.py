@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from onnx import NodeProto
-
 from headrace.errors import UnsupportedModelError
 from headrace.graph import CORE_OPS, OpSource
 from headrace.onnx.file.calls import declared_domains, opsets_of
 from headrace.onnx.file.graphs import Wired, order, wired
 from headrace.onnx.file.hosted_error import HostedValuesError
-from headrace.onnx.file.keys import LOOPS, MICROSOFT, ML_DOMAIN, FunctionKey, domain_of
+from headrace.onnx.file.keys import LOOPS, MICROSOFT, ML_DOMAIN, FunctionKey
 from headrace.onnx.file.read import ModelFile
-from headrace.onnx.file.text import place, quote
+from headrace.onnx.file.text import Said, place, quote
 from headrace.onnx.hosted.kinds import is_always_hosted, may_be_hosted
 from headrace.onnx.importing import plugin_ops
 from headrace.onnx.importing.contrib import not_run
@@ -45,7 +43,7 @@ def check_support(file: ModelFile, ops: OpSource = CORE_OPS) -> None:
             by_op.setdefault(node.key, []).append(node)
         for key, alike in by_op.items():
             if key not in file.functions:
-                missing.update(dict.fromkeys(_missing(alike[0].node, opsets, where, ops)))
+                missing.update(dict.fromkeys(_missing(alike[0], opsets, where, ops)))
                 if may_be_hosted(key) and not hosted:
                     hosted = _hosted(alike, where)
                 for node in alike if _runs_always(key) else ():
@@ -89,16 +87,14 @@ def _runs_always(key: FunctionKey) -> bool:
     return not key[0] and key[1] in LOOPS
 
 
-def _missing(
-    node: NodeProto, opsets: Mapping[str, int], where: str, ops: OpSource
-) -> Iterable[str]:
-    domain = domain_of(node.domain)
+def _missing(node: Wired, opsets: Mapping[str, int], owner: str, ops: OpSource) -> Iterable[str]:
+    (domain, op, _), where = node.key, Said(place, owner, node.node)
     if domain not in declared_domains():
-        plugin_ops.find(domain, node.op_type, place(where, node), ops)
+        plugin_ops.find(domain, op, where, ops)
         return
-    if domain == MICROSOFT and (domain, node.op_type) not in microsoft.CONTRIB:
-        yield f"{not_run(node.op_type)} ({place(where, node)})"
+    if domain == MICROSOFT and (domain, op) not in microsoft.CONTRIB:
+        yield f"{not_run(op)} ({where})"
         return
-    declared = require(domain, node.op_type, opsets[domain], place(where, node))
-    if not is_supported(domain, node.op_type, declared):
-        yield f"{domain and domain + '.'}{node.op_type}-{declared.since}"
+    declared = require(domain, op, opsets[domain], where)
+    if not is_supported(domain, op, declared):
+        yield f"{domain and domain + '.'}{op}-{declared.since}"

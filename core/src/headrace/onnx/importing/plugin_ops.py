@@ -14,7 +14,7 @@ from headrace.errors import InvalidModelError, UnknownOpError, UnsupportedModelE
 from headrace.graph import OpSource
 from headrace.onnx.file import attributes, tensors
 from headrace.onnx.file.attributes import Attributes
-from headrace.onnx.file.text import quote
+from headrace.onnx.file.text import Where, quote
 from headrace.ops import Op
 
 # A dtype is written as in ONNX's own ops: the number of a ``TensorProto.DataType``.
@@ -30,7 +30,7 @@ _KINDS = {
 }
 
 
-def find(domain: str, op_type: str, where: str, ops: OpSource) -> type[Op]:
+def find(domain: str, op_type: str, where: Where, ops: OpSource) -> type[Op]:
     """The op that a node of a plugin's domain is of; loads the plugin.
 
     Raises:

@@ -14,7 +14,7 @@ from onnx import AttributeProto
 from headrace.dtypes import DType
 from headrace.errors import HeadraceError, InvalidModelError, UnsupportedModelError
 from headrace.onnx.file.keys import MICROSOFT
-from headrace.onnx.file.text import quote
+from headrace.onnx.file.text import Where, quote
 from headrace.onnx.importing.contrib import not_run
 from headrace.onnx.importing.converters import microsoft
 from headrace.onnx.importing.declarations import ONNX, Declaration
@@ -36,7 +36,7 @@ def declaration(domain: str, op: str, opset: int) -> Declaration | None:
     return found
 
 
-def require(domain: str, op: str, opset: int, where: str) -> Declaration:
+def require(domain: str, op: str, opset: int, where: Where) -> Declaration:
     """The declaration of an op that ONNX must have.
 
     Raises:
@@ -54,7 +54,7 @@ def require(domain: str, op: str, opset: int, where: str) -> Declaration:
     return found
 
 
-def _no_such_op(domain: str, op: str, opset: int, where: str) -> HeadraceError:
+def _no_such_op(domain: str, op: str, opset: int, where: Where) -> HeadraceError:
     if domain == MICROSOFT:
         return UnsupportedModelError(f"{where}: headrace does not run {not_run(op)}")
     from difflib import get_close_matches  # seldom
