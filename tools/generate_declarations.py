@@ -47,7 +47,7 @@ def text(declarations: Iterable[Declaration]) -> str:
     for one in declarations:
         types: list[str] = []
         for letter, kinds in one.types.items():
-            kept = " ".join(sorted(kind.replace(" ", "") for kind in kinds))
+            kept = " ".join(sorted(kinds))
             types.append(f"{letter}:{sets.setdefault(kept, len(sets))}")
         parameters = [f"{p.name}:{p.kind}{'*' if p.mixed else ''}" for p in one.parameters]
         attributes = [

@@ -52,7 +52,7 @@ class Declaration:
         parameters: its inputs; the last may be variadic.
         attributes: type number of each attribute.
         required: names of the attributes that must be given.
-        types: the tensor types that each type parameter allows.
+        types: the tensor types that each type parameter allows, without spaces.
         is_gone: the op was taken out of ONNX by then.
         has_body: ONNX says it in simpler ops as well.
         sound: forms of nodes that were found to be as declared.
@@ -90,7 +90,10 @@ class Declaration:
             ),
             {name: attribute.type.value for name, attribute in attributes.items()},
             tuple([name for name, attribute in attributes.items() if attribute.required]),
-            {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints},
+            {
+                c.type_param_str: frozenset([kind.replace(" ", "") for kind in c.allowed_type_strs])
+                for c in schema.type_constraints
+            },
             is_gone,
             schema.has_function or schema.has_context_dependent_function,
             set(),
@@ -151,8 +154,7 @@ class Declarations:
     def _set(self, number: str) -> frozenset[str]:
         known = self._types.get(number)
         if known is None:
-            types = self._sets[int(number)].split(" ")
-            known = self._types[number] = frozenset([kind.replace(",", ", ") for kind in types])
+            known = self._types[number] = frozenset(self._sets[int(number)].split(" "))
         return known
 
 
