@@ -48,17 +48,20 @@ def _range(indices: Array | None, length: int) -> tuple[int, int, int] | None:
     """
     if indices is None or indices.ndim > 1 or indices.size == 0:
         return None
-    places = indices.reshape(-1)
-    if places.dtype != object:  # of symbolic sizes
-        places = places.astype(np.int64)
-    if places.min() < -length or places.max() >= length:
+    given = indices.reshape(-1)
+    count = given.size
+    ends = given[[0, min(1, count - 1), -1]].tolist()
+    if min(ends) < -length or max(ends) >= length:
         return None  # the op says what is wrong
-    places = np.where(places < 0, places + length, places)
-    steps = np.diff(places)
-    (step,) = steps[:1].tolist() or (1,)
-    if step < 1 or (steps != step).any():
+    first, second, last = [place + length if place < 0 else place for place in ends]
+    step = second - first if count > 1 else 1
+    if step < 1 or first + (count - 1) * step != last:
         return None
-    first, last = places[[0, -1]].tolist()
+    if count > 3:  # else these are all of them
+        places = given if given.dtype == object else given.astype(np.int64)  # of symbolic sizes
+        places = np.where(places < 0, places + length, places)
+        if (np.diff(places) != step).any():
+            return None
     return first, last + 1, step
 
 
