@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.numpy_helper import from_array
 from onnx_models import info, model, node
 
 from headrace import numpy_ops
@@ -60,6 +61,20 @@ def test_other_names_of_a_constant_keep_it() -> None:
     graph = imported("Identity w -> a", "Neg w -> b", "Add b a -> c", "Mul x c -> y")
     (left,) = graph.constants.values()
     np.testing.assert_array_equal(left, W * 0)
+
+
+def test_an_equal_constant_that_is_read_later_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nodes that hold the same, the first is read for the last time before the second one is."""
+    monkeypatch.setattr(importer, "IDLE_BYTES", 0)
+    held = [node("Constant", "", out, value=from_array(W)) for out in "ab"]
+    nodes = [*held, node("Neg", "a", "c"), node("Mul", "x c", "d"), node("Add", "d b", "y")]
+    file = read_model(model(nodes, inputs=[info("x", [3])], outputs=[info("y", None)]))
+    how = Importing(Placement.of_device("near"))
+    graph = specialise(file, how, {"x": TensorSpec((3,), "float32")}, {}).graph
+    assert sorted(value.tolist() for value in graph.constants.values()) == [
+        [-0.0, -1.0, -2.0],
+        [0.0, 1.0, 2.0],
+    ]
 
 
 def test_results_are_kept() -> None:

@@ -102,6 +102,15 @@ def test_dead_nodes_and_unread_weights_are_not_imported() -> None:
     assert len(graph.constants) == 1
 
 
+def test_equal_constants_are_one() -> None:
+    """Nodes that hold the same are one constant of the job, whatever each tensor is called."""
+    same = [helper.make_tensor(name, FLOAT, [1], [2.0]) for name in ("", "two")]
+    nodes = [node("Constant", "", out, value=t) for out, t in zip("ab", same, strict=True)]
+    graph = imported(model([*nodes, node("Add", "x a", "t"), node("Mul", "t b", "y")]))
+    assert [value.tolist() for value in graph.constants.values()] == [[2.0]]
+    assert graph.ops[0].inputs[1] == graph.ops[1].inputs[1]
+
+
 def test_ops_say_where_they_come_from() -> None:
     """The node's name, or else what it makes, is in the location of every op."""
     nodes = [helper.make_node("Add", ["x", "x"], ["t"], name="conv/1"), node("Add", "t x", "y")]

@@ -8,6 +8,7 @@ the file, the place in it and the reason.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,7 @@ class ModelFile:
         functions: the functions that the model brings.
         weights: its initializers and its constants, by name; aligned. Nobody writes to them, and
             nobody asks one that is lazy for its value: what is asked is the same of another job.
+        alike: by the names of some weights, that of another one that they are as.
         held_bytes: of all that it holds of the file, about.
         externals: what weights lie in files beside the model; None when a node reads a part of
             these as well.
@@ -75,6 +77,7 @@ class ModelFile:
     opsets: Mapping[str, int]
     functions: Functions
     weights: Mapping[str, Entry]
+    alike: Mapping[str, str] = field(default_factory=dict)
     externals: tuple[ExternalRange, ...] | None = ()
     held_bytes: int = 0
 
@@ -123,7 +126,9 @@ def parse_model(
         raise InvalidModelError(f"{name}: the model has no outputs")
     externals = _external_ranges(model.graph, name)
     initializers = initializer_names(model.graph)
-    weights, taken, later_bytes = take_weights(model, split, name, ExternalFiles(folder), made)
+    weights, alike, taken, later_bytes = take_weights(
+        model, split, name, ExternalFiles(folder), made
+    )
     rest_bytes = len(split.message)
     if rest_bytes > _LEAST_BYTES or _EXTERNAL in split.message:
         # A message frees the memory of its fields only as a whole.
@@ -142,7 +147,9 @@ def parse_model(
     nodes = order(whole, [output.name for output in graph.output], name)
     whole_bytes = sum(weight.nbytes for weight in weights.values())
     held_bytes = rest_bytes + whole_bytes - later_bytes
-    return ModelFile(name, folder, graph, nodes, opsets, functions, weights, externals, held_bytes)
+    return ModelFile(
+        name, folder, graph, nodes, opsets, functions, weights, alike, externals, held_bytes
+    )
 
 
 def _with_lists(node: Wired, lists: Lists | None) -> Wired:

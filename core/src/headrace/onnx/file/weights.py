@@ -35,11 +35,13 @@ class Taken(NamedTuple):
 
     Attributes:
         entries: by name.
+        alike: names of some that are as another, which has no name of these, and its name.
         nodes: those that are some of them, and nothing else any more: their positions, and names.
         later_bytes: of those that are read when they are asked for.
     """
 
     entries: dict[str, Entry]
+    alike: Mapping[str, str]
     nodes: Mapping[int, str]
     later_bytes: int
 
@@ -78,7 +80,7 @@ def take_weights(
     for index, left in cuts.items():
         model.graph.node[index].attribute[0].t.raw_data = left.part()
     taking.settle()
-    return Taken(taking.weights, taken, taking.later_bytes)
+    return Taken(taking.weights, taking.alike, taken, taking.later_bytes)
 
 
 class _Taking:
@@ -86,6 +88,7 @@ class _Taking:
 
     Attributes:
         weights: by name.
+        alike: by name, which other one a weight is as. Models say 0 and 1 again and again.
         later_bytes: of those that are read when they are asked for.
     """
 
@@ -93,12 +96,11 @@ class _Taking:
         self, name: str, files: ExternalFiles, made: MadeConstants | None, empty: Empty
     ) -> None:
         self.weights: dict[str, Entry] = {}
+        self.alike: dict[str, str] = {}
         self.later_bytes = 0
         self._name, self._files, self._made, self._empty = name, files, made, empty
         self._small: dict[str, Array] = {}  # in the memory of messages
-        # Models say 0 and 1 again and again. The first weight of each message, and who is as it.
-        self._first: dict[bytes, str] = {}
-        self._alike: dict[str, str] = {}
+        self._first: dict[bytes, str] = {}  # the first weight of each message
         self._headers: dict[tuple[int, ...], Header] = {}  # those of most tensors are not new
 
     def initializers(self, graph: GraphProto, cut: Mapping[int, Extent]) -> None:
@@ -199,7 +201,7 @@ class _Taking:
         first = self._first.setdefault(message, name)
         if first == name:
             return False
-        self._alike[name] = first
+        self.alike[name] = first
         self.weights[name] = self.weights[first]  # until both are settled
         return True
 
@@ -207,7 +209,7 @@ class _Taking:
         """Let what is small lie aligned, in memory of its own."""
         small = self._small
         self.weights.update(zip(small, together(list(small.values())), strict=True))
-        for name, first in self._alike.items():
+        for name, first in self.alike.items():
             self.weights[name] = self.weights[first]
 
 

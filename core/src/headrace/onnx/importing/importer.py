@@ -125,6 +125,7 @@ class Importer:
                 from headrace.onnx.importing.lists import fed_as  # few models have any
 
                 scope.bind(declared.name, fed_as(declared, self.builder.given, self._file.name))
+        scope.bind_alike(self._file.alike)
         scope.bind_later(self._file.weights, self.builder.constant)
         self._bind_initializers(self._file.graph, scope)
         results = self._body(self._file.nodes, _outputs(self._file.graph), scope)

@@ -43,6 +43,7 @@ class Scope:
         self._values: dict[str, Value | None] = {}
         # A constant is made when it is first read: models bring some that nothing reads.
         self._later: list[tuple[Mapping[str, Any], Callable[[Any], Tensor]]] = []
+        self._alike: Mapping[str, str] = {}
 
     def bind(self, name: str, value: Value | None) -> None:
         """Give a value its name; None stands for an input that the caller left out."""
@@ -52,13 +53,19 @@ class Scope:
         """Name tensors that ``make`` makes of what is ``brought`` when they are first read."""
         self._later.append((brought, make))
 
+    def bind_alike(self, names: Mapping[str, str]) -> None:
+        """Let each of these names stand for what another one stands for, which it is given with."""
+        self._alike = names
+
     def computed(self) -> dict[str, Value]:
         """What has a value by now, by name, in the order in which names were given."""
         return {name: value for name, value in self._values.items() if value is not None}
 
     def tensors(self, names: Iterable[str]) -> list[Tensor]:
         """The tensors that have one of these names here, or are in sequences that have."""
-        return [tensor for name in names for tensor in tensors_of(self._values.get(name))]
+        values, alike = self._values, self._alike
+        found = [values.get(name if name in values else alike.get(name, name)) for name in names]
+        return [tensor for value in found for tensor in tensors_of(value)]
 
     def get(self, name: str) -> Value | None:
         """The value called ``name``; None for "" and for an input left out.
@@ -73,6 +80,10 @@ class Scope:
                 return value
             if name in scope._values:
                 return None
+            other = scope._alike.get(name)
+            if other is not None:
+                value = scope._values[name] = scope.get(other)
+                return value
             for brought, make in scope._later:
                 if name in brought:
                     made = scope._values[name] = make(brought[name])
