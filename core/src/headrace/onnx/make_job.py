@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -110,7 +109,7 @@ class JobMaker:
             self._file.let_go()
         graphs = [given]
         del given
-        made = replace(made, graph=replace(made.graph, ops=(), constants={}))
+        made = made._replace(graph=made.graph.but(ops=(), constants={}))
 
         def keep(compiled: Compiled) -> None:
             # What is found between stages is computed by code, of which no plan can be kept.

@@ -16,7 +16,6 @@ from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
 from headrace.errors import InvalidModelError, UnsupportedModelError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.job_graph import JobGraph
-from headrace.light_dataclass import dataclass
 from headrace.light_tuple import NamedTuple
 from headrace.onnx.file import limits
 from headrace.onnx.file.read import ModelFile
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from headrace.onnx.importing.run_loop import JobsOf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpecialisedJob:
+class SpecialisedJob(NamedTuple):
     """A job.
 
     Attributes:
