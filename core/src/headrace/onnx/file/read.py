@@ -141,7 +141,8 @@ def parse_model(
     left = {index: node for index, node in enumerate(graph.node) if index not in taken}
     constants = [*initializers, *taken.values()]
     whole = check_graph(graph, name, nodes=list(left.values()), constants=constants)
-    whole = [_with_lists(node, lists.get(i)) for i, node in zip(left, whole, strict=True)]
+    if lists:
+        whole = [_with_lists(node, lists.get(i)) for i, node in zip(left, whole, strict=True)]
     functions = collect_functions(model.functions, name, plugins)
     check_domains(whole, opsets, functions, name, plugins)
     nodes = order(whole, [output.name for output in graph.output], name)

@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from headrace.dtypes import DType
 from headrace.onnx.file.tensors import dtype_from_onnx
+from headrace.onnx.file.text import Said
 from headrace.onnx.importing.node import Converter, Node
 from headrace.ops import Tensor
 
@@ -18,7 +19,7 @@ def _cast(node: Node) -> Tensor:
         if number not in tuple(TensorProto.DataType.keys()):
             node.invalid(f"to is {number!r}, which is no data type")
         number = TensorProto.DataType.Value(number)
-    return _to(node, dtype_from_onnx(number, str(node)))
+    return _to(node, dtype_from_onnx(number, Said(str, node)))
 
 
 def _cast_like(node: Node) -> Tensor:
