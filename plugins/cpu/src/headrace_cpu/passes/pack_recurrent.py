@@ -57,8 +57,8 @@ def _packed(op: JobOp, new: GraphRewriter) -> tuple[Tensor, ...]:
         assert weight is not None
         (flat,) = new.op("reshape", [weight], shape=flat_shape(weight.spec))
         panels += new.op("cpu.pack", [flat], groups=groups, transposed=True)
-    names = {attr.name for attr in layer.attrs} & call.attrs.keys()
-    attrs = {name: call.attrs[name] for name in sorted(names)} | {"hidden": call.input(2).shape[2]}
+    names = sorted([attr.name for attr in layer.attrs if attr.name in call.attrs])
+    attrs = {name: call.attrs[name] for name in names} | {"hidden": call.input(2).shape[2]}
     if layer is PackedRnn:
         attrs["activation"] = activations(call, 0)[0].name
     return new.op(
