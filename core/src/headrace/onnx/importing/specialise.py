@@ -9,7 +9,8 @@ it takes more to know the shape, the job is that of the first stage; see ``measu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from headrace.compiler.passes.remove_dead_ops import remove_dead_ops
@@ -61,7 +62,7 @@ class SpecialisedJob(NamedTuple):
     continues: bool = False
     then: Measure | None = None
     checks: tuple[Check, ...] = ()
-    supposed: Mapping[str, Array] = field(default_factory=dict)
+    supposed: Mapping[str, Array] = MappingProxyType({})
 
 
 class Importing(NamedTuple):
