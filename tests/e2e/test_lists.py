@@ -112,8 +112,8 @@ def test_a_loop_adds_to_a_sequence_that_is_fed(device: str) -> None:
     agree(device, source, *({"x": X, "s": s, "turns": TURNS} for s in fed))
     with load(source, device) as loaded:
         assert len(loaded.run({"x": X, "s": [], "turns": TURNS})["y"]) == 3
-        with pytest.raises(InputError, match=r"input 's': is float64\[3, 4\]"):
-            loaded.run({"x": X, "s": [X.astype(np.float64)], "turns": TURNS})
+        with pytest.raises(InputError, match=r"input 's\[1\]': is float64\[3, 4\]"):
+            loaded.run({"x": X, "s": [X, X.astype(np.float64)], "turns": TURNS})
         assert len(loaded.run({"x": X, "s": (X,), "turns": TURNS})["y"]) == 4
 
 
@@ -148,6 +148,10 @@ def test_a_branch_reads_an_optional_value(device: str) -> None:
         [tensor("y")],
     )
     agree(device, source, *({"o": o, "x": X} for o in (X, None, X + 1)))
+    with load(source, device) as loaded:
+        with pytest.raises(InputError, match=r"input 'o': .* give an array, or None, not list"):
+            loaded.run({"o": [X], "x": X})
+        assert loaded.run({"o": None, "x": X})["y"].shape == X.shape
 
 
 @pytest.mark.parametrize("is_fed", [True, False], ids=["fed", "computed"])

@@ -56,7 +56,10 @@ Launch BindWhere(const Array<bool>& condition, const AnyArray& a, const AnyArray
     throw py::value_error("where: a is of " + a.dtype_name() + " and b of " + b.dtype_name());
   }
   const WhereLoop loop = Wheres().loop(item);
-  if (loop == nullptr) throw py::value_error("where: no elements have 16 bytes");
+  if (loop == nullptr) {
+    throw py::value_error("where: elements of " + a.dtype_name() + " have " + std::to_string(item) +
+                          " bytes; they must have 1, 2, 4 or 8");
+  }
   const Dims shape = CommonShape(kOp, CommonShape(kOp, Shape(condition), Shape(a)), Shape(b));
   RequireShape(kOp, "y", y, shape);
   RequireWriteable(kOp, "y", y);

@@ -68,8 +68,8 @@ def _combine(out: Array, index: tuple[Array, ...], updates: Array, reduction: st
     inner = math.prod(out.shape[len(index) :])
     if inner != 1:
         places = places.reshape(-1, 1) + np.arange(inner)
-    line = out.view()
-    line.shape = (-1,)  # which fails where it would be a copy
+    assert out.flags.c_contiguous  # else the line would be a copy
+    line = out.reshape(-1)
     # Unlike `out[index] += updates`, `at` counts an element that is named twice twice. Along one
     # axis it is ten times faster than along several.
     _REDUCE[reduction].at(line, places.reshape(-1), updates.reshape(-1))

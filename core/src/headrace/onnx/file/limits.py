@@ -36,9 +36,9 @@ UNROLLED_BYTES = 64
 more, the host runs its body turn by turn."""
 
 WRITTEN_NODES = 1024
-"""Nodes of one loop that is written out; the host runs the body of a larger one. A node takes as
-long to compile as some seven turns of a body take longer by the host, and that for each number of
-turns that a model meets."""
+"""Nodes of one loop that is written out; the host runs the body of a larger one. To compile a node
+takes as long as seven turns take longer by the host, and is done for each number of turns that a
+model meets."""
 
 BODY_JOBS = 1024
 """Compiled jobs of the body of one such loop: where a counter decides shapes, each number has

@@ -10,11 +10,11 @@ import numpy as np
 from onnx import ValueInfoProto
 
 from headrace.errors import InputError
-from headrace.onnx.file.tensors import dtype_from_onnx
-from headrace.onnx.file.text import quote
-from headrace.onnx.importing.lists import element_of
+from headrace.onnx.importing.lists import tensors_dtype
 from headrace.onnx.signature import TensorInfo, check_array, check_names, check_shape, input_place
 from headrace.tensor_spec import Array
+
+_SEQUENCE = "sequence of tensors"
 
 
 def check_feeds(
@@ -57,19 +57,44 @@ def _checked(value: Any, info: TensorInfo, model: str) -> Any:
 
 
 def check_list(
-    value: list[Array] | Array | None, declared: ValueInfoProto, model: str
+    value: list[Array] | Array | None, info: TensorInfo, model: str
 ) -> list[Array] | Array | None:
     """A sequence of tensors, or an optional value, that a device takes.
 
+    Args:
+        value: what is fed.
+        info: as ``list_info`` says it.
+        model: its name, for messages.
+
     Raises:
-        InputError: a tensor is of another dtype than the model says.
+        InputError: it is no sequence but an optional value may be one, or the other way about; a
+            tensor is of another dtype than the model says.
     """
-    where = f"{model}: input {quote(declared.name)}"
-    dtype = dtype_from_onnx(element_of(declared.type).elem_type, where)
-    info = TensorInfo(declared.name, dtype, None)
-    if isinstance(value, list):
-        return [check_array(tensor, info, model) for tensor in value]
-    return None if value is None else check_array(value, info, model)
+    if value is None:
+        return None
+    if isinstance(value, list) != (info.kind == _SEQUENCE):
+        wanted = "a list of arrays" if info.kind == _SEQUENCE else "an array"
+        raise InputError(
+            f"{input_place(info, model)}: is an optional {info.kind}; give {wanted}, or None, "
+            f"not {type(value).__name__}"
+        )
+    if not isinstance(value, list):
+        return check_array(value, info, model)
+    each = (TensorInfo(f"{info.name}[{index}]", info.dtype, None) for index in range(len(value)))
+    return [check_array(tensor, of, model) for tensor, of in zip(value, each, strict=True)]
+
+
+def list_info(declared: ValueInfoProto, model: str) -> TensorInfo:
+    """What a device takes for an input: a tensor, or a sequence; and the dtype of its tensors.
+
+    Raises:
+        UnsupportedModelError: headrace has no such dtype.
+    """
+    of = declared.type
+    while of.HasField("optional_type"):
+        of = of.optional_type.elem_type
+    kind = _SEQUENCE if of.HasField("sequence_type") else "tensor"
+    return TensorInfo(declared.name, tensors_dtype(declared, model), None, kind=kind)
 
 
 def _text(value: Any, info: TensorInfo, model: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto
 
 from headrace.errors import UnsupportedModelError
 from headrace.frontend.future import Future
@@ -16,14 +16,14 @@ from headrace.onnx.file.source import GivenModel
 from headrace.onnx.file.split import joined, lists_of, split_model
 from headrace.onnx.file.text import quote
 from headrace.onnx.hosted.cut import cut_model
-from headrace.onnx.hosted.feeds import check_feeds, check_list
+from headrace.onnx.hosted.feeds import check_feeds, check_list, list_info
 from headrace.onnx.hosted.nodes import HostedNodes
 from headrace.onnx.importing.lists import put_together, taken_apart
 from headrace.onnx.importing.values import is_list
 from headrace.onnx.lazy import LazyFile
 from headrace.onnx.model import Model
 from headrace.onnx.settings import ModelSettings
-from headrace.onnx.signature import check_array
+from headrace.onnx.signature import TensorInfo, check_array
 from headrace.tensor_spec import Array, TensorSpec
 
 
@@ -39,7 +39,7 @@ class HostedModel(Model):
 
     _first: HostedNodes
     _last: HostedNodes
-    _lists_taken: Mapping[str, ValueInfoProto]  # by the device
+    _lists_taken: Mapping[str, TensorInfo]  # by the device
     _lists_given: tuple[str, ...]
     _device_takes_all: bool  # that is fed, as it is, and nobody else any of it
 
@@ -68,7 +68,9 @@ class HostedModel(Model):
             made = cls(file, takes, gives, settings, jobs)
         except HostedValuesError as error:
             raise UnsupportedModelError(str(error)) from error
-        made._lists_taken = {v.name: v for v in parsed.graph.input if is_list(v.type)}
+        made._lists_taken = {
+            v.name: list_info(v, given.name) for v in parsed.graph.input if is_list(v.type)
+        }
         made._lists_given = tuple(v.name for v in parsed.graph.output if is_list(v.type))
         fixed = {tensor.name for tensor in model.graph.initializer}
         infos = [

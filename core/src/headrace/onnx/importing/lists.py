@@ -9,13 +9,14 @@ their shapes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
-from onnx import TypeProto, ValueInfoProto
+from onnx import ValueInfoProto
 
+from headrace.dtypes import DType
 from headrace.onnx.file.tensors import dtype_from_onnx
+from headrace.onnx.file.text import quote
 from headrace.onnx.importing.values import Nothing, TensorSequence, Value, is_list
 from headrace.ops import Tensor
 from headrace.tensor_spec import Array
@@ -23,12 +24,17 @@ from headrace.tensor_spec import Array
 NONE = -1
 
 
-def element_of(kind: TypeProto) -> TypeProto.Tensor:
-    """The tensors that a sequence, or an optional value, is made of."""
+def tensors_dtype(declared: ValueInfoProto, model: str) -> DType:
+    """The dtype of the tensors that an input, a sequence or an optional value, is made of.
+
+    Raises:
+        UnsupportedModelError: headrace has no such dtype.
+    """
+    kind = declared.type
     while is_list(kind):
         is_sequence = kind.HasField("sequence_type")
         kind = (kind.sequence_type if is_sequence else kind.optional_type).elem_type
-    return kind.tensor_type
+    return dtype_from_onnx(kind.tensor_type.elem_type, f"{model}: input {quote(declared.name)}")
 
 
 def taken_apart(name: str, value: list[Array] | Array | None) -> dict[str, Array]:
@@ -51,14 +57,15 @@ def put_together(name: str, made: Mapping[str, Array]) -> Any:
     return [made[_tensor_name(name, index)] for index in range(int(length))]
 
 
-def fed_as(declared: ValueInfoProto, given: Callable[[str], Tensor | None], where: str) -> Value:
+def fed_as(declared: ValueInfoProto, given: Callable[[str], Tensor | None], model: str) -> Value:
     """The value of an input, of what was ``given`` for it by name."""
     name = declared.name
     if given(_length_name(name)) is None:
         return given(name) or Nothing()
-    tensors = (given(_tensor_name(name, index)) for index in count())
-    found = tuple(filter(None, takewhile(lambda tensor: tensor is not None, tensors)))
-    return TensorSequence(found, dtype_from_onnx(element_of(declared.type).elem_type, where))
+    tensors: list[Tensor] = []
+    while (tensor := given(_tensor_name(name, len(tensors)))) is not None:
+        tensors.append(tensor)
+    return TensorSequence(tuple(tensors), tensors_dtype(declared, model))
 
 
 def given_as(name: str, value: Value, number: Callable[[Array], Tensor]) -> dict[str, Tensor]:

@@ -78,8 +78,11 @@ def written_or_run(
         measure = Measure(names.reads, runner, names.makes, str(node), close=runner.close)
         return MeasureNeeded(tuple(loop.fed.values()), measure)
 
+    turns = limits.WRITTEN_NODES // max(_nodes_of(loop.body), 1)
+    if loop.least_turns > max(turns, 1):
+        raise run_instead()
     try:
-        return write(_at_most(limits.WRITTEN_NODES // max(_nodes_of(loop.body), 1), run))
+        return write(_at_most(turns, run))
     except (MeasureNeeded, _TooLongError):
         raise run_instead() from None
     except ValueNeeded as need:
@@ -164,6 +167,17 @@ class _Loop:
     def changing(self) -> tuple[tuple[str, str], ...]:
         """The states that a turn changes."""
         return tuple(state for state in self.states if state[0] != state[1])
+
+    @property
+    def least_turns(self) -> int:
+        """How often it runs, where a known count alone ends it; else nobody knows before."""
+        count, goes_on = self.known.get(_COUNT), self.body.output[0].name
+        starts = self.known.get(self.condition, np.array(True))
+        makers = {name: node for node in self.body.node for name in node.output}
+        while goes_on in makers and makers[goes_on].op_type == "Identity":
+            goes_on = makers[goes_on].input[0]
+        is_counted = goes_on == self.condition and self.condition not in self.fed
+        return int(count.item()) if count is not None and is_counted and starts.item() else 0
 
     def outputs(self, made: Sequence[Tensor]) -> list[Tensor]:
         """What the node gives: states that no turn changes are what they were."""
