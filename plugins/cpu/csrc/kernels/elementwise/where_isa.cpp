@@ -30,10 +30,10 @@ template <class T>
 void Where(const bool* condition, const char* a, const char* b, char* y, Size count,
            const WhereSteps& steps) {
   const T *left = reinterpret_cast<const T*>(a), *right = reinterpret_cast<const T*>(b);
-  const auto* chosen = reinterpret_cast<const std::uint8_t*>(condition);
+  const auto* chosen = reinterpret_cast<const std::uint8_t*>(condition);  // a bool may be any byte
   T* const to = reinterpret_cast<T*>(y);
   if (steps.condition == 0) {
-    return *condition ? Take(left, steps.a, to, count) : Take(right, steps.b, to, count);
+    return *chosen != 0 ? Take(left, steps.a, to, count) : Take(right, steps.b, to, count);
   }
   if (steps.a == 0) {
     return steps.b == 0 ? Choose<0, 0>(chosen, left, right, to, count)
