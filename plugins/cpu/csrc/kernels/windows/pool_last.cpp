@@ -29,69 +29,110 @@ Size PadCount(const PoolLast& pool, int axis, Size output) {
       .Count();
 }
 
-// Pointers to what the window reads of channel 0, to `taps`; how many.
+// What the window reads at one output after another: pointers to the first channel of each tap that
+// is inside. What all outputs of a line share is found once for it.
 template <class T>
-Size FindTaps(const Window& w, Size channels, const T* image, const Position& at, const T** taps) {
-  const Range depth = TapsInside(w, 0, at.z), height = TapsInside(w, 1, at.y);
-  const Range width = TapsInside(w, 2, at.x);
-  Size count = 0;
-  for (Size i = depth.begin; i < depth.end; ++i) {
-    const Size z = InputPosition(w, 0, at.z, i);
-    for (Size j = height.begin; j < height.end; ++j) {
-      const Size y = z * w.in[1] + InputPosition(w, 1, at.y, j);
-      for (Size k = width.begin; k < width.end; ++k) {
-        taps[count++] = image + (y * w.in[2] + InputPosition(w, 2, at.x, k)) * channels;
+class Taps {
+ public:
+  // Room for the pointers.
+  static std::size_t Bytes(const Window& w) {
+    return static_cast<std::size_t>(w.kernel[0] * w.kernel[1] + w.KernelCount()) * sizeof(T*);
+  }
+
+  Taps(const Window& w, Size channels, const T* x, Size output, void* room)
+      : w_(w), channels_(channels), x_(x), at_(Position::At(w, output)) {
+    rows_ = static_cast<const T**>(room);
+    taps_ = rows_ + w.kernel[0] * w.kernel[1];
+    FindRows();
+    FindTaps();
+  }
+
+  void Next() {
+    at_.Next(w_);
+    if (at_.x == 0) FindRows();
+    FindTaps();
+  }
+
+  const Position& At() const { return at_; }
+  const T* const* Pointers() const { return taps_; }
+  Size Count() const { return count_; }
+
+ private:
+  void FindRows() {
+    const T* image = x_ + at_.n * w_.InCount() * channels_;
+    const Range depth = TapsInside(w_, 0, at_.z), height = TapsInside(w_, 1, at_.y);
+    row_count_ = 0;
+    for (Size i = depth.begin; i < depth.end; ++i) {
+      const Size z = InputPosition(w_, 0, at_.z, i);
+      for (Size j = height.begin; j < height.end; ++j) {
+        const Size y = z * w_.in[1] + InputPosition(w_, 1, at_.y, j);
+        rows_[row_count_++] = image + y * w_.in[2] * channels_;
       }
     }
   }
-  return count;
-}
 
-void FoldPart(const PoolLast& pool, Size output, Size c, Size channels, const float** taps) {
-  const Window& w = pool.window;
-  const Position at = Position::At(w, output);
-  const float* image = pool.x + at.n * w.InCount() * pool.channels + c;
-  float* y = pool.y + output * pool.channels + c;
-  const Size count = FindTaps(w, pool.channels, image, at, taps);
-  if (pool.kind == PoolKind::kLargest) return Pools().largest(taps, count, y, channels);
+  void FindTaps() {
+    const Range width = TapsInside(w_, 2, at_.x);
+    const Size first = InputPosition(w_, 2, at_.x, width.begin) * channels_;
+    const Size step = w_.dilation[2] * channels_;
+    count_ = 0;
+    for (Size row = 0; row < row_count_; ++row) {
+      const T* tap = rows_[row] + first;
+      for (Size k = width.begin; k < width.end; ++k, tap += step) taps_[count_++] = tap;
+    }
+  }
+
+  const Window& w_;
+  Size channels_;
+  const T* x_;
+  Position at_;
+  const T** rows_;  // of the taps that are inside
+  Size row_count_;
+  const T** taps_;
+  Size count_;
+};
+
+void FoldChannels(const PoolLast& pool, const Taps<float>& taps, Size output, Size begin, Size end) {
+  float* y = pool.y + output * pool.channels;
+  const Size count = taps.Count();
+  if (pool.kind == PoolKind::kLargest) return Pools().largest(taps.Pointers(), count, y, begin, end);
   Size divisor = count;
   if (pool.count_pad) {
+    const Position& at = taps.At();
     divisor = PadCount(pool, 0, at.z) * PadCount(pool, 1, at.y) * PadCount(pool, 2, at.x);
   }
-  Pools().mean(taps, count, static_cast<float>(std::max<Size>(divisor, 1)), y, channels);
+  const auto by = static_cast<float>(std::max<Size>(divisor, 1));
+  Pools().mean(taps.Pointers(), count, by, y, begin, end);
 }
 
 }  // namespace
 
 void Fold(const PoolLast& pool) {
-  const Size outputs = pool.n * pool.window.OutCount(), taps = pool.window.KernelCount();
-  const bool few = outputs < 64;
-  const Size width = few ? std::min(kPartChannels, pool.channels) : pool.channels;
+  const Window& w = pool.window;
+  const Size outputs = pool.n * w.OutCount(), channels = pool.channels;
+  const Size width = outputs < 64 ? std::min(kPartChannels, channels) : channels;
   if (width == 0) return;
-  const Size pieces = CeilDiv(pool.channels, width);
-  const Size grain = GrainOf(kPartFloats, taps * width);
+  const Size pieces = CeilDiv(channels, width);
+  const Size grain = GrainOf(kPartFloats, w.KernelCount() * width);
   ParallelFor(outputs * pieces, grain, [&](Size begin, Size end) {
-    const auto bytes = static_cast<std::size_t>(taps) * sizeof(const float*);
-    auto** reads = static_cast<const float**>(ThreadScratch(bytes));
+    Taps taps(w, channels, pool.x, begin / pieces, ThreadScratch(Taps<float>::Bytes(w)));
     for (Size part = begin; part < end; ++part) {
-      const Size c = part % pieces * width;
-      FoldPart(pool, part / pieces, c, std::min(width, pool.channels - c), reads);
+      const Size piece = part % pieces, first = piece * width;
+      if (piece == 0 && part > begin) taps.Next();
+      FoldChannels(pool, taps, part / pieces, first, std::min(first + width, channels));
     }
   });
 }
 
 void Fold(const BytePool& pool) {
   const Window& w = pool.window;
-  const Size outputs = pool.n * w.OutCount(), taps = w.KernelCount();
-  const Size grain = GrainOf(kPartBytes, taps * pool.channels);
+  const Size outputs = pool.n * w.OutCount(), channels = pool.channels;
+  const Size grain = GrainOf(kPartBytes, w.KernelCount() * channels);
   ParallelFor(outputs, grain, [&](Size begin, Size end) {
-    const auto bytes = static_cast<std::size_t>(taps) * sizeof(const std::uint8_t*);
-    auto** reads = static_cast<const std::uint8_t**>(ThreadScratch(bytes));
+    Taps taps(w, channels, pool.x, begin, ThreadScratch(Taps<std::uint8_t>::Bytes(w)));
     for (Size output = begin; output < end; ++output) {
-      const Position at = Position::At(w, output);
-      const std::uint8_t* image = pool.x + at.n * w.InCount() * pool.channels;
-      const Size count = FindTaps(w, pool.channels, image, at, reads);
-      Pools().largest_bytes(reads, count, pool.y + output * pool.channels, pool.channels,
+      if (output > begin) taps.Next();
+      Pools().largest_bytes(taps.Pointers(), taps.Count(), pool.y + output * channels, channels,
                             pool.is_signed);
     }
   });

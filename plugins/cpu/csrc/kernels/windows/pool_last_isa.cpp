@@ -10,7 +10,7 @@ constexpr int kRuns = kParts == 4 ? 2 : 4;
 struct Largest {
   static HEADRACE_INLINE V Start() { return Broadcast(-INFINITY); }
   static HEADRACE_INLINE V Fold(V best, V x) {
-    return Select(best == best, AtLeast(x, best), best);  // of a NaN for x, that
+    return Select(x == x, AtLeast(best, x), x);  // a NaN stays, and one that comes is taken
   }
 };
 
@@ -52,33 +52,33 @@ HEADRACE_INLINE void FoldSome(Source rows, Size count, Last last, float* y, Size
 }
 
 template <class Op, class Source, class Last>
-HEADRACE_INLINE void FoldAll(Source rows, Size count, Last last, float* y, Size channels) {
-  Size c = 0;
-  for (; c + kRuns * kWidth <= channels; c += kRuns * kWidth) {
+HEADRACE_INLINE void FoldAll(Source rows, Size count, Last last, float* y, Size begin, Size end) {
+  Size c = begin;
+  for (; c + kRuns * kWidth <= end; c += kRuns * kWidth) {
     FoldSome<Op, kRuns>(rows, count, last, y, c, kWidth);
   }
-  for (; c + kWidth <= channels; c += kWidth) FoldSome<Op, 1>(rows, count, last, y, c, kWidth);
-  if (c < channels) FoldSome<Op, 1>(rows, count, last, y, c, static_cast<int>(channels - c));
+  for (; c + kWidth <= end; c += kWidth) FoldSome<Op, 1>(rows, count, last, y, c, kWidth);
+  if (c < end) FoldSome<Op, 1>(rows, count, last, y, c, static_cast<int>(end - c));
 }
 
 HEADRACE_INLINE V AsItIs(V x) { return x; }
 
-void LargestTap(const float* const* taps, Size count, float* y, Size channels) {
-  FoldAll<Largest>(Taps{taps}, count, AsItIs, y, channels);
+void LargestTap(const float* const* taps, Size count, float* y, Size begin, Size end) {
+  FoldAll<Largest>(Taps{taps}, count, AsItIs, y, begin, end);
 }
 
-void MeanTap(const float* const* taps, Size count, float divisor, float* y, Size channels) {
+void MeanTap(const float* const* taps, Size count, float divisor, float* y, Size begin, Size end) {
   const V by = Broadcast(divisor);
-  FoldAll<Total>(Taps{taps}, count, [by](V sum) { return sum / by; }, y, channels);
+  FoldAll<Total>(Taps{taps}, count, [by](V sum) { return sum / by; }, y, begin, end);
 }
 
 void LargestRow(const float* x, Size stride, Size count, float* y, Size columns) {
-  FoldAll<Largest>(Steps{x, stride}, count, AsItIs, y, columns);
+  FoldAll<Largest>(Steps{x, stride}, count, AsItIs, y, 0, columns);
 }
 
 void RowMean(const float* x, Size stride, Size count, float divisor, float* y, Size columns) {
   const V by = Broadcast(divisor);
-  FoldAll<Total>(Steps{x, stride}, count, [by](V sum) { return sum / by; }, y, columns);
+  FoldAll<Total>(Steps{x, stride}, count, [by](V sum) { return sum / by; }, y, 0, columns);
 }
 
 template <class T>

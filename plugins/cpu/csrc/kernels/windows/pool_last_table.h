@@ -6,11 +6,11 @@
 namespace headrace::cpu {
 
 struct PoolTable {
-  // y[c] = the largest of tap[i][c]; NaN wins. No tap: minus infinity.
-  void (*largest)(const float* const* taps, Size count, float* y, Size channels);
+  // y[c] = the largest of tap[i][c], for c in [begin, end); NaN wins. No tap: minus infinity.
+  void (*largest)(const float* const* taps, Size count, float* y, Size begin, Size end);
   // y[c] = the sum of tap[i][c], divided.
-  void (*mean)(const float* const* taps, Size count, float divisor, float* y, Size channels);
-  // The same of rows that are `stride` floats apart.
+  void (*mean)(const float* const* taps, Size count, float divisor, float* y, Size begin, Size end);
+  // The same of all columns of rows that are `stride` floats apart.
   void (*largest_row)(const float* x, Size stride, Size count, float* y, Size columns);
   void (*row_mean)(const float* x, Size stride, Size count, float divisor, float* y, Size columns);
   // y[c] = the largest of tap[i][c], bytes that are signed or not. No tap: the least there is.
