@@ -102,7 +102,9 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
     const Size fours = piece.segments * (piece.length / 4);
     const Size steps = tiles.count * fours;
     const Size step = steps == 0 ? 0 : CeilDiv(kPanels * next_run, steps);
-    tile.ahead_step = step < 2 * kPanel ? step : 2 * kPanel;
+    const bool many = kPanels > 1 && tiles.count > 1 && step > kFewAhead * kPanel;
+    const Size most = (many ? kManyAhead : kFewAhead) * kPanel;
+    tile.ahead_step = step < most ? step : most;
     Size ahead = 0;
 
     for (Size t = 0; t < tiles.count; ++t) {
@@ -120,7 +122,12 @@ void RunPanels(const Product& product, Size row_begin, Size row_end, Size column
       FetchResults<kPanels>(tile, height);
       tile.addend = epilogue.addend;
       if (tile.addend != nullptr) tile.addend += first * epilogue.addend_stride + column;
-      RunTileOf<P, kMost, kPanels, kUsed>(height, tile, epilogue);
+      if (many) {
+        constexpr int kLeast = (kMost + 1) / 2;  // of several tiles of equal height
+        RunTileOf<P, kMost, kPanels, kUsed, kManyAhead, kLeast>(height, tile, epilogue);
+      } else {
+        RunTileOf<P, kMost, kPanels, kUsed>(height, tile, epilogue);
+      }
     }
   }
 }

@@ -28,6 +28,11 @@ constexpr bool FillHalf(Size columns) { return kHalfParts > 0 && columns <= kPan
 // The rows of a tile of such a panel; as above.
 constexpr int kHalfPanelRows = kHalfParts > 0 && kRegisters / kHalfParts >= 16 ? 8 : 4;
 
+// Cache lines of panels that are fetched ahead with every four of the depth: many where a few tiles
+// share what has to be fetched, which they would otherwise wait for. A single tile goes at the
+// speed of the memory, and to fetch more is in its way.
+constexpr int kFewAhead = 2, kManyAhead = 6;
+
 // Panels of floats, as `half.h` has the others.
 struct Float32 {
   using Item = float;
@@ -123,8 +128,9 @@ HEADRACE_INLINE bool AllAre(const float* zeros, const float* const (&row)[kRows]
   return all;
 }
 
-// kUsed: registers of a panel that have columns.
-template <class P, int kRows, int kPanels, int kUsed>
+// kUsed: registers of a panel that have columns. kAhead: lines of panels that are fetched with
+// every four of the depth.
+template <class P, int kRows, int kPanels, int kUsed, int kAhead>
 static void RunTile(const Tile& tile, const Epilogue& epilogue) {
   V sum[kRows][kPanels];
   const bool full = tile.columns == kPanels * kPanel;
@@ -153,8 +159,8 @@ static void RunTile(const Tile& tile, const Epilogue& epilogue) {
     for (int i = 0; i < kRows; ++i) row[i] += tile.offset;
     Size k = 0;
     for (; k + 4 <= tile.length; k += 4, panel += 4 * kPanel, ahead += tile.ahead_step) {
-      __builtin_prefetch(ahead, 0, 2);
-      __builtin_prefetch(ahead + kPanel, 0, 2);
+#pragma GCC unroll 6
+      for (int line = 0; line < kAhead; ++line) __builtin_prefetch(ahead + line * kPanel, 0, 2);
       Step<P, kRows, kPanels, kUsed>(row, k, panel, tile.panel_stride, sum);
       Step<P, kRows, kPanels, kUsed>(row, k + 1, panel + kPanel, tile.panel_stride, sum);
       Step<P, kRows, kPanels, kUsed>(row, k + 2, panel + 2 * kPanel, tile.panel_stride, sum);
@@ -190,13 +196,14 @@ static void RunTile(const Tile& tile, const Epilogue& epilogue) {
   }
 }
 
-template <class P, int kRows, int kPanels, int kUsed>
+// Of as many rows as there are: kLeast to kRows.
+template <class P, int kRows, int kPanels, int kUsed, int kAhead = kFewAhead, int kLeast = 1>
 HEADRACE_INLINE void RunTileOf(int rows, const Tile& tile, const Epilogue& epilogue) {
-  if constexpr (kRows > 0) {
+  if constexpr (kRows >= kLeast) {
     if (rows == kRows) {
-      RunTile<P, kRows, kPanels, kUsed>(tile, epilogue);
+      RunTile<P, kRows, kPanels, kUsed, kAhead>(tile, epilogue);
     } else {
-      RunTileOf<P, kRows - 1, kPanels, kUsed>(rows, tile, epilogue);
+      RunTileOf<P, kRows - 1, kPanels, kUsed, kAhead, kLeast>(rows, tile, epilogue);
     }
   }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from typing import NamedTuple
 
 from headrace.device import Launch, OpCall
 from headrace.errors import SettingError
@@ -17,30 +18,41 @@ VARIABLE = "HEADRACE_CPU_WINOGRAD"
 
 LARGEST = 4
 
-BEGINS: tuple[tuple[int, float, float], ...] = (
-    (16, 4, 9),
-    (32, 4, 4),
-    (64, 4, 4),
-    (128, 4, 9),
-    (256, 4, math.inf),
-    (512, 9, math.inf),
-)
-"""Least channels, and from how many tiles of 4x4 outputs on tiles of 2x2 and of 4x4 pay.
+class Pays(NamedTuple):
+    """When Winograd's tiles pay for convolutions of so many channels."""
 
-Channels are those of the input or the output, whichever are fewer. Weights of 2x2 take 1.8 times
-the memory of plain ones, and those of 4x4 four times: a tile pays where it is a fifth faster than
-each way that takes less. Measured by ``bench/winograd.py``, which prints these lines; but for those
-of 128 and 512 channels, which begin later, since they gain little more than that before. With fewer
-than 16 outputs several positions are computed as columns of one product instead.
+    channels: int
+    """At least: those of the input or the output, whichever are fewer."""
+    two: float
+    """From how many tiles of 4x4 outputs on those of 2x2 do."""
+    four: float
+    """From how many of them on those of 4x4 do."""
+    most_two: int
+    """Percent of the multiplications of sums of all taps that 2x2 may need; it needs 44 at best."""
+
+
+PAYS = (
+    Pays(16, 4, 9, 55),
+    Pays(32, 4, 4, 55),
+    Pays(64, 4, 4, 55),
+    Pays(128, 4, 9, 55),
+    Pays(256, 4, 9, 60),
+    Pays(512, 4, math.inf, 60),
+)
+"""Weights of 2x2 take 1.8 times the memory of plain ones, and those of 4x4 four times: a tile pays
+where it is a fifth faster than each way that takes less. Measured by ``bench/winograd.py``, which
+prints the numbers of tiles; but for 4x4 of 128 channels, which begins later, since it gains little
+more than that before. With fewer than 16 outputs several positions are computed as columns of one
+product instead.
+
+Tiles that reach over the edge compute what nobody reads. What they waste is made up for on 7x7
+outputs in tiles of 2x2, which need 58 percent, where there are many channels: with few, the
+transforms are a larger part of the time.
 """
 
-MOST_PRODUCTS = {2: 55, 4: 70}
-"""Percent of the multiplications of the next smaller way that a tile may need: of sums of all taps
-for 2x2, which needs 44 at best, and of 2x2 for 4x4, which needs 56.
-
-Tiles that reach over the edge compute what nobody reads. The table is measured where none does; on
-7x7 outputs in tiles of 2x2, and on 10x10 and 14x14 in tiles of 4x4, less than a fifth is left of
-the time that they save, at times nothing.
+MOST_FOUR = 70
+"""Percent of the multiplications of 2x2 that 4x4 may need; it needs 56 at best. On 10x10 and 14x14
+outputs it needs more, and less than a fifth is left of the time that it saves, at times nothing.
 """
 
 
@@ -71,15 +83,16 @@ def tile_for(call: OpCall, largest: int) -> int | None:
         tile: x.shape[0] * math.prod(-(-size // tile) for size in y.shape[1:3]) for tile in (2, 4)
     }
     channels = min(weight.shape[0], weight.shape[3])
-    fitting = [row for row in BEGINS if row[0] <= channels]
+    fitting = [row for row in PAYS if row.channels <= channels]
     if not fitting:
         return None
-    _, two, four = fitting[-1]
+    pays = fitting[-1]
     products = {1: 9 * math.prod(y.shape[:3]), 2: 16 * tiles[2], 4: 36 * tiles[4]}
-    if largest >= 4 and tiles[4] >= four and 100 * products[4] <= MOST_PRODUCTS[4] * products[2]:
+    if largest >= 4 and tiles[4] >= pays.four and 100 * products[4] <= MOST_FOUR * products[2]:
         return 4
-    pays = tiles[4] >= two and 100 * products[2] <= MOST_PRODUCTS[2] * products[1]
-    return 2 if largest >= 2 and pays else None
+    if largest >= 2 and tiles[4] >= pays.two and 100 * products[2] <= pays.most_two * products[1]:
+        return 2
+    return None
 
 
 class WinogradKernel(ProductKernel):
