@@ -18,6 +18,7 @@ VARIABLE = "HEADRACE_CPU_WINOGRAD"
 
 LARGEST = 4
 
+
 class Pays(NamedTuple):
     """When Winograd's tiles pay for convolutions of so many channels."""
 
