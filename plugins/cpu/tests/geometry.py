@@ -24,6 +24,16 @@ def windows(draw, most_rank=3, most_taps=5, room=(40, 11, 4)):
 
 
 @st.composite
+def squares(draw, sides=(3, 5, 7), room=20):
+    """A window of two dimensions as most models have them, as ``windows`` gives it."""
+    side, stride = draw(st.sampled_from(sides)), draw(st.integers(1, 2))
+    pads = [draw(st.integers(0, side - 1)) for _ in range(4)]
+    least = [max(1, side - pads[axis] - pads[2 + axis]) for axis in range(2)]
+    spatial = [draw(st.integers(some, some + room)) for some in least]
+    return spatial, [side] * 2, [stride] * 2, [1, 1], pads
+
+
+@st.composite
 def convolutions(draw, channels, columns):
     """A convolution that fits: (x shape, weight shape, strides, dilations, pads, groups).
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 from exact import followed
-from geometry import places, windows
+from geometry import places, squares, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,9 +42,9 @@ def reads(x, window, fill):
         ]
 
 
-@settings(max_examples=120)
+@settings(max_examples=240)
 @given(
-    window=windows(2),
+    window=st.one_of(windows(2), squares()),
     channels=CHANNELS,
     n=st.integers(1, 2),
     with_bias=st.booleans(),

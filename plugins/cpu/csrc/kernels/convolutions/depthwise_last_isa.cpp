@@ -1,4 +1,5 @@
 #include "kernels/convolutions/depthwise_last.h"
+#include "kernels/convolutions/depthwise_strip.h"
 #include "kernels/machine/address.h"
 #include "kernels/machine/simd.h"
 #include "kernels/machine/sizes.h"
@@ -161,7 +162,19 @@ void Line(const DepthwiseLast& d, Size n, Size oy) {
 }
 
 void Lines(const DepthwiseLast& conv, Size begin, Size end) {
-  for (Size line = begin; line < end; ++line) Line(conv, line / conv.out[0], line % conv.out[0]);
+  const StripRunner run = StripRunnerOf(conv);
+  for (Size line = begin; line < end;) {
+    const Size n = line / conv.out[0], oy = line % conv.out[0];
+    if (run == nullptr) {
+      Line(conv, n, oy);
+      ++line;
+      continue;
+    }
+    const Size left = end - line < conv.out[0] - oy ? end - line : conv.out[0] - oy;
+    const Size count = CeilDiv(left, CeilDiv(left, kStripLines));
+    run(conv, {n, oy, static_cast<int>(count)});
+    line += count;
+  }
 }
 
 }  // namespace

@@ -92,10 +92,12 @@ class Taps {
   Size count_;
 };
 
-void FoldChannels(const PoolLast& pool, const Taps<float>& taps, Size output, Size begin, Size end) {
+void FoldChannels(const PoolLast& pool, const Taps<float>& taps, Size output, Size begin,
+                  Size end) {
   float* y = pool.y + output * pool.channels;
   const Size count = taps.Count();
-  if (pool.kind == PoolKind::kLargest) return Pools().largest(taps.Pointers(), count, y, begin, end);
+  if (pool.kind == PoolKind::kLargest)
+    return Pools().largest(taps.Pointers(), count, y, begin, end);
   Size divisor = count;
   if (pool.count_pad) {
     const Position& at = taps.At();
