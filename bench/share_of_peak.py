@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -25,6 +26,7 @@ from rich.table import Table
 from turns import seconds
 
 import headrace_cpu
+from headrace.bench.worker import rest
 from headrace.onnx import load
 
 SIDE = 1024
@@ -60,13 +62,18 @@ def measured(
     peer = peer_session(content, threads)
     product, x, matrix = packed_product(SIDE, SIDE, SIDE)
     peers_product = session(matrix, SIDE, threads)
-    ours, theirs, products = [], [], []
+    ours, theirs, products = list[float](), list[float](), list[float]()
     with load(content, device="cpu") as loaded:
+        calls: tuple[tuple[list[float], Callable[[], object]], ...] = (
+            (ours, lambda: loaded.run(feeds)),
+            (theirs, lambda: peer.run(None, feeds)),
+            (products, product),
+            (products, lambda: peers_product.run(None, {"x": x})),
+        )
         for _ in range(rounds):
-            ours.append(seconds(lambda: loaded.run(feeds)))
-            theirs.append(seconds(lambda: peer.run(None, feeds)))
-            products.append(seconds(product))
-            products.append(seconds(lambda: peers_product.run(None, {"x": x})))
+            for times, call in calls:
+                rest()  # of threads that still look for work of the call before
+                times.append(seconds(call))
     return ours[1:], theirs[1:], 2 * SIDE**3 / min(products) / 1e9
 
 

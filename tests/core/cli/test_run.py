@@ -268,6 +268,21 @@ def test_control_characters_of_a_name_are_written_out(headrace: Headrace, save: 
         assert "\\x1b[2J" in result.stdout
 
 
+def test_a_model_whose_values_decide_shapes_is_run(
+    headrace: Headrace, save: Save, tmp_path: Path
+) -> None:
+    """Its jobs are compiled one after another; what says one plan tells that there is none."""
+    path = save(model([node("NonZero", "x", "y")], outputs=(info("y", None, TensorProto.INT64),)))
+    x = saved(tmp_path, np.array([[0, 2, 4], [0, 0, 1]], np.float32))
+    result = headrace("run", path, "--device", "near", "--input", f"x={x}")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[2].split()[:5] == ["y", "int64", "[2,", "3]", "0"]
+
+    refused = headrace("plan", path, "--device", "near", "--input", f"x={x}")
+    assert refused.exit_code == 1
+    assert "runs in stages" in refused.output
+
+
 def test_plan_is_the_text_of_the_plan(headrace: Headrace, save: Save) -> None:
     """The dump for the shapes that ``--dim`` asks for, on the device that ``--device`` names."""
     result = headrace("plan", save(OPEN), "--device", "far:1", "--dim", "batch=6")

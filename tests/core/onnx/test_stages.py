@@ -42,6 +42,15 @@ def test_what_follows_a_count_is_built_for_the_count(load_near: Any) -> None:
         assert len(loaded._jobs) == jobs
 
 
+def test_the_first_stage_can_be_prepared(load_near: Any) -> None:
+    """It is compiled for shapes alone, and found by the run; the next one is made by that."""
+    loaded = load_near(POSITIVE)
+    loaded.prepare({"x": TensorSpec(X.shape, "float32")})
+    assert len(ops_of(loaded)) == 1
+    assert loaded.run({"x": X})["y"].tolist() == (2 * X[X > 0]).tolist()
+    assert len(ops_of(loaded)) == 2
+
+
 def test_all_stages_of_a_run_are_kept(load_near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where they are more than the jobs that the model was to keep: none is made twice."""
     made: list[object] = []

@@ -48,8 +48,7 @@ def headrace_on(device: str, fallback: str | None, plan_cache: bool) -> Load:
     placement = Placement.of_devices(device)
     backend = default_registry().backend(placement.tag)
     backend.device.open(placement.devices[0][1]).close()  # loads the driver, or native code
-    if not plan_cache:
-        _import_compiler(backend, placement)
+    _import_compiler(backend, placement)  # a kept plan wants none; a model in stages keeps no plan
 
     def loads(path: str) -> Run:
         return load(path, device, fallback=fallback, plan_cache=plan_cache).run

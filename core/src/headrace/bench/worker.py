@@ -52,12 +52,14 @@ def main() -> None:
                         answer = {"peak_bytes": peak_bytes()}
             except Exception as error:  # noqa: BLE001 - a runtime may raise anything
                 answer = {"error": f"{type(error).__name__}: {error}"}
-            _rest()
+            rest()
             print(json.dumps(answer), file=answers, flush=True)
 
 
-def _rest() -> None:
-    """Until no thread works: those of a pool look for work a while, in the way of the next turn."""
+def rest() -> None:
+    """Return when no thread of the process works: those of a pool look for work a while, in the way
+    of who comes next.
+    """
     until = time.perf_counter() + MOST_REST_SECONDS
     while time.perf_counter() < until:
         begin = time.process_time()

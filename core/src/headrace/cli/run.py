@@ -95,7 +95,7 @@ def run_model(
         feeds = arrays | _drawn("model", specs, seed)
         started = time.perf_counter()
         try:
-            loaded.plan_for(feeds)  # the run that follows finds the job ready
+            loaded.prepare(feeds)
         except InvalidModelError as error:
             guessed = unsized_dims(loaded, arrays, dims)
             if not guessed:

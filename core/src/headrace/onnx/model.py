@@ -155,14 +155,33 @@ class Model(Closing):
         infos = check_names(feeds, self._takes, self.name)
         return {name: check_array(feeds[name], info, self.name) for name, info in infos.items()}
 
-    def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
-        """The plan that would run for these inputs; compiles it if need be.
+    def prepare(self, feeds: Mapping[str, TensorSpec | Array]) -> None:
+        """Compile what a run with these inputs begins with, if need be, so that it is ready.
+
+        That is all of the run, but of a model that runs in stages only the first of them.
 
         Args:
             feeds: a spec for each input by name, or an array where its value decides shapes.
 
         Raises:
             InputError, ModelError, SessionError: as ``run``.
+
+        Example:
+            ``model.prepare({"x": headrace.TensorSpec((1, 3), "float32")})``
+        """
+        visit = Visit()
+        with visit:
+            self._jobs.lease(*self._specs(feeds), visit).leave(visit)
+
+    def plan_for(self, feeds: Mapping[str, TensorSpec | Array]) -> Plan:
+        """The plan that would run for these inputs; compiles it if need be.
+
+        Args:
+            feeds: as for ``prepare``.
+
+        Raises:
+            InputError, ModelError, SessionError: as ``run``.
+            UnsupportedModelError: it runs in stages.
         """
         with self._lease_only(feeds) as leased:
             return leased.job.plan
@@ -317,7 +336,8 @@ class Model(Closing):
         if then is not None:
             raise UnsupportedModelError(
                 f"{then.why}: what is computed there decides shapes, so the model runs in stages, "
-                "and only the first can be built before it has run; `run` and `submit` do that"
+                "of which only the first can be compiled before it has run; `headrace run`, "
+                "`Model.run` and `Model.submit` run it"
             )
 
     def _specs(
