@@ -30,6 +30,8 @@ def outputs(op: str, *shapes: Shape | None, outputs: int = 1, **attrs: Any) -> t
         ("conv", (IMAGE, WEIGHT), {"dilations": (1, 0)}, r"dilations \(1, 0\) has a number below"),
         ("conv", (IMAGE, WEIGHT), {"pads": (1, 1)}, r"pads \(1, 1\) has 2 numbers; .* needs 4"),
         ("conv", (IMAGE, WEIGHT), {"pads": (0, 0, 0, -1)}, r"pads .* has a number below 0"),
+        ("conv", (IMAGE, WEIGHT), {"strides": (1, 2**31)}, r"strides .* above 2147483647"),
+        ("max_pool", (IMAGE,), {"kernel": (2**31, 1)}, r"kernel .* above 2147483647"),
         ("conv", (IMAGE, (2, 4, 0, 3)), {}, r"kernel \(0, 3\) has an axis without taps"),
         ("conv", (IMAGE, (2, 3, 3, 3)), {}, r"x has 4 channels but weight .* reads 3"),
         ("conv", (IMAGE, WEIGHT), {"groups": 2}, r"with groups=2 reads 8"),

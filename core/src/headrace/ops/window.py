@@ -15,6 +15,9 @@ from headrace.ops.failure import fail
 
 MAX_SPATIAL_RANK = 3
 
+MOST = 2**31 - 1
+"""Strides, dilations, pads and taps of an axis are no larger: devices count them in 32 bits."""
+
 
 class Window(NamedTuple):
     """The attributes of a sliding window, complete: one number for each spatial axis.
@@ -55,6 +58,8 @@ def _window(
     pads = _numbers("pads", pads, 2 * rank, 0, lowest=0)
     if rank and min(kernel) < 1:
         raise ValueError(f"kernel {kernel} has an axis without taps; each must be at least 1")
+    if rank and max(kernel) > MOST:
+        raise ValueError(f"kernel {kernel} has a number above {MOST}")
     strides = _numbers("strides", strides, rank, 1, lowest=1)
     dilations = _numbers("dilations", dilations, rank, 1, lowest=1)
     extents = tuple([(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)])
@@ -70,6 +75,8 @@ def _numbers(
         raise ValueError(f"{name} {values} has {len(values)} numbers; this input needs {count}")
     if min(values) < lowest:
         raise ValueError(f"{name} {values} has a number below {lowest}")
+    if max(values) > MOST:
+        raise ValueError(f"{name} {values} has a number above {MOST}")
     return values
 
 
