@@ -13,8 +13,9 @@ import onnx
 import pytest
 from onnx_models import info, model, node
 
-from headrace.errors import InvalidModelError
+from headrace.errors import InvalidModelError, ResourceLimitError
 from headrace.onnx import Model
+from headrace.onnx.file import limits
 from headrace.onnx.file.source import open_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are kept there, not weights")
@@ -116,3 +117,39 @@ def test_another_file_beside_the_model_is_not_read(beside: Model, tmp_path: Path
     np.testing.assert_array_equal(added(beside, 2), np.tile(wanted, (2, 1, 1)))
     (tmp_path / "w").unlink()
     np.testing.assert_array_equal(added(beside, 3), np.tile(wanted, (3, 1, 1)))
+
+
+def turned(path: Path, count: int = 6) -> Any:
+    """A net whose weights of 64 KiB are transposed by nodes; returns what it makes of ones."""
+    rng = np.random.default_rng(0)
+    weights = {f"w{i}": rng.standard_normal((128, 128), np.float32) / 12 for i in range(count)}
+    nodes, expected = [node("Identity", "x", "y0")], np.ones((2, 128))
+    for i, weight in enumerate(weights.values()):
+        nodes += [node("Transpose", f"w{i}", f"t{i}"), node("MatMul", f"y{i} t{i}", f"y{i + 1}")]
+        expected = expected @ weight.T.astype(np.float64)
+    ends = [info("x", [2, 128])], [info(f"y{count}", [2, 128])]
+    onnx.save(model(nodes, *ends, weights), path)
+    return expected
+
+
+def test_weights_that_are_turned_are_not_what_is_computed_while_importing(
+    tmp_path: Path, load_near: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are made for the device when it is to have them: a model may be all such weights."""
+    expected = turned(tmp_path / "m.onnx")
+    monkeypatch.setattr(limits, "FOLDED_BYTES", 1 << 16)
+    (y,) = load_near(tmp_path / "m.onnx").run({"x": np.ones((2, 128), np.float32)}).values()
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_made_of_weights_is_bounded(
+    tmp_path: Path, load_near: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of few weights cannot ask for any number of others."""
+    weight = np.zeros((128, 128), np.float32)
+    nodes = [node("Concat", f"{name} {name}", f"{name}w", axis=0) for name in ("w", "ww", "www")]
+    feed, summed = info("x", [1, 128]), node("Add", "x wwww", "y")
+    onnx.save(model([*nodes, summed], [feed], weights={"w": weight}), tmp_path / "m.onnx")
+    monkeypatch.setattr(limits, "WEIGHT_BYTES", 7 << 16)
+    with pytest.raises(ResourceLimitError, match=r"weights, and what is made of them"):
+        load_near(tmp_path / "m.onnx").run({"x": np.zeros((1, 128), np.float32)})

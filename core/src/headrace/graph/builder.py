@@ -15,12 +15,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from headrace import numpy_ops
 from headrace.aligned import Empty, aligned_empty
 from headrace.dtypes import int64
 from headrace.errors import GraphError, SbpError, VariableError
-from headrace.graph.constants import LAZY_OPS, Constants, Entry, LazyConstant
-from headrace.graph.entries import OpEntry
+from headrace.graph.constants import (
+    Constants,
+    Entry,
+    LazyConstant,
+    folded,
+    folded_later,
+    folded_now,
+    read_only,
+)
 from headrace.graph.hint import Auto, SbpHint, Wish
 from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.op_source import CORE_OPS, OpSource
@@ -138,7 +144,7 @@ class JobGraphBuilder:
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         tensor = self._define(name or self._fresh("constant"), TensorSpec.of(array))
-        self._constants[tensor.name] = _read_only(array)
+        self._constants[tensor.name] = read_only(array)
         return tensor
 
     def variable(self, variable: Variable) -> Tensor:
@@ -299,6 +305,9 @@ class JobGraphBuilder:
     def _admit(self, call: OpCall) -> None:
         """Raise where ``call`` may be no op of this graph; nothing of it has been computed."""
 
+    def _admit_folded(self, call: OpCall) -> None:
+        """Raise where what ``call`` makes of constants is too much to be computed now."""
+
     def _add(self, op: JobOp) -> None:
         """Add an op that is checked, and not folded; its outputs are defined."""
         self._read.update(op.inputs)
@@ -445,8 +454,12 @@ class JobGraphBuilder:
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
         entry = self._ops_known.op(call.op)
         entries = [None if name is None else self._constants[name] for name in names]
-        sized = fold_sized(call, entries, partial(_folded, entry, aligned_empty))
-        return _folded(entry, self._empty, call, entries) if sized is None else sized
+        sized = fold_sized(call, entries, partial(folded, entry, aligned_empty))
+        lazy = folded_later(entry, self._empty, call, entries) if sized is None else None
+        if lazy is not None:
+            return lazy
+        self._admit_folded(call)
+        return folded_now(entry, self._empty, call, entries) if sized is None else sized
 
     def _define(self, name: str, spec: TensorSpec) -> Tensor:
         if name in self._tensors:
@@ -466,28 +479,3 @@ class JobGraphBuilder:
                     break
             else:
                 return name
-
-
-def _folded(
-    entry: OpEntry, empty: Empty, call: OpCall, entries: Sequence[Entry | None]
-) -> tuple[Entry, ...]:
-    if entry.op.folds_late or call.op in LAZY_OPS:
-        lazy = LazyConstant.computed(
-            call,
-            entries,
-            lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
-            empty,
-        )
-        if lazy is not None:
-            return lazy
-    arrays = [e.value() if isinstance(e, LazyConstant) else e for e in entries]
-    return tuple(map(_read_only, numpy_ops.evaluate(call, arrays, entry.compute, empty)))
-
-
-def _read_only(array: Array) -> Array:
-    """``array``, or a view that cannot be written; who has the array can, and must not."""
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view

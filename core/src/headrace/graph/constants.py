@@ -12,7 +12,9 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
+from headrace import numpy_ops
 from headrace.aligned import Empty, address_of, aligned, aligned_empty, whole
+from headrace.graph.entries import OpEntry
 from headrace.op_call import OpCall
 from headrace.tensor_spec import Array, TensorSpec
 from headrace.weak_arrays import WeakArrays
@@ -340,3 +342,42 @@ def spec_of(entry: Entry) -> TensorSpec:
 def settled(entry: Entry) -> Array:
     """The value row by row and aligned."""
     return entry.settled() if isinstance(entry, LazyConstant) else aligned(entry)
+
+
+def folded(
+    entry: OpEntry, empty: Empty, call: OpCall, inputs: Sequence[Entry | None]
+) -> tuple[Entry, ...]:
+    """What the op of ``entry`` makes of constants: computed later where that can be, else now."""
+    later = folded_later(entry, empty, call, inputs)
+    return folded_now(entry, empty, call, inputs) if later is None else later
+
+
+def folded_later(
+    entry: OpEntry, empty: Empty, call: OpCall, inputs: Sequence[Entry | None]
+) -> tuple[LazyConstant, ...] | None:
+    """What is computed when somebody asks for it; None where it has to be at once."""
+    if not (entry.op.folds_late or call.op in LAZY_OPS):
+        return None
+    return LazyConstant.computed(
+        call,
+        inputs,
+        lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
+        empty,
+    )
+
+
+def folded_now(
+    entry: OpEntry, empty: Empty, call: OpCall, inputs: Sequence[Entry | None]
+) -> tuple[Array, ...]:
+    """What is computed at once."""
+    arrays = [e.value() if isinstance(e, LazyConstant) else e for e in inputs]
+    return tuple(map(read_only, numpy_ops.evaluate(call, arrays, entry.compute, empty)))
+
+
+def read_only(array: Array) -> Array:
+    """``array``, or a view that cannot be written; who has the array can, and must not."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view

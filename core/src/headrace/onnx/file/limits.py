@@ -10,7 +10,8 @@ FILE_BYTES = (1 << 31) - 1
 """Size of a model file, external data apart: protobuf reads no larger message."""
 
 WEIGHT_BYTES = 16 << 30
-"""All initializers together, those in external files included."""
+"""All initializers together, those in external files included; and all that is made of them when
+somebody asks for it."""
 
 TENSOR_BYTES = 4 << 30
 """One tensor that a node computes."""

@@ -13,8 +13,8 @@ from headrace.aligned import Empty, aligned_empty
 from headrace.errors import ResourceLimitError
 from headrace.graph import CORE_OPS, DeviceOps
 from headrace.graph.builder import JobGraphBuilder
-from headrace.graph.constants import Entry
-from headrace.graph.job_graph import JobOp
+from headrace.graph.constants import Entry, LazyConstant
+from headrace.graph.job_graph import JobGraph, JobOp
 from headrace.graph.sized import SizedConstant
 from headrace.onnx.file import limits
 from headrace.onnx.importing.draws import draw_name, drawn_by
@@ -222,15 +222,31 @@ class BoundedBuilder(JobGraphBuilder):
                 )
 
     def _fold(self, call: OpCall, names: Sequence[str | None]) -> tuple[Entry, ...]:
-        made = sum([spec.nbytes for spec in call.outputs])
-        self._folded += made
-        self.idle_bytes += made + sum([spec.nbytes for spec in call.inputs if spec is not None])
+        specs = (*call.inputs, *call.outputs)
+        self.idle_bytes += sum([spec.nbytes for spec in specs if spec is not None])
+        return super()._fold(call, names)
+
+    def _admit_folded(self, call: OpCall) -> None:
+        self._folded += sum([spec.nbytes for spec in call.outputs])
         if self._folded > limits.FOLDED_BYTES:
             raise ResourceLimitError(
                 f"{call.location}: tensors that do not depend on the inputs take over "
                 f"{limits.FOLDED_BYTES} bytes"
             )
-        return super()._fold(call, names)
+
+    def finish(self) -> JobGraph:
+        """As ``JobGraphBuilder.finish``; what is to be made of weights is no more than they are."""
+        later = [
+            entry.nbytes
+            for entry in self._constants.values()
+            if isinstance(entry, LazyConstant) and not isinstance(entry, SizedConstant)
+        ]
+        if sum(later) > limits.WEIGHT_BYTES:
+            raise ResourceLimitError(
+                f"{self.name}: weights, and what is made of them, take {sum(later)} bytes; the "
+                f"limit is {limits.WEIGHT_BYTES}"
+            )
+        return super().finish()
 
     def forget_unread(self, tensors: Iterable[Tensor] = ()) -> None:
         """Hold values of those constants alone that ops or results read, or that are ``tensors``.
