@@ -63,6 +63,14 @@ def test_no_axes_mean_all_unless_the_node_says_none() -> None:
         same(folded("ReduceLogSumExp", [X, *axes], noop_with_empty_axes=1), X)
 
 
+def test_a_mean_of_nothing_is_0() -> None:
+    """ONNX leaves it undefined; nets that average bags of rows, some empty, count on that."""
+    nothing = np.zeros((0, 3), np.float32)
+    same(folded("ReduceMean", [nothing, ints(0)], keepdims=0), [0, 0, 0])
+    same(folded("ReduceMean", [nothing], 13, keepdims=0), 0)
+    assert folded("ReduceMean", [nothing, ints(1)], keepdims=0).shape == (0,)
+
+
 def test_limits_of_clip_moved_from_attributes_to_inputs() -> None:
     """Opset 10 has attributes; since 11 either input may be left out."""
     assert folded("Clip", [X[0]], 10, min=1.0, max=2.0).tolist() == [1, 1, 2, 2]

@@ -43,6 +43,14 @@ def _plain(op: str) -> Converter:
     return convert
 
 
+def _mean(node: Node) -> Tensor:
+    """Of nothing, which ONNX leaves undefined, it is 0 as in onnxruntime: exporters of nets that
+    average the rows of a bag count on it where a bag is empty.
+    """
+    x = node.input(0)
+    return _fold_of(node)("reduce_mean" if x.spec.elements else "reduce_sum", x)
+
+
 def _composed(say: Callable[[Node, Tensor, Fold], Tensor], computed: DTypeRule) -> Converter:
     """The node that ``say`` composes, in the dtype that ``computed`` names, then cast back."""
 
@@ -108,7 +116,7 @@ def _arg(op: str) -> Converter:
 
 CONVERTERS: Mapping[str, Converter] = {
     "ReduceSum": _plain("reduce_sum"),
-    "ReduceMean": _plain("reduce_mean"),
+    "ReduceMean": _mean,
     "ReduceMax": _plain("reduce_max"),
     "ReduceMin": _plain("reduce_min"),
     "ReduceProd": _plain("reduce_prod"),
