@@ -36,6 +36,11 @@ _MOST_MET = 1 << 14
 SMALL_BYTES = 1 << 12
 """What is no larger is told apart by its bytes."""
 
+GROWN_BYTES = 1 << 20
+GROWN = 16
+"""What is so large, and so many times as large as all that it is made of, is made when somebody
+asks for it. Exporters write places as grids, of which it may be enough to know the ranges."""
+
 
 class MadeConstants:
     """Values of constants that somebody holds, by what they are made of. For any thread.
@@ -112,10 +117,12 @@ class LazyConstant:
 
     Attributes:
         spec: of the value.
+        origin: the op that makes it, and what of; None where it is read.
     """
 
     __slots__ = (
-        "_empty", "_held", "_is_settled", "_is_view", "_key", "_made", "_make", "_sources", "spec"
+        "_empty", "_held", "_is_settled", "_is_view", "_key", "_made", "_make", "_sources",
+        "origin", "spec",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +135,7 @@ class LazyConstant:
         sources: Sequence[LazyConstant] = (),
         is_view: bool = False,
         is_settled: bool = False,
+        origin: Origin | None = None,
     ) -> None:
         """A constant that nobody has asked for.
 
@@ -140,8 +148,10 @@ class LazyConstant:
             sources: what ``make`` asks for.
             is_view: ``make`` gives a view of a source, which is not worth being looked for.
             is_settled: ``make`` gives an array in the memory that it is given, and all of that.
+            origin: the op that makes it, and what of.
         """
         self.spec = spec
+        self.origin = origin
         self._key = key
         self._make = make
         self._made = made
@@ -167,6 +177,7 @@ class LazyConstant:
             self._sources,
             self._is_view,
             self._is_settled,
+            self.origin,
         )
 
     def value(self) -> Array:
@@ -198,8 +209,9 @@ class LazyConstant:
         inputs: Sequence[Entry | None],
         compute: Callable[[list[Array | None], Empty], Sequence[Array]],
         empty: Empty,
+        made: MadeConstants | None = None,
     ) -> tuple[LazyConstant, ...] | None:
-        """The outputs of ``call``, of which an input is lazy; None where that cannot be.
+        """The outputs of ``call``, computed when they are asked for; None where that cannot be.
 
         Args:
             call: the complete call.
@@ -207,9 +219,12 @@ class LazyConstant:
             compute: computes them; gives the same bits each time, and does not fail. But for what
                 may be a part of an input, it gives arrays in memory that it is given.
             empty: gives memory for them.
+            made: where they are looked for first; None: where the first lazy input is.
         """
         sources = [entry for entry in inputs if isinstance(entry, LazyConstant)]
-        if not sources:
+        if sources:
+            made = sources[0]._made
+        if made is None:
             return None
         keys: list[Hashable] = []
         for entry in inputs:
@@ -219,11 +234,14 @@ class LazyConstant:
                 keys.append(None)
             elif entry.nbytes <= SMALL_BYTES:
                 keys.append((TensorSpec.of(entry), entry.tobytes()))
+            elif not sources:
+                keys.append(object())  # nobody else has it
             else:
                 return None
-        take, made = _Computation(tuple(inputs), _common(sources), compute).take, sources[0]._made
+        take = _Computation(tuple(inputs), _common(sources), compute).take
         parts = (call.op, call.attrs.form, call.outputs, *keys)
-        like = made, empty, sources, call.op in _VIEWS, call.op not in _PARTS
+        kind = call.op in _VIEWS, call.op not in _PARTS
+        like = made, empty, sources, *kind, (call, tuple(inputs))
         outputs = [
             LazyConstant(spec, _Recipe(index, parts), partial(take, index), *like)
             for index, spec in enumerate(call.outputs)
@@ -277,6 +295,9 @@ def _common(constants: Sequence[LazyConstant]) -> list[LazyConstant]:
 
 Entry = Array | LazyConstant
 """A constant as a graph has it."""
+
+Origin = tuple[OpCall, tuple[Entry | None, ...]]
+"""An op, and the constants that it is computed of."""
 
 
 def _passing(entry: Entry | None) -> Array | None:
@@ -356,14 +377,23 @@ def folded_later(
     entry: OpEntry, empty: Empty, call: OpCall, inputs: Sequence[Entry | None]
 ) -> tuple[LazyConstant, ...] | None:
     """What is computed when somebody asks for it; None where it has to be at once."""
-    if not (entry.op.folds_late or call.op in LAZY_OPS):
+    grows = call.op in (*LAZY_OPS, "expand") and _grows(call)
+    if not (grows or entry.op.folds_late or call.op in LAZY_OPS):
         return None
     return LazyConstant.computed(
         call,
         inputs,
         lambda arrays, empty: numpy_ops.evaluate(call, arrays, entry.compute, empty),
         empty,
+        MadeConstants(lambda array: array) if grows else None,
     )
+
+
+def _grows(call: OpCall) -> bool:
+    made = call.outputs[0].nbytes
+    if made < GROWN_BYTES:
+        return False
+    return made >= GROWN * sum([spec.nbytes for spec in call.inputs if spec is not None])
 
 
 def folded_now(

@@ -56,7 +56,8 @@ class SizedConstant(LazyConstant):
             call, inputs, index: else the op that makes it, what that reads, and which output it is.
             fold: how the op is computed.
         """
-        super().__init__(spec, (), _refuse, _NOTHING)
+        origin = None if call is None or numbers is not None else (call, tuple(inputs))
+        super().__init__(spec, (), _refuse, _NOTHING, origin=origin)
         self.numbers = numbers
         self._scope = scope
         self._call = call

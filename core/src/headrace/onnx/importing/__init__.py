@@ -7,7 +7,8 @@ converter sees of one, and ``converters/`` says each ONNX op in headrace ops.
   ``contrib`` and ``plugin_ops`` (of domains besides ONNX's), ``bodies`` (of functions);
 - where a node is: ``site``, ``scope``, ``values``, ``builder``;
 - sequences and optional values at the ends of a job: ``lists``;
-- for converters: ``axes``, ``broadcast``, ``formula``, ``einsum``, ``draws`` (random numbers);
+- for converters: ``axes``, ``broadcast``, ``formula``, ``einsum``, ``draws`` (random numbers),
+  ``written_regions`` (places that are a region);
 - control flow: ``loops``, ``run_loop`` (whose end is computed), ``select`` (both branches of a
   condition);
 - what is not known before a run: ``measure`` (found between two jobs), ``guesses`` (taken to be as

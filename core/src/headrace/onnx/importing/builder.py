@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from headrace.op_call import OpCall
 from headrace.ops import Tensor
 from headrace.placement import Placement
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.onnx.importing.written_regions import Run
 
 IDLE_BYTES = 8 << 20
 """When so much was folded it is worth to look for what nobody reads any more."""
@@ -138,6 +141,15 @@ class BoundedBuilder(JobGraphBuilder):
         if isinstance(entry, np.ndarray):
             return entry
         return entry.numbers if isinstance(entry, SizedConstant) else self.value(tensor)
+
+    def region(self, tensor: Tensor) -> tuple[Run, ...] | None:
+        """``region_of`` a tensor of indices whose value is known; None for another."""
+        entry = self._constants.get(tensor.name)
+        if entry is None:
+            return None
+        from headrace.onnx.importing.written_regions import region_of  # few models write any
+
+        return region_of(entry, tensor.spec.shape)
 
     def is_known(self, tensor: Tensor) -> bool:
         """As ``JobGraphBuilder.is_known``; or an earlier stage computed it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headrace.onnx.importing.values import TensorSequence, Value
 from headrace.op_call import OpCall
 from headrace.ops import Tensor, get_op, make_call
 from headrace.tensor_spec import Array, TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.onnx.importing.written_regions import Run
 
 REQUIRED: Any = object()
 
@@ -302,6 +305,13 @@ class Node:
         Only of an evenly spaced vector of symbolic size.
         """
         return self._builder.progression(self.input(index))
+
+    def region(self, index: int) -> tuple[Run, ...] | None:
+        """The region that the required input ``index`` says by the places of its elements.
+
+        None where these are not known, or are no region.
+        """
+        return self._builder.region(self.input(index))
 
     def is_known(self, index: int) -> bool:
         """Whether the required input ``index`` has a value that is known at import."""

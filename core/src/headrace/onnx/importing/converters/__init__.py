@@ -58,9 +58,10 @@ CONVERTED: Mapping[str, tuple[str, ...]] = {
     ),
     "slice": ("Slice", "Split", "Concat", "Pad", "Tile", "Trilu"),
     "gather": (
-        "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND",
-        "ReverseSequence", "Compress", "TopK", "NonZero", "Unique",
+        "Gather", "GatherElements", "GatherND", "ReverseSequence", "Compress", "TopK", "NonZero",
+        "Unique",
     ),
+    "scatter": ("Scatter", "ScatterElements", "ScatterND"),
     "detection": ("NonMaxSuppression",),
     "fill": ("Constant", "ConstantOfShape", "Range", "OneHot", "EyeLike"),
     "recurrent": ("RNN", "GRU", "LSTM"),

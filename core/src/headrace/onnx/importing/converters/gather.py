@@ -74,24 +74,6 @@ def _gather_nd(node: Node) -> Tensor:
     return node.one("gather_nd", [node.input(0), node.input(1)], batch_dims=batch_dims)
 
 
-def _scatter_elements(node: Node) -> Tensor:
-    inputs = [node.input(0), node.input(1), node.input(2)]
-    axis = node.attr("axis", 0)
-    return node.one("scatter_elements", inputs, axis=axis, reduction=_reduction(node))
-
-
-def _scatter_nd(node: Node) -> Tensor:
-    inputs = [node.input(0), node.input(1), node.input(2)]
-    return node.one("scatter_nd", inputs, reduction=_reduction(node))
-
-
-def _reduction(node: Node) -> str:
-    reduction: str = node.attr("reduction", "none")
-    if reduction not in ("none", "add", "mul", "min", "max"):
-        node.invalid(f"reduction {reduction!r} is none of none, add, mul, min, max")
-    return reduction
-
-
 def _reverse_sequence(node: Node) -> Tensor:
     x, lengths = node.input(0), node.ints(1) or ()
     time, batch = node.attr("time_axis", 0), node.attr("batch_axis", 1)
@@ -160,9 +142,6 @@ CONVERTERS: Mapping[str, Converter] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
-    "Scatter": _scatter_elements,  # deprecated since opset 11
-    "ScatterElements": _scatter_elements,
-    "ScatterND": _scatter_nd,
     "ReverseSequence": _reverse_sequence,
     "Compress": _compress,
     "TopK": _top_k,
