@@ -168,13 +168,14 @@ class JobCache:
         return leased
 
     def last_stage(
-        self, arrays: Mapping[str, Array], visit: Visit
+        self, arrays: Mapping[str, Array], visit: Visit, first: LeasedJob | None = None
     ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run.
 
         Args:
             arrays: a value for each input.
             visit: as for ``lease``.
+            first: of the first stage, where ``lease_again`` gave it.
 
         Raises:
             RunError: a stage stopped.
@@ -185,7 +186,7 @@ class JobCache:
         stage = 0
         while True:
             stage += 1
-            leased = self._lease_again(arrays, visit, stage)
+            leased, first = first or self.lease_again(arrays, visit, stage), None
             if leased is None:
                 self._stages = max(self._stages, stage)
                 specs = {name: TensorSpec.of(array) for name, array in arrays.items()}
@@ -205,10 +206,13 @@ class JobCache:
             finally:
                 leased.leave(visit)
 
-    def _lease_again(
-        self, arrays: Mapping[str, Array], visit: Visit, stage: int
+    def lease_again(
+        self, arrays: Mapping[str, Array], visit: Visit, stage: int = 1
     ) -> LeasedJob | None:
-        """The job that was leased last for a stage, if it serves; no lock is taken for it."""
+        """The job that was leased last for a stage, if it serves; no lock is taken for it.
+
+        What is fed need not be checked then: it is what was fed before, but for the elements.
+        """
         last = self._last.get(stage)
         if last is None or not last.serves(arrays):
             return None

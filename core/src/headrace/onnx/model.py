@@ -148,7 +148,9 @@ class Model(Closing):
         self, feeds: Mapping[str, Array], visit: Visit
     ) -> tuple[LeasedJob, dict[str, Array]]:
         """The job that gives the results, and what is fed to it; stages before it are run."""
-        return self._jobs.last_stage(self._arrays(feeds), visit)
+        first = self._jobs.lease_again(feeds, visit) if type(feeds) is dict else None
+        arrays = feeds if first else self._arrays(feeds)
+        return self._jobs.last_stage(arrays, visit, first)
 
     def _arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """What is fed to the device, checked."""

@@ -38,6 +38,11 @@ def _non_max_suppression(node: Node) -> Tensor:
 
 def _listed(chosen: Array, counts: Array) -> tuple[Array]:
     """A row for each box, class by class."""
+    if counts.size == 1:  # the most usual, in a fifth of the time
+        found = chosen[0, 0, : counts.item()]
+        rows = np.zeros((found.size, 3), np.int64)
+        rows[:, 2] = found
+        return (rows,)
     is_chosen = np.arange(chosen.shape[2]) < counts[:, :, np.newaxis]
     listed = np.argwhere(is_chosen)
     listed[:, 2] = chosen[is_chosen]
