@@ -248,6 +248,20 @@ def test_lstm_with_quantized_weights(
     agree(both(device, "DynamicQuantizeLSTM", inputs, "y h c", **attrs), 0.01)
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [(6, 6, 6), (4, 4, 4), (6, 2, 2), (3, 5, 4)])
+def test_lstm_with_quantized_weights_over_sequences(
+    device: str, direction: str, lengths: tuple[int, ...]
+) -> None:
+    """Each ends at its own length; 0 is behind that, and the last states are those before."""
+    d, hidden = 2 if direction == "bidirectional" else 1, 8
+    inputs = [f(6, 3, 5), u(d, 5, 4 * hidden), u(d, hidden, 4 * hidden), f(d, 8 * hidden)]
+    inputs += [s32(*lengths), f(d, 3, hidden), f(d, 3, hidden), None]
+    inputs += [np.full(d, 0.004, np.float32), u(d), np.full(d, 0.005, np.float32), u(d)]
+    attrs = {"direction": direction, "hidden_size": hidden}
+    agree(both(device, "DynamicQuantizeLSTM", inputs, "y h c", **attrs), 0.02)
+
+
 # --- what is fused -----------------------------------------------------------------------------
 
 

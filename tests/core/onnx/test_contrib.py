@@ -159,6 +159,22 @@ def test_each_input_of_a_quantized_lstm_has_its_shape(
         load_near(made_of("DynamicQuantizeLSTM", inputs | {wrong: array}, hidden_size=4)).run({})
 
 
+def test_lengths_of_a_quantized_lstm_are_within_its_steps(load_near: Any) -> None:
+    """One for each sequence."""
+    inputs: dict[str, Any] = {"X": f(5, 2, 8), "W": f(1, 8, 16).astype(np.int8)}
+    inputs |= {"R": f(1, 4, 16).astype(np.int8), "B": None, "lengths": None}
+    inputs |= dict.fromkeys(("h", "c", "P")) | {"W_scale": f(1), "W_zero_point": None}
+    inputs |= {"R_scale": f(1), "R_zero_point": None}
+    zeros = {name: np.zeros(1, np.int8) for name in ("W_zero_point", "R_zero_point")}
+    for wrong in ([6, 1], [-1, 2], [3]):
+        given = inputs | zeros | {"lengths": np.array(wrong, np.int32)}
+        with pytest.raises(InvalidModelError, match="sequence_lens"):
+            load_near(made_of("DynamicQuantizeLSTM", given, hidden_size=4)).run({})
+    given = inputs | zeros | {"lengths": np.array([0, 2], np.int32)}
+    y = load_near(made_of("DynamicQuantizeLSTM", given, hidden_size=4)).run({})["y"]
+    assert not y[:, :, 0].any() and not y[2:].any() and y[:2, :, 1].any()
+
+
 def test_softmax_with_a_bias(load_near: Any) -> None:
     """Over all axes from the one named on; onnxruntime has no kernel of it for the processor."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 10

@@ -1,10 +1,16 @@
 """The LSTM whose products are of small integers.
 
-What a step is given is quantized when it is known: all steps of the input together, and the state
-anew at each step.
+What a step is given is quantized when it is known: all steps of the input together, up to the end
+of the longest sequence, and the state anew at each step. Sequences that differ in length run apart:
+what is beyond the end of one has no part in how the state of another is quantized.
 """
 
 from __future__ import annotations
+
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
 
 from headrace.onnx.importing.contrib import declare
 from headrace.onnx.importing.converters.microsoft.integers import (
@@ -29,9 +35,10 @@ def _dynamic_lstm(node: Node) -> tuple[Tensor, ...]:
     if name not in directions:
         node.invalid(f"direction is {name!r}; it may be {', '.join(directions)}")
     _check(node, len(directions[name]))
-    x = dynamic_quantize(node, node.input(_X))
+    parts = _parts(node)
+    x = dynamic_quantize(node, _cut(node, node.input(_X), 0, 0, max(part.steps for part in parts)))
     ends = [
-        _run(node, d, x, _functions(node, d, len(directions[name])), own)
+        _run(node, d, x, _functions(node, d, len(directions[name])), own, parts)
         for d, own in enumerate(directions[name])
     ]
     if len(ends) == 1:
@@ -67,11 +74,34 @@ def _check(node: Node, directions: int) -> None:
             node.invalid(f"{name} is {given.spec}; its shape must be {texts}")
     if node.attr("hidden_size", hidden) != hidden:
         node.invalid(f"hidden_size is {node.attr('hidden_size')} and R is {r}")
-    if node.optional(_LENGTHS) is not None:
-        lengths = node.known(node.input(_LENGTHS))
-        if lengths is None or (lengths != x.shape[0]).any():
-            # The input is quantized up to the longest sequence, and the state with what is beyond.
-            node.refuse("sequence_lens are given; sequences of all steps run")
+
+
+class _Part(NamedTuple):
+    """Sequences of the batch that follow each other, and how many steps each of them has."""
+
+    first: int
+    end: int
+    steps: int
+
+
+def _parts(node: Node) -> list[_Part]:
+    steps, batch, _ = node.input(_X).spec.shape
+    lengths = node.ints(_LENGTHS)
+    if lengths is None:
+        return [_Part(0, batch, steps)]
+    if len(lengths) != batch or any(not 0 <= length <= steps for length in lengths):
+        node.invalid(f"sequence_lens {lengths} must be {batch} lengths of at most {steps}")
+    parts: list[_Part] = []
+    for length, same in groupby(lengths):
+        first = parts[-1].end if parts else 0
+        parts.append(_Part(first, first + len(list(same)), length))
+    return parts
+
+
+def _cut(node: Node, x: Tensor, axis: int, first: int, end: int) -> Tensor:
+    if (first, end) == (0, x.spec.shape[axis]):
+        return x
+    return node.one("slice", [x], starts=(first,), ends=(end,), axes=(axis,))
 
 
 def _functions(node: Node, d: int, directions: int) -> list[str]:
@@ -86,24 +116,51 @@ def _functions(node: Node, d: int, directions: int) -> list[str]:
     return found[3 * d : 3 * d + 3]
 
 
-def _run(node: Node, d: int, x: Quantized, functions: list[str], name: str) -> tuple[Tensor, ...]:
+def _run(
+    node: Node, d: int, x: Quantized, functions: list[str], name: str, parts: list[_Part]
+) -> tuple[Tensor, ...]:
     """``[steps, 1, batch, hidden]``, and the last H and C, ``[1, batch, hidden]``."""
-    r = node.one("transpose", [_own(node, _R, d)], perm=(1, 0))
-    states = (None if node.optional(i) is None else _own(node, i, d) for i in (_H, _C, _P))
-    attrs = {"clip": node.attr("clip")} if node.has_attr("clip") else {}
-    made = node.op(
-        "lstm_integer",
-        [_driven(node, d, x), r, _own(node, _R_SCALE, d), _own(node, _R_ZERO, d), *states],
-        outputs=3,
-        direction=name,
-        activations=functions,
-        input_forget=node.attr("input_forget", 0) != 0,
-        **attrs,
+    attrs: dict[str, object] = {
+        "direction": name,
+        "activations": functions,
+        "input_forget": node.attr("input_forget", 0) != 0,
+    }
+    attrs |= {"clip": node.attr("clip")} if node.has_attr("clip") else {}
+    drive = _driven(node, d, x)
+    made = [_run_part(node, d, drive, part, attrs) for part in parts]
+    steps, batch, hidden = *node.input(_X).spec.shape[:2], made[0][1].spec.shape[-1]
+    joined = (
+        of_parts[0] if len(parts) == 1 else node.one("concat", of_parts, axis=axis)
+        for axis, *of_parts in zip((1, 0, 0), *made, strict=True)
     )
-    steps, batch, hidden = made[0].spec.shape
     shapes = ((steps, 1, batch, hidden), (1, batch, hidden), (1, batch, hidden))
-    pairs = zip(made, shapes, strict=True)
+    pairs = zip(joined, shapes, strict=True)
     return tuple(node.one("reshape", [tensor], shape=shape) for tensor, shape in pairs)
+
+
+def _run_part(
+    node: Node, d: int, drive: Tensor, part: _Part, attrs: dict[str, object]
+) -> tuple[Tensor, ...]:
+    """``[steps, sequences, hidden]``, 0 behind their ends, and the last H and C."""
+    r = node.one("transpose", [_own(node, _R, d)], perm=(1, 0))
+    steps, count, hidden = node.input(_X).spec.shape[0], part.end - part.first, r.spec.shape[1]
+    if part.steps == 0:
+        shapes = ((steps, count, hidden), (count, hidden), (count, hidden))
+        return tuple(node.constant(np.zeros(shape, np.float32)) for shape in shapes)
+    own = _cut(node, _cut(node, drive, 0, 0, part.steps), 1, part.first, part.end)
+    states = [
+        None
+        if node.optional(index) is None
+        else _cut(node, _own(node, index, d), 0, part.first, part.end)
+        for index in (_H, _C)
+    ]
+    peephole = None if node.optional(_P) is None else _own(node, _P, d)
+    weights = [r, _own(node, _R_SCALE, d), _own(node, _R_ZERO, d)]
+    inputs = [own, *weights, *states, peephole]
+    y, *ends = node.op("lstm_integer", inputs, outputs=3, **attrs)
+    if part.steps < steps:
+        y = node.one("pad", [y, None], pads=(0, 0, 0, steps - part.steps, 0, 0))
+    return y, *ends
 
 
 def _driven(node: Node, d: int, x: Quantized) -> Tensor:
