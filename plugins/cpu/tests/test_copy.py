@@ -72,6 +72,26 @@ def test_matrices_of_few_rows_or_columns(dtype, few, many, few_first, gaps):
     np.testing.assert_array_equal(y, want)
 
 
+@settings(max_examples=200)
+@given(
+    dtype=DTYPES,
+    run=st.sampled_from([2, 3, 4, 8, 16]),
+    rows=st.integers(2, 18),
+    columns=st.sampled_from([2, 5, 16, 67, 130]),
+    gap=st.integers(0, 2),
+)
+def test_matrices_of_runs_that_stay_together(dtype, run, rows, columns, gap):
+    """Numbers in pairs, boxes, pixels: a run is as good as an element of its size."""
+    x = numbered((2, rows, columns, run + gap), dtype)
+    y = np.full((2, columns, rows, run + gap), 77, dtype)
+    want = y.copy()
+    want[..., :run] = x[..., :run].swapaxes(1, 2)
+    (batch, down, along, each) = strides_of(x)
+    shape, turned = (2, columns, rows, run), (batch, along, down, each)
+    _native.copy([(x, shape, 0, turned, 0, strides_of(y))], y)()
+    np.testing.assert_array_equal(y, want)
+
+
 @settings(max_examples=50)
 @given(dtype=DTYPES, rows=st.integers(2, 9), columns=st.integers(2, 40))
 def test_rows_are_turned_over(dtype, rows, columns):

@@ -71,6 +71,13 @@ std::vector<CopyAxis> Joined(const std::vector<CopyAxis>& axes, Size item) {
   return joined;
 }
 
+// Whether a run stays together and is as long as an element may be: so it is moved as one.
+bool IsElement(const CopyAxis& run, Size item) {
+  const Size bytes = run.count * item;
+  return run.from == item && run.to == item &&
+         (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16);
+}
+
 // Moves both pointers to where step `index` over the axes is.
 HEADRACE_INLINE void MoveTo(const std::vector<CopyAxis>& axes, Size index, const char*& from,
                             char*& to) {
@@ -87,9 +94,14 @@ StridedCopy::StridedCopy(const char* from, char* to, const std::vector<CopyAxis>
     : from_(from), to_(to), axes_(Joined(axes, item)), item_(item) {
   inner_ = axes_.back();
   axes_.pop_back();
+  if (!axes_.empty() && IsElement(inner_, item)) {
+    item_ = inner_.count * item;
+    inner_ = axes_.back();
+    axes_.pop_back();
+  }
   const Size part_bytes =
-      inner_.to == item && inner_.from != item && inner_.from != 0 && TakeMiddle() ? CutBlocks()
-                                                                                   : CutRows();
+      inner_.to == item_ && inner_.from != item_ && inner_.from != 0 && TakeMiddle() ? CutBlocks()
+                                                                                     : CutRows();
   for (const CopyAxis& axis : axes_) parts_ *= axis.count;
   grain_ = GrainOf(kCopyPartBytes, part_bytes);
 }
