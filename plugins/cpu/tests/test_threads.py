@@ -114,6 +114,13 @@ def test_a_number_of_threads_that_cannot_be_is_refused(count):
         headrace_cpu.set_threads(count)
 
 
+@pytest.mark.parametrize("count", [1.5, "2", None, True])
+def test_what_is_no_number_of_threads_is_refused(count):
+    """The error says what may be given."""
+    with pytest.raises(TypeError, match=f"whole number from 1 to 1024, not {count!r}"):
+        headrace_cpu.set_threads(count)
+
+
 def test_a_body_cannot_change_the_threads_that_run_it():
     """It would wait for itself."""
     with pytest.raises(RuntimeError, match="cannot change the threads"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -193,6 +194,21 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, variable: str, 
     assert note.startswith(says)
     found = json.loads(run(tmp_path, "broken", "--json", **usual).stdout)["headrace"]
     assert (found["notes"], found["cache_folder"]) == ([], usual["HEADRACE_CACHE"])
+
+
+def test_a_disk_without_room_for_a_plan_is_said(tmp_path: Path) -> None:
+    """As a folder that cannot be written is: files of this process have a limit meanwhile."""
+    install(tmp_path, WORKS)
+    cache = {"HEADRACE_CACHE": str(tmp_path / "cache"), "HEADRACE_PLAN_CACHE": ""}
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, usual[1]))
+    try:
+        done = run(tmp_path, "broken", "--json", **cache)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    (note,) = json.loads(done.stdout)["headrace"]["notes"]
+    assert done.returncode == 0
+    assert note.startswith("the cache folder cannot be written")
 
 
 @pytest.mark.parametrize(

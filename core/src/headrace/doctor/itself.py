@@ -47,6 +47,9 @@ VARIABLES = frozenset(
 )
 """What core reads of the environment; docs/environment.md says what each is for."""
 
+PLAN_BYTES = 1 << 16
+"""Room for a small plan: a folder with less of it on its disk keeps none."""
+
 
 def examine_core(
     quarantine: Quarantine, limit_seconds: float
@@ -111,8 +114,8 @@ def _keeps_plans() -> bool:
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            return file.write(bytes(PLAN_BYTES)) == PLAN_BYTES
     except (OSError, RuntimeError):
         return False
 

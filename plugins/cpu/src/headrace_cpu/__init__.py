@@ -33,6 +33,9 @@ def set_threads(count: int) -> None:
     For the whole process. A kernel that is running is waited for.
 
     Raises:
-        ValueError: ``count`` is not from 1 to 1024.
+        TypeError: ``count`` is no whole number.
+        ValueError: it is not from 1 to 1024.
     """
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"set_threads takes a whole number from 1 to 1024, not {count!r}")
     native.set_threads(count)
